@@ -38,7 +38,7 @@ import likely as lk
 from likely.app.job import Job
 from likely.app.journey import prepared
 from likely.data.table import Table
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.decisions.intervals import mean
 from likely.estimators.contest import compete, from_all_rows
 from likely.estimators.foreign import log_posteriors

@@ -31,15 +31,15 @@ _HOMES = {
     "likely.data.read_sequences": ["Sequences", "read_sequences"],
     "likely.data.table": ["Table"],
     "likely.data.wav": ["read_wav"],
-    "likely.decisions.bayes_error": ["bayes_error"],
-    "likely.decisions.boundary": ["Boundary", "boundary"],
-    "likely.decisions.combine": ["change_prior", "combine"],
-    "likely.decisions.cost": ["Cost"],
-    "likely.decisions.cusum": ["Cusum"],
-    "likely.decisions.decide": ["Decisions", "decide"],
-    "likely.decisions.density_bounds": ["bhattacharyya", "chernoff"],
+    "likely.decision.theory.bayes_error": ["bayes_error"],
+    "likely.decision.boundary.boundary": ["Boundary", "boundary"],
+    "likely.decision.combine": ["change_prior", "combine"],
+    "likely.decision.cost": ["Cost"],
+    "likely.decision.sequential.cusum": ["Cusum"],
+    "likely.decision.decide": ["Decisions", "decide"],
+    "likely.decision.theory.density_bounds": ["bhattacharyya", "chernoff"],
     "likely.decisions.distances": ["check_squared_distances", "shell_share"],
-    "likely.decisions.error_bounds": [
+    "likely.decision.theory.error_bounds": [
         "ErrorBounds", "bayes_from_neighbours", "cover_hart", "cross_entropy_bound", "error_bounds", "fano",
         "hellman_raviv", "squared_error_bound",
     ],
@@ -47,7 +47,7 @@ _HOMES = {
     "likely.decisions.geometry": [
         "gaussian_shell", "hubness", "intrinsic_dimension", "relative_contrast", "ring_ratio",
     ],
-    "likely.decisions.hyperplane": ["Hyperplane"],
+    "likely.decision.boundary.hyperplane": ["Hyperplane"],
     "likely.decisions.intervals": ["proportion"],
     "likely.decisions.neighbours": ["check_unimodality"],
     "likely.decisions.operating": ["operating_threshold"],
@@ -55,10 +55,10 @@ _HOMES = {
         "adjusted_mutual_information", "adjusted_rand", "best_matching", "contingency", "fowlkes_mallows",
         "normalised_mutual_information", "purity", "rand", "v_measure", "variation_of_information",
     ],
-    "likely.decisions.race": ["Race", "race"],
-    "likely.decisions.refusals": ["NOVEL", "REJECT"],
+    "likely.decision.sequential.race": ["Race", "race"],
+    "likely.decision.reject": ["NOVEL", "REJECT"],
     "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
-    "likely.decisions.sequential": ["SequentialTest"],
+    "likely.decision.sequential.sprt": ["SequentialTest"],
     "likely.decisions.word_errors": ["WordErrors", "word_errors"],
     "likely.core.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
@@ -276,15 +276,18 @@ if TYPE_CHECKING:
     from likely.data.read_table import read
     from likely.data.table import Table
     from likely.data.wav import read_wav
-    from likely.decisions.bayes_error import bayes_error
-    from likely.decisions.boundary import Boundary, boundary
-    from likely.decisions.combine import change_prior, combine
-    from likely.decisions.cost import Cost
-    from likely.decisions.cusum import Cusum
-    from likely.decisions.decide import Decisions, decide
-    from likely.decisions.density_bounds import bhattacharyya, chernoff
-    from likely.decisions.distances import check_squared_distances, shell_share
-    from likely.decisions.error_bounds import (
+    from likely.decision.boundary.boundary import Boundary, boundary
+    from likely.decision.boundary.hyperplane import Hyperplane
+    from likely.decision.combine import change_prior, combine
+    from likely.decision.cost import Cost
+    from likely.decision.decide import Decisions, decide
+    from likely.decision.reject import NOVEL, REJECT
+    from likely.decision.sequential.cusum import Cusum
+    from likely.decision.sequential.race import Race, race
+    from likely.decision.sequential.sprt import SequentialTest
+    from likely.decision.theory.bayes_error import bayes_error
+    from likely.decision.theory.density_bounds import bhattacharyya, chernoff
+    from likely.decision.theory.error_bounds import (
         ErrorBounds,
         bayes_from_neighbours,
         cover_hart,
@@ -294,9 +297,9 @@ if TYPE_CHECKING:
         hellman_raviv,
         squared_error_bound,
     )
+    from likely.decisions.distances import check_squared_distances, shell_share
     from likely.decisions.evaluation import Evaluation
     from likely.decisions.geometry import gaussian_shell, hubness, intrinsic_dimension, relative_contrast, ring_ratio
-    from likely.decisions.hyperplane import Hyperplane
     from likely.decisions.intervals import proportion
     from likely.decisions.neighbours import check_unimodality
     from likely.decisions.operating import operating_threshold
@@ -312,10 +315,7 @@ if TYPE_CHECKING:
         v_measure,
         variation_of_information,
     )
-    from likely.decisions.race import Race, race
-    from likely.decisions.refusals import NOVEL, REJECT
     from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
-    from likely.decisions.sequential import SequentialTest
     from likely.decisions.word_errors import WordErrors, word_errors
     from likely.distributions.binary.bahadur import Bahadur
     from likely.distributions.binary.bernoulli import Bernoulli

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from likely.app.data_hazards import leaks, odd_costs, odd_zeros
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.estimators.contest import Field
 from tests.app.tables import run, write
 

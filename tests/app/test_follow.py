@@ -503,7 +503,7 @@ def test_a_closed_pipe_ends_it(folder):
 KILLED = """
 import json, os, random, signal, sys, time
 from likely.app import cli
-import likely.app.follow, likely.app.follow_models, likely.app.follow_alarms, likely.decisions.cusum
+import likely.app.follow, likely.app.follow_models, likely.app.follow_alarms, likely.decision.sequential.cusum
 import likely as lk
 
 folder, model, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])

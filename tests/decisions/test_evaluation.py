@@ -11,7 +11,7 @@ import pytest
 from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import proportion
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DomainError, ShapeError
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.decisions.operating import equal_error_needed, expected_cost_curve, operating_threshold
 from likely.distributions.categorical.probability_table import ProbabilityTable
 

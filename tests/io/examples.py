@@ -11,11 +11,11 @@ import likely as lk
 from likely.core.fit_checkpoint import Progress
 from likely.core.stream_checkpoint import FollowedLines, Following
 from likely.core.value import Value
+from likely.decision.sequential.cusum import Cusum
+from likely.decision.sequential.race import Race
+from likely.decision.sequential.sprt import SequentialTest
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
-from likely.decisions.cusum import Cusum
 from likely.decisions.floor import Floor
-from likely.decisions.race import Race
-from likely.decisions.sequential import SequentialTest
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values

@@ -14,8 +14,8 @@ import pytest
 import likely as lk
 from likely.core.errors import DataError, ModelFileError
 from likely.core.stream_checkpoint import Following
-from likely.decisions.cusum import Cusum
-from likely.decisions.race import Race
+from likely.decision.sequential.cusum import Cusum
+from likely.decision.sequential.race import Race
 from likely.io.follow_stream import follow
 from tests.io.examples import same
 

@@ -17,7 +17,7 @@ def read_cost(path: str, classes: Any) -> Any:
     has a row, all rows are such actions.
     """
     from likely.data.target_labels import as_spelt
-    from likely.decisions.cost import Cost
+    from likely.decision.cost import Cost
 
     header, *rows = cells_of(path)
     wanted = [str(c) for c in classes.tolist()]

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 
 if TYPE_CHECKING:
-    from likely.decisions.cost import Cost
+    from likely.decision.cost import Cost
     from likely.estimators.contest import Field
 
 FEWEST = 50  # rows from which one column can be called suspicious

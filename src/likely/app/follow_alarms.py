@@ -19,7 +19,7 @@ class ByCost:
     start = None  # it remembers nothing
 
     def __init__(self, subject: Subject, faults: tuple[str, ...], miss_cost: float, alarm_cost: float) -> None:
-        from likely.decisions.cost import Cost
+        from likely.decision.cost import Cost
 
         self.subject, self.faults = subject, _places(subject, faults)
         self.cost = Cost(np.array([[0.0, miss_cost], [alarm_cost, 0.0]]))
@@ -54,7 +54,7 @@ class BySurprise:
     """
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
-        from likely.decisions.cusum import Cusum
+        from likely.decision.sequential.cusum import Cusum
         from likely.estimators.left_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)

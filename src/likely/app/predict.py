@@ -142,7 +142,7 @@ class Decided:
         """Rows (n,) that hold a word never seen, or are unlike training altogether."""
         import numpy as np
 
-        from likely.decisions.refusals import NOVEL
+        from likely.decision.reject import NOVEL
 
         return np.logical_or.reduce([self.decisions.index == NOVEL.code, *self.unseen.values()])
 

@@ -92,7 +92,7 @@ def _some(found: Any, here: Any) -> Any:
 
 
 def _measured(known: Any, x: Any, labels: Any, weight: Any, how: dict[str, Any], what: str) -> tuple[Any, Any]:
-    from likely.decisions.combine import change_log_prior
+    from likely.decision.combine import change_log_prior
     from likely.decisions.evaluation import Evaluation
 
     truth = _places(known, x, labels, what)

@@ -181,7 +181,7 @@ def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
     if getattr(clf, "cost", None) is None:
         yield "  every mistake costs 1"
     else:
-        from likely.decisions.cost import Cost
+        from likely.decision.cost import Cost
 
         cost = Cost.of(clf.cost, clf.classes_)
         head = ["", "cost of deciding", *(clipped(str(c), 16) for c in clf.classes_.tolist())]

@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 from likely.core.arrays import Array, Index, numbers, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
+from likely.decision.cost import Cost, labels
 from likely.decisions.calibration import Reliability, reliability
-from likely.decisions.cost import Cost, labels
 from likely.decisions.coverage import RiskCoverage, risk_coverage
 from likely.decisions.curves import Det, EqualError, Roc, roc
 from likely.decisions.intervals import Interval, Mean, as_counts, mean, mean_over_clusters, weighted_proportion

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.decisions.curves import roc
 
 

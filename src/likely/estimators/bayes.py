@@ -22,8 +22,8 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
 from likely.core.warnings import said_once, tell, unheard
+from likely.decision.combine import change_log_prior
 from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
-from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Law

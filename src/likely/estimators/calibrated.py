@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
+from likely.decision.combine import change_log_prior
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
-from likely.decisions.combine import change_log_prior
 from likely.decisions.floor import Floor
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import RULES, Deciding

@@ -18,8 +18,8 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell as tell_of
 from likely.core.warnings import unheard
+from likely.decision.cost import Cost
 from likely.decisions.calibrators import Calibration
-from likely.decisions.cost import Cost
 from likely.decisions.evaluation import Evaluation
 from likely.decisions.intervals import Mean, mean
 from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import said_once, speaking_as
-from likely.decisions.combine import change_log_prior
-from likely.decisions.cost import Cost
-from likely.decisions.decide import settled
-from likely.decisions.posteriors import class_shares
+from likely.decision.combine import change_log_prior
+from likely.decision.cost import Cost
+from likely.decision.decide import settled
+from likely.decision.posteriors import class_shares
 from likely.estimators.novelty import tell_of_support
 
 RULES = {  # constraints of the settings that say how to decide

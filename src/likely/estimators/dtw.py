@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.decisions.decide import settled
+from likely.decision.decide import settled
 from likely.estimators.base import BaseEstimator
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.estimators.novelty import alarm

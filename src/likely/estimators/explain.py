@@ -14,9 +14,9 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
+from likely.decision.cost import Cost
+from likely.decision.decide import why_not_the_likeliest
 from likely.decisions.calibrators import Calibration, IsotonicMap
-from likely.decisions.cost import Cost
-from likely.decisions.decide import why_not_the_likeliest
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.recalibrated import applied
 from likely.numerics.special import LOG_2PI

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once, tell
-from likely.decisions.cost import Cost
+from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.base import BaseEstimator
 from likely.estimators.deciding import NOVELTY, RULES

@@ -641,7 +641,7 @@ TABLE: dict[str, Entry] = {
         counts=numbers("* L", 0), rows=numbers("*", 0)
     ),
     "Cost": entry(
-        lambda: import_module("likely.decisions.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
+        lambda: import_module("likely.decision.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
         classes=labels,
     ),
     "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=density),
@@ -858,15 +858,15 @@ TABLE: dict[str, Entry] = {
         more=numbers("?", dtype=np.int64),
     ),
     "SequentialTest": entry(
-        lambda: import_module("likely.decisions.sequential").SequentialTest, alpha=number(0), beta=number(0),
+        lambda: import_module("likely.decision.sequential.sprt").SequentialTest, alpha=number(0), beta=number(0),
         total=Kind("a number", lambda x, sizes: type(x) is float and x == x), taken=count,
     ),
     "Cusum": entry(
-        lambda: import_module("likely.decisions.cusum").Cusum, threshold=number(0),
+        lambda: import_module("likely.decision.sequential.cusum").Cusum, threshold=number(0),
         total=Kind("a number from 0", lambda x, sizes: type(x) is float and x >= 0),
     ),
     "RaceBelief": entry(
-        lambda: import_module("likely.decisions.race").RaceBelief,
+        lambda: import_module("likely.decision.sequential.race").RaceBelief,
         log_probs=Kind("log-probabilities", lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64
                        and x.ndim == 1 and bool((x < np.inf).all())),
         beliefs=items(belief),
@@ -885,10 +885,10 @@ TABLE: dict[str, Entry] = {
     ),
     "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),
     "Hyperplane": entry(
-        lambda: import_module("likely.decisions.hyperplane").Hyperplane, normal=numbers("d"), offset=number(),
+        lambda: import_module("likely.decision.boundary.hyperplane").Hyperplane, normal=numbers("d"), offset=number(),
     ),
     "Boundary": entry(
-        lambda: import_module("likely.decisions.boundary").Boundary, first=of_class("Gaussian"),
+        lambda: import_module("likely.decision.boundary.boundary").Boundary, first=of_class("Gaussian"),
         second=of_class("Gaussian"), offset=number(),
     ),
     "IsotonicMap": entry(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.decisions.cost import Cost
-from likely.decisions.posteriors import posteriors
+from likely.decision.cost import Cost
+from likely.decision.posteriors import posteriors
 from likely.models.decoding import whole
 from likely.models.wording import counted
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.errors import DomainError, sentence
-from likely.decisions.boundary import Boundary
+from likely.decision.boundary.boundary import Boundary
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, PALETTE, axes, themed
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
-from likely.decisions.boundary import boundary
-from likely.decisions.decide import decide, foreign_posterior
-from likely.decisions.refusals import NOVEL, REJECT
+from likely.decision.boundary.boundary import boundary
+from likely.decision.decide import decide, foreign_posterior
+from likely.decision.reject import NOVEL, REJECT
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, axes, themed
 

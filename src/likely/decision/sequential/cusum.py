@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.value import Value
-from likely.decisions.lattice import lattice_threshold
+from likely.decision.sequential.run_lengths import lattice_threshold
 
 CELLS = 200, 1200  # of the chain that run lengths are computed by: the Gaussian table is met to 4 digits
 WIDEST = 0.3  # of a cell, in standard deviations of an increment

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from likely.core.errors import DataError, DomainError
-from likely.decisions.cusum import Cusum, run_length
-from likely.decisions.sequential import log_ratios
+from likely.decision.sequential.cusum import Cusum, run_length
+from likely.decision.sequential.sprt import log_ratios
 
 # Montgomery, Introduction to Statistical Quality Control, table 9.3: two-sided, reference ½; shift: h = 4, h = 5
 MONTGOMERY = {0.0: (168, 465), 0.25: (74.2, 139), 0.5: (26.6, 38.0), 0.75: (13.3, 17.0), 1.0: (8.38, 10.4),

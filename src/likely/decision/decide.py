@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
-from likely.decisions.cost import Cost, labels
-from likely.decisions.posteriors import posteriors
-from likely.decisions.refusals import NOVEL, REJECT
+from likely.decision.cost import Cost, labels
+from likely.decision.posteriors import posteriors
+from likely.decision.reject import NOVEL, REJECT
 
 SHOWN = 20  # rows that the text shows
 

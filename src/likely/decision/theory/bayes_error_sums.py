@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index
-from likely.decisions.problem import Problem
+from likely.decision.theory.decision_problem import Problem
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.distribution import Estimate, Law
 from likely.distributions.univariate.poisson import Poisson

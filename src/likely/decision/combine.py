@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decisions.posteriors import class_shares
-from likely.decisions.posteriors import posteriors as checked
+from likely.decision.posteriors import class_shares
+from likely.decision.posteriors import posteriors as checked
 
 
 def change_prior(posterior: Any, trained: Any, new: Any) -> Array:

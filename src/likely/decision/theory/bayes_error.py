@@ -9,10 +9,10 @@ from numpy.random import Generator
 
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import tell
-from likely.decisions.error_integrals import in_the_plane, on_the_line, shared_covariance
-from likely.decisions.error_sums import by_expectations, coins
-from likely.decisions.problem import Problem, problem
-from likely.decisions.quadratic_tails import two_gaussians
+from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line, shared_covariance
+from likely.decision.theory.bayes_error_sums import by_expectations, coins
+from likely.decision.theory.decision_problem import Problem, problem
+from likely.decision.theory.gaussian_pair_error import two_gaussians
 from likely.distributions.distribution import Estimate
 
 DRAWS = 100_000  # unless a tolerance asks for more

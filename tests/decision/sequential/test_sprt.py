@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.sequential import SequentialTest, log_ratios
+from likely.decision.sequential.sprt import SequentialTest, log_ratios
 
 
 def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_000, length: int = 400):

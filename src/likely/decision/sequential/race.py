@@ -12,8 +12,8 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.filter import follow, playing
 from likely.core.value import Value
-from likely.decisions.cost import Cost
-from likely.decisions.sequential import SequentialTest
+from likely.decision.cost import Cost
+from likely.decision.sequential.sprt import SequentialTest
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError
-from likely.decisions.conic import Canonical, canonical
-from likely.decisions.problem import Problem
+from likely.decision.boundary.conic import Canonical, canonical
+from likely.decision.theory.decision_problem import Problem
 from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics.golden_section import least

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from likely.decisions.cusum import run_length
-from likely.decisions.lattice import common_unit, lattice_threshold, mean_run
+from likely.decision.sequential.cusum import run_length
+from likely.decision.sequential.run_lengths import common_unit, lattice_threshold, mean_run
 
 
 def test_a_coin_walks_as_known():

@@ -8,8 +8,8 @@ import pytest
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
 from likely.core.filter import follow
-from likely.decisions.race import Race, race
-from likely.decisions.sequential import SequentialTest, log_ratios
+from likely.decision.sequential.race import Race, race
+from likely.decision.sequential.sprt import SequentialTest, log_ratios
 
 
 def at(mean: float) -> lk.HMM:

@@ -11,10 +11,10 @@ from scipy import stats
 from scipy.special import ndtr
 
 import likely as lk
-from likely.decisions.bayes_error import by_draws
-from likely.decisions.error_integrals import in_the_plane, on_the_line
-from likely.decisions.problem import problem
-from likely.decisions.quadratic_tails import _Squares, two_gaussians
+from likely.decision.theory.bayes_error import by_draws
+from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line
+from likely.decision.theory.decision_problem import problem
+from likely.decision.theory.gaussian_pair_error import _Squares, two_gaussians
 from likely.distributions.distribution import Estimate
 
 S = np.array([[1.0, 0.3], [0.3, 2.0]])
@@ -252,7 +252,7 @@ def test_draws_go_on_to_the_tolerance(rng):
 
 
 def test_a_tolerance_out_of_reach_is_told(monkeypatch):
-    monkeypatch.setattr("likely.decisions.bayes_error.MOST", 200_000)
+    monkeypatch.setattr("likely.decision.theory.bayes_error.MOST", 200_000)
     laws = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
     with pytest.warns(lk.FitWarning, match="not met by 200,000 draws"):
         assert lk.bayes_error(*laws, tolerance=1e-6).error > 1e-6

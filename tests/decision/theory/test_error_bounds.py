@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.decisions.error_bounds import ErrorBounds
+from likely.decision.theory.error_bounds import ErrorBounds
 
 
 @pytest.mark.parametrize(

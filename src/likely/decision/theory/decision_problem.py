@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.decisions.cost import Cost, labels
-from likely.decisions.posteriors import class_shares
+from likely.decision.cost import Cost, labels
+from likely.decision.posteriors import class_shares
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.gaussian.gaussian import Gaussian
 

@@ -12,10 +12,10 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decisions.bayes_error import bayes_error
-from likely.decisions.density_bounds import DRAWS, both_bounds, checked_draws
-from likely.decisions.posteriors import posteriors
-from likely.decisions.problem import Problem, problem, shares
+from likely.decision.posteriors import posteriors
+from likely.decision.theory.bayes_error import bayes_error
+from likely.decision.theory.decision_problem import Problem, problem, shares
+from likely.decision.theory.density_bounds import DRAWS, both_bounds, checked_draws
 from likely.numerics.special import LOG_2
 
 FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya", "Chernoff": "chernoff"}  # by label

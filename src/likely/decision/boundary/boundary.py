@@ -11,11 +11,11 @@ import numpy as np
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.conic import Canonical, canonical, is_round, kind_of
-from likely.decisions.conic_curves import curves, straight_lines
-from likely.decisions.cost import Cost
-from likely.decisions.hyperplane import Hyperplane
-from likely.decisions.problem import problem
+from likely.decision.boundary.conic import Canonical, canonical, is_round, kind_of
+from likely.decision.boundary.conic_curves import curves, straight_lines
+from likely.decision.boundary.hyperplane import Hyperplane
+from likely.decision.cost import Cost
+from likely.decision.theory.decision_problem import problem
 from likely.distributions.gaussian.gaussian import Gaussian
 
 ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}

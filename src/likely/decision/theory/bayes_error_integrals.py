@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from likely.core.arrays import Array, Index
-from likely.decisions.problem import Problem
+from likely.decision.theory.decision_problem import Problem
 from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.decisions.problem import Problem, problem
+from likely.decision.theory.decision_problem import Problem, problem
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Estimate

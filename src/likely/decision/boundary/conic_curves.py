@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.decisions.conic import Canonical
+from likely.decision.boundary.conic import Canonical
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Decision boundaries between Gaussians: hyperplanes, conics and quadrics."""

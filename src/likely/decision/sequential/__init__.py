@@ -1,0 +1,1 @@
+"""Sequential tests: Wald's probability ratio test, CUSUM, races of models."""

@@ -1,0 +1,1 @@
+"""The Bayes error and its bounds."""
