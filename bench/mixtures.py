@@ -34,8 +34,8 @@ from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
-from likely.decisions.intervals import Interval
-from likely.decisions.partitions import adjusted_rand, normalised_mutual_information, purity
+from likely.metrics.clusterings import adjusted_rand, normalised_mutual_information, purity
+from likely.metrics.confidence_intervals import Interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-mixtures.md"

@@ -22,7 +22,7 @@ from pages import table
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
-from likely.decisions.intervals import proportion
+from likely.metrics.confidence_intervals import proportion
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-sequences.md"

@@ -22,9 +22,9 @@ import numpy as np
 from pages import Page, sections_of
 
 from likely.core.ragged import Ragged
-from likely.decisions.intervals import Interval, proportion
-from likely.decisions.word_errors import WordErrors, word_errors
 from likely.features.mfcc import Cepstra
+from likely.metrics.confidence_intervals import Interval, proportion
+from likely.metrics.word_errors import WordErrors, word_errors
 from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")

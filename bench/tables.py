@@ -39,12 +39,12 @@ from likely.app.job import Job
 from likely.app.journey import prepared
 from likely.data.table import Table
 from likely.decision.cost import Cost
-from likely.decisions.intervals import mean
 from likely.estimators.contest import compete, from_all_rows
 from likely.estimators.foreign import log_posteriors
 from likely.estimators.labels import encoded
 from likely.estimators.splits import Split, make_splits
 from likely.estimators.table_classifier import TableClassifier, arranged_schema
+from likely.metrics.confidence_intervals import mean
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "tables"
 

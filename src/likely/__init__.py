@@ -38,28 +38,28 @@ _HOMES = {
     "likely.decision.sequential.cusum": ["Cusum"],
     "likely.decision.decide": ["Decisions", "decide"],
     "likely.decision.theory.density_bounds": ["bhattacharyya", "chernoff"],
-    "likely.decisions.distances": ["check_squared_distances", "shell_share"],
+    "likely.metrics.goodness_of_fit": ["check_squared_distances", "shell_share"],
     "likely.decision.theory.error_bounds": [
         "ErrorBounds", "bayes_from_neighbours", "cover_hart", "cross_entropy_bound", "error_bounds", "fano",
         "hellman_raviv", "squared_error_bound",
     ],
-    "likely.decisions.evaluation": ["Evaluation"],
-    "likely.decisions.geometry": [
+    "likely.metrics.evaluation": ["Evaluation"],
+    "likely.metrics.high_dimensional_geometry": [
         "gaussian_shell", "hubness", "intrinsic_dimension", "relative_contrast", "ring_ratio",
     ],
     "likely.decision.boundary.hyperplane": ["Hyperplane"],
-    "likely.decisions.intervals": ["proportion"],
-    "likely.decisions.neighbours": ["check_unimodality"],
-    "likely.decisions.operating": ["operating_threshold"],
-    "likely.decisions.partitions": [
+    "likely.metrics.confidence_intervals": ["proportion"],
+    "likely.metrics.unimodality": ["check_unimodality"],
+    "likely.metrics.operating_point": ["operating_threshold"],
+    "likely.metrics.clusterings": [
         "adjusted_mutual_information", "adjusted_rand", "best_matching", "contingency", "fowlkes_mallows",
         "normalised_mutual_information", "purity", "rand", "v_measure", "variation_of_information",
     ],
     "likely.decision.sequential.race": ["Race", "race"],
     "likely.decision.reject": ["NOVEL", "REJECT"],
-    "likely.decisions.separation": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
+    "likely.metrics.silhouette": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
     "likely.decision.sequential.sprt": ["SequentialTest"],
-    "likely.decisions.word_errors": ["WordErrors", "word_errors"],
+    "likely.metrics.word_errors": ["WordErrors", "word_errors"],
     "likely.core.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
@@ -181,7 +181,7 @@ _HOMES = {
     "likely.models.fisher": ["FisherAxes"],
     "likely.models.fixed": ["Fixed", "interpolate"],
     "likely.models.hierarchy": ["linkage"],
-    "likely.models.high_dimensions": ["HighDimensions", "high_dimensions"],
+    "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
     "likely.models.histogram": ["Histogram"],
     "likely.models.hmm": ["HMM"],
     "likely.models.hmm_prior": ["HMMPrior"],
@@ -297,26 +297,6 @@ if TYPE_CHECKING:
         hellman_raviv,
         squared_error_bound,
     )
-    from likely.decisions.distances import check_squared_distances, shell_share
-    from likely.decisions.evaluation import Evaluation
-    from likely.decisions.geometry import gaussian_shell, hubness, intrinsic_dimension, relative_contrast, ring_ratio
-    from likely.decisions.intervals import proportion
-    from likely.decisions.neighbours import check_unimodality
-    from likely.decisions.operating import operating_threshold
-    from likely.decisions.partitions import (
-        adjusted_mutual_information,
-        adjusted_rand,
-        best_matching,
-        contingency,
-        fowlkes_mallows,
-        normalised_mutual_information,
-        purity,
-        rand,
-        v_measure,
-        variation_of_information,
-    )
-    from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
-    from likely.decisions.word_errors import WordErrors, word_errors
     from likely.distributions.binary.bahadur import Bahadur
     from likely.distributions.binary.bernoulli import Bernoulli
     from likely.distributions.binary.log_linear import LogWalsh
@@ -435,6 +415,33 @@ if TYPE_CHECKING:
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
     from likely.io.model_files import Checkpoint, load, save
+    from likely.metrics.clusterings import (
+        adjusted_mutual_information,
+        adjusted_rand,
+        best_matching,
+        contingency,
+        fowlkes_mallows,
+        normalised_mutual_information,
+        purity,
+        rand,
+        v_measure,
+        variation_of_information,
+    )
+    from likely.metrics.confidence_intervals import proportion
+    from likely.metrics.evaluation import Evaluation
+    from likely.metrics.goodness_of_fit import check_squared_distances, shell_share
+    from likely.metrics.high_dimensional_geometry import (
+        gaussian_shell,
+        hubness,
+        intrinsic_dimension,
+        relative_contrast,
+        ring_ratio,
+    )
+    from likely.metrics.high_dimensions import HighDimensions, high_dimensions
+    from likely.metrics.operating_point import operating_threshold
+    from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+    from likely.metrics.unimodality import check_unimodality
+    from likely.metrics.word_errors import WordErrors, word_errors
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.centres import Centres
     from likely.models.choice_of_k import choose_k
@@ -450,7 +457,6 @@ if TYPE_CHECKING:
     from likely.models.fisher import FisherAxes
     from likely.models.fixed import Fixed, interpolate
     from likely.models.hierarchy import linkage
-    from likely.models.high_dimensions import HighDimensions, high_dimensions
     from likely.models.histogram import Histogram
     from likely.models.hmm import HMM
     from likely.models.hmm_prior import HMMPrior

@@ -22,7 +22,7 @@ from likely.app.report.sections.mistakes import dearest, shown_classes
 from likely.app.report.style import DARK, HEAT, LIGHT
 from likely.app.report.words import column, number, percent
 from likely.core.errors import DataError, ShapeError
-from likely.decisions.evaluation import Evaluation
+from likely.metrics.evaluation import Evaluation
 
 VOID = {"meta", "br", "hr"}
 SHAPES = {"circle", "line", "path", "rect", "polyline", "polygon", "use"}

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
 from likely.core.errors import DataError, DomainError, FitWarning
-from likely.decisions.partitions import adjusted_rand
 from likely.estimators.agglomerative import Agglomerative
+from likely.metrics.clusterings import adjusted_rand
 from likely.models.hierarchy import linkage
 from likely.models.links import LINKS
 from tests.cases import scikit_learn_checks

@@ -13,9 +13,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
-from likely.decisions.intervals import proportion
 from likely.estimators.curves import hughes_curve, learning_curve
 from likely.estimators.validation import evaluate
+from likely.metrics.confidence_intervals import proportion
 
 X, Y = load_iris(return_X_y=True)
 

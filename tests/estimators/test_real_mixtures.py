@@ -20,7 +20,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
-from likely.decisions.partitions import adjusted_rand, purity
+from likely.metrics.clusterings import adjusted_rand, purity
 
 QUIET = pytest.mark.filterwarnings("ignore::likely.FitWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.decisions.word_errors import word_errors
 from likely.estimators.bayes import BayesClassifier
 from likely.features.mfcc import Cepstra
+from likely.metrics.word_errors import word_errors
 from likely.recognisers.background import background, quiet_frames, surrounded
 from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
 

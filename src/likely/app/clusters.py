@@ -245,7 +245,7 @@ def with_clusters(c: Clusters) -> pl.DataFrame:
 
 def facts_of(c: Clusters) -> dict[str, Any]:
     """All that `--json` gives and a model file remembers, as plain values."""
-    from likely.decisions.summary import plain
+    from likely.metrics.evaluation_summary import plain
 
     described, report, choice = c.table.as_dict(), c.found.mixture.report_, c.found.choice
     return plain({

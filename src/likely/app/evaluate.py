@@ -107,8 +107,8 @@ def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, 
 
 def measured(model: Any, table: Any, how: dict[str, Any]) -> tuple[Any, Any]:
     """The evaluation, and the decisions under all rules."""
-    from likely.decisions.evaluation import Evaluation
     from likely.estimators.table_classifier import Typed, laid_out
+    from likely.metrics.evaluation import Evaluation
 
     rows, truth = Typed(laid_out(table.frame, list(model.schema))), _places(model, table)
     posterior = model.log_posterior(rows)

@@ -10,9 +10,9 @@ from likely.app.talk import figure
 
 if TYPE_CHECKING:
     from likely.app.journey import Journey
-    from likely.decisions.evaluation import Evaluation
-    from likely.decisions.intervals import Mean
     from likely.estimators.contest import Contest, Standing
+    from likely.metrics.confidence_intervals import Mean
+    from likely.metrics.evaluation import Evaluation
 
 NOT_SAVED = "for comparison; cannot be written to a model file"
 
@@ -42,7 +42,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
 
 def figures(e: Evaluation) -> dict[str, Any]:
     """The main figures of an evaluation without its curves."""
-    from likely.decisions.summary import plain
+    from likely.metrics.evaluation_summary import plain
 
     r = e.calibration()
     return {
@@ -88,7 +88,7 @@ def contender(standing: Standing, chosen: bool) -> Contender:
 
 def leaderboard(contest: Contest) -> list[dict[str, Any]]:
     """The leaderboard as plain values, the best first."""
-    from likely.decisions.summary import plain
+    from likely.metrics.evaluation_summary import plain
 
     lines = []
     for s in contest.standings:

@@ -103,8 +103,8 @@ class HeldOut:
     """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
-        from likely.decisions.false_alarms import NAT, tail
         from likely.estimators.left_out_frames import stretches
+        from likely.metrics.false_alarms import NAT, tail
 
         self.runs, self.weights = stretches(kept)
         self.frames = float(kept[1].sum())

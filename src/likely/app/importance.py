@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.app.report.study import Driver
 from likely.core.arrays import Array, Index
-from likely.decisions.intervals import mean
+from likely.metrics.confidence_intervals import mean
 
 ROWS = 4000  # that are shuffled, at most: enough for three digits
 SPLITS = 200  # that are refitted, at most

@@ -93,7 +93,7 @@ def _some(found: Any, here: Any) -> Any:
 
 def _measured(known: Any, x: Any, labels: Any, weight: Any, how: dict[str, Any], what: str) -> tuple[Any, Any]:
     from likely.decision.combine import change_log_prior
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
     truth = _places(known, x, labels, what)
     posterior = known.log_posterior(x)

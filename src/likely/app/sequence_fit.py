@@ -327,11 +327,11 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 
 def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Talk) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
-    from likely.decisions.intervals import mean
     from likely.estimators.contest import silence
     from likely.estimators.parallel import in_threads
     from likely.estimators.sequence_ladder import chain
     from likely.estimators.splits import make_splits
+    from likely.metrics.confidence_intervals import mean
 
     if len(material) < 2:
         talk("\none sequence: none can be left out to test on")

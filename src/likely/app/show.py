@@ -42,8 +42,8 @@ def told(model: str, as_json: bool) -> str:
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     """The file's own outline, and what a table's classifier says of itself."""
-    from likely.decisions.summary import plain
     from likely.estimators.kept_data import what_is_kept
+    from likely.metrics.evaluation_summary import plain
 
     more: dict[str, Any] = {}
     if hasattr(thing, "columns") and hasattr(thing, "card"):  # of sequences

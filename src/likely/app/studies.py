@@ -17,7 +17,7 @@ from likely.core.arrays import Array, Index
 if TYPE_CHECKING:
     from likely.app.journey import Journey
     from likely.data.table import Table
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
 POINTS = 1500
 WORST = 12

@@ -16,9 +16,9 @@ from likely.core.errors import LikelyError
 from likely.core.fit_loop import gather
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.decisions.false_alarms import TAIL, correlation_time, quantile, rule_of_three
 from likely.estimators.alarms import MANY, PASSES
 from likely.estimators.chain_tail import ChainTail
+from likely.metrics.false_alarms import TAIL, correlation_time, quantile, rule_of_three
 from likely.models.hmm import HMM
 
 PARTS = 5  # each left out once

@@ -24,7 +24,6 @@ from likely.core.fit_report import FitReport
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
 from likely.core.warnings import tell
-from likely.decisions.partitions import adjusted_rand
 from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -34,6 +33,7 @@ from likely.estimators.sequence_border import cut
 from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, own_streams, seed_of
+from likely.metrics.clusterings import adjusted_rand
 from likely.models.mixture import Mixture
 from likely.models.reseeding import revived
 from likely.models.starting import from_shares, grouped, grown, weights_by

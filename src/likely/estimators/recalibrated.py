@@ -14,7 +14,7 @@ from likely.decisions.calibrators import (
     Temperature,
     calibrate,
 )
-from likely.decisions.intervals import mean
+from likely.metrics.confidence_intervals import mean
 
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it

@@ -17,7 +17,7 @@ from likely.core.fit_loop import Stop
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
-from likely.decisions.separation import silhouette
+from likely.metrics.silhouette import silhouette
 from likely.models.assigning import Table
 from likely.models.kmeans import kmeans, present
 from likely.models.lloyd import SETTLED, Partition

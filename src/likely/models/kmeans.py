@@ -14,7 +14,7 @@ from likely.core.fit_loop import Stop
 from likely.core.fit_report import Run
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
-from likely.decisions.partitions import adjusted_rand
+from likely.metrics.clusterings import adjusted_rand
 from likely.models.assigning import Table, refuse_empty_rows
 from likely.models.exchange import exchange
 from likely.models.lloyd import SETTLED, Partition, lloyd, with_own_variances

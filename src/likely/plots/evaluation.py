@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.decisions.evaluation import Evaluation
+from likely.metrics.evaluation import Evaluation
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CURVES = 8  # classes that get a curve of their own

@@ -14,7 +14,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.time_index import tell_of_uneven
 from likely.core.warnings import tell
-from likely.decisions.false_alarms import (
+from likely.estimators.recogniser import Recogniser
+from likely.estimators.sequence_border import cut
+from likely.metrics.false_alarms import (
     CONFIDENCE,
     allowed_shares,
     edges,
@@ -25,8 +27,6 @@ from likely.decisions.false_alarms import (
     supported_rate,
     tempered,
 )
-from likely.estimators.recogniser import Recogniser
-from likely.estimators.sequence_border import cut
 from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
 from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
 from likely.recognisers.simulated_alarms import simulated_alarms

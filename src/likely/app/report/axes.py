@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from likely.app.report.markup import Markup, join, short, tag
 from likely.app.report.words import THIN, number
 from likely.core.arrays import Array
-from likely.decisions.curves import thin
+from likely.metrics.roc import thin
 
 CURVE_POINTS = 200  # what the eye can tell apart in a chart of 400 pixels
 

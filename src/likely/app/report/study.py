@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
 
 @dataclass(frozen=True)

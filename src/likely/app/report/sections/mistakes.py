@@ -17,7 +17,7 @@ from likely.app.report.words import clipped, count, number, percent
 from likely.core.arrays import Array
 
 if TYPE_CHECKING:
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
 MOST_PAIRS = 10
 LEAD = "Rows are true classes, columns what was decided: how many, which share of the true class, and what they cost."

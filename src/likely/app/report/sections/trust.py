@@ -18,8 +18,8 @@ from likely.app.report.study import Study
 from likely.app.report.words import clipped, column, number, percent
 
 if TYPE_CHECKING:
-    from likely.decisions.curves import Roc
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
+    from likely.metrics.roc import Roc
 
 COVERED = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)
 UNKNOWN = "The model was not evaluated."

@@ -13,7 +13,7 @@ from likely.app.report.study import Study
 from likely.app.report.words import clipped, listed, number, percent, percent_range, rows
 
 if TYPE_CHECKING:
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
 
 AGAINST = "where a mistake is dear, the cheaper decision is often not for the most probable class"

@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.distances import check_squared_distances, shell_share
-from likely.decisions.intervals import proportion
+from likely.metrics.confidence_intervals import proportion
+from likely.metrics.goodness_of_fit import check_squared_distances, shell_share
 
 
 def distances(n=500, dim=4, seed=0):
@@ -33,7 +33,7 @@ def test_anderson_and_darling_by_their_sum():
 
 @pytest.mark.parametrize(("a", "p"), [(1.933, 0.10), (2.492, 0.05), (3.070, 0.025), (3.878, 0.01), (0.7744, 0.5)])
 def test_tail_of_anderson_and_darling_as_tabulated(a, p):
-    from likely.decisions.distances import _anderson_tail
+    from likely.metrics.goodness_of_fit import _anderson_tail
 
     assert _anderson_tail(a) == pytest.approx(p, rel=0.01)
 

@@ -11,7 +11,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decision.cost import Cost
-from likely.decisions.curves import roc
+from likely.metrics.roc import roc
 
 
 class OperatingPoint(NamedTuple):

@@ -7,8 +7,8 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.calibration import reliability
-from likely.decisions.intervals import proportion
+from likely.metrics.confidence_intervals import proportion
+from likely.metrics.reliability import reliability
 
 
 def forecasts(n=2000, seed=0, sharpen=1.0):

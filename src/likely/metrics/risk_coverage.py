@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.curves import thin
+from likely.metrics.roc import thin
 
 
 class Acceptance(NamedTuple):

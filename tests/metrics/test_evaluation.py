@@ -12,8 +12,8 @@ from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decision.cost import Cost
-from likely.decisions.evaluation import Evaluation
-from likely.decisions.intervals import proportion
+from likely.metrics.confidence_intervals import proportion
+from likely.metrics.evaluation import Evaluation
 
 CLASSES = ["a", "b", "c"]
 COSTS = [[0, 1, 9], [5, 0, 1], [1, 1, 0]]

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
-from likely.decisions.geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
+from likely.metrics.high_dimensional_geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
 from likely.neighbors.nearest_neighbors import NeighbourSearch, _Tree
 
 MOST = 5000  # rows that are looked at: spread evenly over all

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.intervals import as_counts, mean, proportion, weighted_proportion
+from likely.metrics.confidence_intervals import as_counts, mean, proportion, weighted_proportion
 
 
 @pytest.mark.parametrize("method", ["exact", "wilson"])

@@ -9,8 +9,8 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.distances import check_squared_distances
-from likely.decisions.neighbours import check_unimodality, mcnemar
+from likely.metrics.goodness_of_fit import check_squared_distances
+from likely.metrics.unimodality import check_unimodality, mcnemar
 
 
 def blobs(n=300, d=3, seed=0, centres=((-1,), (1,))):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.coverage import risk_coverage
+from likely.metrics.risk_coverage import risk_coverage
 
 
 def brute(doubt, cost, w):

@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions import separation
-from likely.decisions.separation import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+from likely.metrics import silhouette as separation
+from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette, silhouettes
 
 PEERS = {
     silhouette: metrics.silhouette_score,

@@ -13,7 +13,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, is_gap, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decisions.intervals import Interval, as_counts
+from likely.metrics.confidence_intervals import Interval, as_counts
 
 Tokens = tuple[Hashable, ...]
 
@@ -195,7 +195,7 @@ def align_words(reference: Tokens, hypothesis: Tokens, costs: Array) -> WordAlig
 
 def _moves(r: Any, h: Any, costs: Array, cells: int = CELLS) -> Any:
     """The moves of the alignment; only where strips begin are costs kept, so strips can be filled in again."""
-    from likely.loops.edits import edit_rows, edit_trace
+    from likely.metrics._loops import edit_rows, edit_trace
 
     n, m = len(r), len(h)
     strip = max(cells // (m + 1), isqrt(n), 1)

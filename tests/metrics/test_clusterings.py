@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions import partitions as p
+from likely.metrics import clusterings as p
 
 SCORES = {
     p.rand: metrics.rand_score,

@@ -9,8 +9,8 @@ import numpy as np
 from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decisions.intervals import as_counts
-from likely.decisions.partitions import codes
+from likely.metrics.clusterings import codes
+from likely.metrics.confidence_intervals import as_counts
 
 ENTRIES = 1_000_000  # distances that are held at a time by a thread
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.decisions.false_alarms import (
+from likely.metrics.false_alarms import (
     allowed_share,
     exceeding,
     quantile,

@@ -11,8 +11,8 @@ from scipy.special import betainc
 from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.calibration import Statistic
-from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.reliability import Statistic
 from likely.numerics.spd import cholesky, solve_factor
 
 TINY = 1e-300

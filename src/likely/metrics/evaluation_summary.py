@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely.decisions.calibration import Reliability
+from likely.metrics.reliability import Reliability
 
 if TYPE_CHECKING:
-    from likely.decisions.evaluation import Evaluation
+    from likely.metrics.evaluation import Evaluation
 
 MOST_CLASSES = 30  # rows of the table by class that a terminal shows
 

@@ -8,7 +8,7 @@ import scipy.stats
 from sklearn import metrics
 
 from likely.core.errors import DataError, ShapeError
-from likely.decisions.curves import roc, thin
+from likely.metrics.roc import roc, thin
 
 
 def example(n=300, seed=0, ties=True, weighted=False):

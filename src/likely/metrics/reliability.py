@@ -11,7 +11,7 @@ from scipy.special import chdtrc, ndtr, rel_entr, xlogy
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.intervals import as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import as_counts, proportion, shown_p
 
 FEW = 20  # rows below which no test of probabilities says anything
 

@@ -7,7 +7,13 @@ import pytest
 import scipy.stats
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decisions.geometry import gaussian_shell, hubness, intrinsic_dimension, relative_contrast, ring_ratio
+from likely.metrics.high_dimensional_geometry import (
+    gaussian_shell,
+    hubness,
+    intrinsic_dimension,
+    relative_contrast,
+    ring_ratio,
+)
 
 
 @pytest.mark.parametrize(("dim", "height"), [(8, 0.11202), (16, 0.07450), (32, 0.05122), (64, 0.03573)])

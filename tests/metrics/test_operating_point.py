@@ -7,8 +7,8 @@ import pytest
 
 from likely.core.errors import DomainError, ShapeError
 from likely.decision.cost import Cost
-from likely.decisions.operating import equal_error_needed, expected_cost_curve, operating_threshold
 from likely.distributions.categorical.probability_table import ProbabilityTable
+from likely.metrics.operating_point import equal_error_needed, expected_cost_curve, operating_threshold
 
 
 def example(seed, n=150):

@@ -11,8 +11,8 @@ from scipy.special import chdtr, chdtrc, chdtri, kolmogorov
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.calibration import Statistic
-from likely.decisions.intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.reliability import Statistic
 
 TINY = 1e-300
 OUTER = 0.99  # the share of rows that an ellipsoid at this quantile should hold

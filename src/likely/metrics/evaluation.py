@@ -14,10 +14,10 @@ from likely.core.arrays import Array, Index, numbers, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decision.cost import Cost, labels
-from likely.decisions.calibration import Reliability, reliability
-from likely.decisions.coverage import RiskCoverage, risk_coverage
-from likely.decisions.curves import Det, EqualError, Roc, roc
-from likely.decisions.intervals import Interval, Mean, as_counts, mean, mean_over_clusters, weighted_proportion
+from likely.metrics.confidence_intervals import Interval, Mean, as_counts, mean, mean_over_clusters, weighted_proportion
+from likely.metrics.reliability import Reliability, reliability
+from likely.metrics.risk_coverage import RiskCoverage, risk_coverage
+from likely.metrics.roc import Det, EqualError, Roc, roc
 
 SUM_TO_ONE = 1e-6
 
@@ -339,13 +339,13 @@ class Evaluation(Value):
 
     def summary(self) -> str:
         """All the main numbers as a text for a terminal."""
-        from likely.decisions.summary import summary
+        from likely.metrics.evaluation_summary import summary
 
         return summary(self)
 
     def as_dict(self, points: int = 200) -> dict[str, Any]:
         """Everything measured and plotted as plain lists and numbers for JSON; curves have at most `points`."""
-        from likely.decisions.summary import as_dict
+        from likely.metrics.evaluation_summary import as_dict
 
         return as_dict(self, points)
 

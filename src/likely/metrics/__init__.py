@@ -1,0 +1,1 @@
+"""Evaluation of decisions, probabilities, clusterings, transcripts and distances."""
