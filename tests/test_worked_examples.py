@@ -2,7 +2,8 @@
 
 H is Herbst and du Preez, N is Ney, F de Freitas, W the worksheet, C Crowley. Recomputed where the notes misprint
 (docs/errata.md). The evidence of particles (F 13) is in tests/models/test_particle_filter.py, entries of the table of
-warping (H 9.3) in tests/models/test_warping.py, the exchange of single rows (N 6.2.2) in tests/models/test_exchange.py.
+warping (H 9.3) in tests/models/test_warping.py, the exchange of single rows (N 6.2.2) in
+tests/cluster/kmeans/test_exchange.py.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ _HOMES = {
     "likely.core.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
-    "likely.estimators.agglomerative": ["Agglomerative"],
+    "likely.cluster.hierarchy.estimator": ["Agglomerative"],
     "likely.distributions.estimators.bahadur_density": ["BahadurDensity"],
     "likely.estimators.bayes": ["BayesClassifier"],
     "likely.distributions.estimators.bernoulli_density": ["BernoulliDensity"],
@@ -95,7 +95,7 @@ _HOMES = {
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.estimators.histogram": ["HistogramDensity"],
     "likely.estimators.hmm": ["HMMDensity"],
-    "likely.estimators.kmeans": ["KMeans"],
+    "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
     "likely.estimators.linear_gaussian": ["LinearGaussianDensity"],
     "likely.estimators.mixture": ["MixtureDensity"],
@@ -164,13 +164,13 @@ _HOMES = {
     "likely.io.model_files": ["Checkpoint", "load", "save"],
     "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
     "likely.models.barycentre": ["Barycentre", "barycentre"],
-    "likely.models.centres": ["Centres"],
-    "likely.models.choice_of_k": ["choose_k"],
+    "likely.cluster.kmeans.centroids": ["Centres"],
+    "likely.cluster.kmeans.choose_k": ["choose_k"],
     "likely.models.continuous": ["ContinuousLinear"],
     "likely.distributions.sums.convolution": ["convolve", "sum_of"],
     "likely.core.covariates": ["with_covariates"],
-    "likely.models.cuts": ["cut_curve"],
-    "likely.models.dendrogram": ["Dendrogram"],
+    "likely.cluster.hierarchy.dendrogram_cut": ["cut_curve"],
+    "likely.cluster.hierarchy.dendrogram": ["Dendrogram"],
     "likely.models.driven_hmm": ["DrivenHMM"],
     "likely.models.driven_prior": ["DrivenPrior"],
     "likely.models.driven_stats": ["DrivenStats"],
@@ -180,7 +180,7 @@ _HOMES = {
     "likely.models.extended": ["ExtendedFilter"],
     "likely.models.fisher": ["FisherAxes"],
     "likely.models.fixed": ["Fixed", "interpolate"],
-    "likely.models.hierarchy": ["linkage"],
+    "likely.cluster.hierarchy.linkage": ["linkage"],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
     "likely.models.histogram": ["Histogram"],
     "likely.models.hmm": ["HMM"],
@@ -249,6 +249,13 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
+    from likely.cluster.hierarchy.dendrogram import Dendrogram
+    from likely.cluster.hierarchy.dendrogram_cut import cut_curve
+    from likely.cluster.hierarchy.estimator import Agglomerative
+    from likely.cluster.hierarchy.linkage import linkage
+    from likely.cluster.kmeans.centroids import Centres
+    from likely.cluster.kmeans.choose_k import choose_k
+    from likely.cluster.kmeans.estimator import KMeans
     from likely.core.blocks import Block, Blocks
     from likely.core.classifier import Classifier
     from likely.core.columns import Columns
@@ -380,7 +387,6 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.uniform_predictive import Plateau
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
-    from likely.estimators.agglomerative import Agglomerative
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.choosing import ComponentChoice, choose_components
@@ -396,7 +402,6 @@ if TYPE_CHECKING:
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.histogram import HistogramDensity
     from likely.estimators.hmm import HMMDensity
-    from likely.estimators.kmeans import KMeans
     from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.mixture import MixtureDensity
     from likely.estimators.naive_bayes import NaiveBayes
@@ -443,11 +448,7 @@ if TYPE_CHECKING:
     from likely.metrics.unimodality import check_unimodality
     from likely.metrics.word_errors import WordErrors, word_errors
     from likely.models.barycentre import Barycentre, barycentre
-    from likely.models.centres import Centres
-    from likely.models.choice_of_k import choose_k
     from likely.models.continuous import ContinuousLinear
-    from likely.models.cuts import cut_curve
-    from likely.models.dendrogram import Dendrogram
     from likely.models.driven_hmm import DrivenHMM
     from likely.models.driven_prior import DrivenPrior
     from likely.models.driven_stats import DrivenStats
@@ -456,7 +457,6 @@ if TYPE_CHECKING:
     from likely.models.extended import ExtendedFilter
     from likely.models.fisher import FisherAxes
     from likely.models.fixed import Fixed, interpolate
-    from likely.models.hierarchy import linkage
     from likely.models.histogram import Histogram
     from likely.models.hmm import HMM
     from likely.models.hmm_prior import HMMPrior

@@ -10,8 +10,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
+from likely.cluster.hierarchy.linkage import linkage
 from likely.core.errors import DomainError, ShapeError
-from likely.models.hierarchy import linkage
 from likely.plots.trees import BRANCHES, dendrogram
 
 

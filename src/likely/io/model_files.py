@@ -26,7 +26,7 @@ FORMAT = 2  # the highest that is written here: 2 where the description is an ar
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "Agglomerative": lambda: import_module("likely.estimators.agglomerative").Agglomerative,
+    "Agglomerative": lambda: import_module("likely.cluster.hierarchy.estimator").Agglomerative,
     "BahadurDensity": lambda: import_module("likely.distributions.estimators.bahadur_density").BahadurDensity,
     "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
@@ -57,7 +57,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "MultinomialDensity": lambda: (
         import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
     ),
-    "KMeans": lambda: import_module("likely.estimators.kmeans").KMeans,
+    "KMeans": lambda: import_module("likely.cluster.kmeans.estimator").KMeans,
     "MixtureClusterer": lambda: import_module("likely.estimators.clusterer").MixtureClusterer,
     "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,

@@ -785,11 +785,12 @@ TABLE: dict[str, Entry] = {
         taper=text("hamming", "hann", "rectangular"),
     ),
     "Dendrogram": entry(
-        lambda: import_module("likely.models.dendrogram").Dendrogram, merges=numbers("?", 0, np.int64),
+        lambda: import_module("likely.cluster.hierarchy.dendrogram").Dendrogram, merges=numbers("?", 0, np.int64),
         heights=numbers(), weight=numbers("n", 0), link=text(),
     ),
     "CutCurve": entry(
-        lambda: import_module("likely.models.cuts").CutCurve, k=numbers("m", 1, np.int64), log_likelihood=numbers("m"),
+        lambda: import_module("likely.cluster.hierarchy.dendrogram_cut").CutCurve,
+        k=numbers("m", 1, np.int64), log_likelihood=numbers("m"),
         bic=numbers("m"), covariance=text("pooled", "full", "diagonal"),
     ),
     "Principal": entry(
@@ -797,10 +798,11 @@ TABLE: dict[str, Entry] = {
         mean=numbers("d"), axes=numbers("q d"), variances=numbers("q", 0), rest=numbers("", 0),
     ),
     "Centres": entry(
-        lambda: import_module("likely.models.centres").Centres, mean=numbers("K d"), variance=maybe(numbers("K", 0)),
+        lambda: import_module("likely.cluster.kmeans.centroids").Centres,
+        mean=numbers("K d"), variance=maybe(numbers("K", 0)),
         typical=maybe(numbers("", 0)),
     ),
-    "CentreStats": entry(lambda: import_module("likely.models.centres").CentreStats, moments=stats),
+    "CentreStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentreStats, moments=stats),
     "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
     "FixedStats": entry(
         lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from likely.cluster.kmeans.kmeans_plus_plus import standardised
 from likely.core.arrays import Array
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
@@ -22,7 +23,6 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.models.mixture import Mixture
-from likely.models.seeding import standardised
 
 WORDS = 4.0  # columns that a bag of words beside other parts counts as
 THIRDS = 3  # pieces of a sequence that are told apart

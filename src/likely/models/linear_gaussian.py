@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from likely.cluster.kmeans.kmeans_plus_plus import standardised
 from likely.core.arrays import Array, numbers, parameter
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
@@ -27,7 +28,6 @@ from likely.models.linear_learning import LinearLearner
 from likely.models.linear_smoothing import smoothed
 from likely.models.linear_stats import LinearStats
 from likely.models.ready_made import ReadyMade
-from likely.models.seeding import standardised
 from likely.models.state_belief import Loose, StateBelief, loose_moments
 from likely.models.state_space import StateSpace, as_laws
 from likely.models.wording import linear_words

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, plus_plus, squared_distances
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
 from likely.core.fit_loop import iterate, resolve_prior
@@ -15,7 +16,6 @@ from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
 from likely.models.embedding import embedded
 from likely.models.mixture import Mixture, MixtureStats
-from likely.models.seeding import at_random, plus_plus, squared_distances
 
 SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled

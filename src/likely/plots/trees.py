@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.core.arrays import Index
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.models.dendrogram import Dendrogram
 from likely.plots.theme import INK, PALETTE, SOFT, axes
 
 BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a wedge may hold several, and is grey
@@ -24,7 +24,7 @@ def dendrogram(
     - most: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the height at
       which its rows are one cluster, and says how many they are.
 
-    >>> from likely.models.hierarchy import linkage
+    >>> from likely.cluster.hierarchy.linkage import linkage
     >>> dendrogram(linkage([[0.0], [1.0], [5.0]]), cut=2).get_ylabel()
     'height (ward)'
     """

@@ -1,0 +1,1 @@
+"""Agglomerative clustering: linkage, dendrograms and where to cut them."""

@@ -1,0 +1,164 @@
+"""A dendrogram: every partition that merging went through, from one row per cluster to one cluster of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, parameter
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import Value
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Dendrogram(Value):
+    """A tree of merges: merge t joins clusters merges[t] into cluster n + t, at a height   (Ney 6.2.3).
+
+    Clusters 0 … n − 1 are the rows. Merges stand in the order in which they happen, heights ascend, except for links
+    with inversions (centroid and median): those are kept, and counted by `inversions`.
+
+    >>> from likely.cluster.hierarchy.linkage import linkage
+    >>> d = linkage([[0.0], [1.0], [5.0], [5.5]])
+    >>> d.cut(2), d.heights.round(2)
+    (array([0, 0, 1, 1]), array([0.5 , 1.  , 6.72]))
+    """
+
+    merges: Index  # (n − 1, 2)
+    heights: Array  # (n − 1,)
+    weight: Array  # (n,) of the rows
+    link: str = ""
+
+    def __post_init__(self) -> None:
+        merges = np.array(self.merges, dtype=np.int64).reshape(-1, 2)
+        heights, weight = (
+            parameter(self.heights, "Dendrogram", "heights"),
+            parameter(self.weight, "Dendrogram", "weight"),
+        )
+        n = len(merges) + 1
+        if heights.shape != (n - 1,) or weight.shape != (n,):
+            expected = f"{n - 1} merges need as many heights, and {n} weights"
+            raise ShapeError(sentence("Dendrogram", expected, f"{heights.shape} and {weight.shape}"))
+        if not (weight > 0).all():
+            raise DomainError(sentence("Dendrogram", "weights must be positive", weight.min()))
+        _check_tree(merges, n)
+        self._set(merges=merges, heights=heights, weight=weight)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.weight)
+
+    @property
+    def counts(self) -> Array:
+        """What each merged cluster weighs (n − 1,)."""
+        return self._sums(self.weight)
+
+    @property
+    def linkage(self) -> Array:
+        """The table (n − 1, 4) that scipy.cluster.hierarchy takes: two clusters, height, number of rows.
+
+        >>> from likely.cluster.hierarchy.linkage import linkage
+        >>> linkage([[0.0], [1.0], [5.0]], "single").linkage
+        array([[0., 1., 1., 2.],
+               [2., 3., 4., 3.]])
+        """
+        return np.column_stack([self.merges, self.heights, self._sums(np.ones(len(self)))])
+
+    @property
+    def inversions(self) -> int:
+        """Merges that lie lower than one of the clusters they join."""
+        below = np.append(np.full(len(self), -np.inf), self.heights)
+        return int((below[self.merges].max(axis=1, initial=-np.inf) > self.heights).sum())
+
+    @property
+    def order(self) -> Index:
+        """The rows from left to right, so that no branches cross (n,)."""
+        n = len(self)
+        found, waiting = [], [2 * n - 2]
+        while waiting:
+            node = waiting.pop()
+            if node < n:
+                found.append(node)
+            else:
+                waiting += self.merges[node - n, ::-1].tolist()
+        return np.array(found, dtype=np.intp)
+
+    def cut(
+        self, k: int | None = None, *, height: float | None = None, by: str | None = None, X: Any = None, **how: Any
+    ) -> Index:
+        """Labels (n,), numbered by the first row of each cluster: k clusters, or what is joined up to a height.
+
+        by="likelihood" asks rows X which number of clusters explains them best:
+        `cluster.hierarchy.dendrogram_cut.cut_curve`, which also takes what else is given (covariance, most).
+
+        >>> from likely.cluster.hierarchy.linkage import linkage
+        >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+        >>> d = linkage(X)
+        >>> d.cut(by="likelihood", X=X), d.cut(height=0.15)
+        (array([0, 0, 0, 1, 1, 1]), array([0, 0, 1, 2, 2, 3]))
+        """
+        if (k is not None) + (height is not None) + (by is not None) != 1:
+            raise DomainError(sentence("cut", "exactly one of k, height and by is needed", f"{k}, {height} and {by}"))
+        if by is not None:
+            k = self._best(by, X, how)
+        if k is not None:
+            return self._labels(np.arange(len(self.merges)) < len(self) - _whole(k, len(self)))
+        if not isinstance(height, int | float | np.number) or np.isnan(height):
+            raise DomainError(sentence("cut", "height must be a number", height))
+        return self._labels(self._tops() <= height)
+
+    def _best(self, by: str, X: Any, how: dict[str, Any]) -> int:
+        from likely.cluster.hierarchy.dendrogram_cut import cut_curve
+
+        if by != "likelihood":
+            raise DomainError(sentence("cut", 'by must be "likelihood"', repr(by)))
+        if X is None:
+            remedy = 'd.cut(by="likelihood", X=X)'
+            raise DataError(sentence("cut", "likelihood is that of rows: X is needed", "None", remedy))
+        return cut_curve(self, X, **how).best
+
+    def _tops(self) -> Array:
+        """The greatest height at or below each merge: more than its own where the tree has inversions."""
+        tops = np.append(np.full(len(self), -np.inf), self.heights)
+        for t, (a, b) in enumerate(self.merges.tolist(), len(self)):
+            tops[t] = max(tops[t], tops[a], tops[b])
+        return tops[len(self) :]
+
+    def _labels(self, done: Any) -> Index:
+        """Clusters after those merges that are done; each done merge has done ones below it only."""
+        n = len(self)
+        owner = np.arange(2 * n - 1)
+        for t in np.flatnonzero(done)[::-1]:
+            owner[self.merges[t]] = owner[n + t]
+        _, first, label = np.unique(owner[:n], return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.intp)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[label]
+
+    def _sums(self, leaves: Array) -> Array:
+        sums = np.append(leaves, np.zeros(len(self.merges)))
+        for t, (a, b) in enumerate(self.merges.tolist(), len(self)):
+            sums[t] = sums[a] + sums[b]
+        return sums[len(self) :]
+
+    def __repr__(self) -> str:
+        text = f"Dendrogram({len(self):,} rows, link={self.link!r}"
+        if len(self) > 1:
+            text += f", heights {self.heights.min():.4g} … {self.heights.max():.4g}"
+        return text + (f", {self.inversions} inversions)" if self.inversions else ")")
+
+
+def _check_tree(merges: Index, n: int) -> None:
+    """Every cluster but the last is merged once, after it came to be."""
+    born = np.arange(n, 2 * n - 1)[:, None]
+    if (merges < 0).any() or (merges >= born).any() or len(np.unique(merges)) != merges.size:
+        expected = "each cluster must be merged once, and only after it came to be"
+        raise DomainError(sentence("Dendrogram", expected, "merges that form no tree"))
+
+
+def _whole(k: Any, n: int) -> int:
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n:
+        raise DomainError(sentence("cut", f"k must be a whole number from 1 to {n}, the number of rows", k))
+    return int(k)

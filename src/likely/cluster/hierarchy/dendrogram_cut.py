@@ -1,0 +1,133 @@
+"""Where to cut a tree: the number of clusters whose Gaussians explain the rows best, at a price for each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.cluster.hierarchy.dendrogram import Dendrogram
+from likely.core.arrays import Array, Index, refuse_infinite, rows
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import Value
+from likely.numerics.special import LOG_2PI
+
+KINDS = ("pooled", "full", "diagonal")
+FLOOR = 1e-9  # of a column's variance: what a direction has at least
+
+
+@dataclass(frozen=True, eq=False)
+class CutCurve(Value):
+    """Log-likelihood and BIC of a tree's partitions into k clusters."""
+
+    k: Index  # (m,) ascending from 1
+    log_likelihood: Array  # (m,) of rows and labels, one Gaussian a cluster
+    bic: Array  # (m,) −2 log-likelihood + parameters · log n: the least is the best
+    covariance: str
+
+    @property
+    def best(self) -> int:
+        """The number of clusters with the least BIC."""
+        return int(self.k[np.argmin(self.bic)])
+
+
+def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", most: int | None = None) -> CutCurve:
+    """Every cut into at most `most` clusters, scored by
+
+        log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
+
+    - covariance "pooled": one Σ for all, p = k − 1 + k d + d (d + 1) / 2; "full" and "diagonal": each cluster's own,
+      drawn to the pooled one as if by d + 2 rows of it, which keeps small clusters regular; "best": that of the three
+      whose least BIC is the least.
+    - most: √n if None. Beyond, clusters of a few rows each have likelihoods without bound.
+    - Columns that are constant say nothing, and are left out; weights are those of the tree. Columns are measured in
+      units of their deviations, which moves all log-likelihoods by the same number.
+
+    >>> from likely.cluster.hierarchy.linkage import linkage
+    >>> X = np.random.default_rng(0).normal([[0.0, 0.0]] * 50 + [[6.0, 0.0]] * 50)
+    >>> cut_curve(linkage(X), X).best
+    2
+    """
+    if covariance not in (*KINDS, "best"):
+        raise DomainError(sentence("cut", "covariance must be pooled, full, diagonal or best", repr(covariance)))
+    x, n = _rows_of(tree, X), float(tree.weight.sum())
+    most = min(len(tree), max(2, int(np.ceil(np.sqrt(n)))) if most is None else most)
+    if most < 1:
+        raise DomainError(sentence("cut", "most must be at least 1", most))
+    kinds = KINDS if covariance == "best" else (covariance,)
+    scores = np.array([[_score(*part, kind) for kind in kinds] for part in _partitions(tree, x, most)])[::-1]
+    curves = [_curve(scores[:, i], kind, x.shape[1], n) for i, kind in enumerate(kinds)]
+    return min(curves, key=lambda curve: float(curve.bic.min()))
+
+
+def _curve(log_likelihood: Array, covariance: str, d: int, n: float) -> CutCurve:
+    k = np.arange(1, len(log_likelihood) + 1)
+    spreads = np.ones_like(k) if covariance == "pooled" else k
+    parameters = k - 1 + k * d + spreads * (d if covariance == "diagonal" else d * (d + 1) // 2)
+    bic = -2 * log_likelihood + parameters * np.log(max(n, 1.0))
+    return CutCurve.trusted(k=k, log_likelihood=log_likelihood.copy(), bic=bic, covariance=covariance)
+
+
+def _rows_of(tree: Dendrogram, X: Any) -> Array:
+    """The tree's rows in units of their columns' deviations; constant columns are left out."""
+    x = rows(X, None, "cut")
+    if len(x) != len(tree):
+        raise ShapeError(sentence("cut", f"X must be the {len(tree)} rows that were merged", len(x)))
+    refuse_infinite(x, "cut")
+    if np.isnan(x).any():
+        remedy = "impute first (GaussianDensity, PPCA), or cut by k or height"
+        raise DataError(sentence("cut", "likelihood needs rows without gaps", "NaN", remedy))
+    w = tree.weight / tree.weight.sum()
+    size = np.abs(x).max(axis=0, initial=1e-300)
+    z = x / size
+    z = z - w @ z
+    deviation = np.sqrt(w @ z**2)
+    varied = deviation > 1e-14
+    return z[:, varied] / deviation[varied]
+
+
+def _partitions(tree: Dendrogram, x: Array, most: int) -> Iterator[tuple[Array, Array]]:
+    """Weights (k,) and scatters (k, d, d) of the clusters, from `most` of them up to one."""
+    n, label = len(tree), tree.cut(most)
+    w = np.asarray(np.bincount(label, tree.weight, most), dtype=np.float64)
+    mean = np.empty((most, x.shape[1]))
+    for c, column in enumerate(x.T):
+        mean[:, c] = np.bincount(label, tree.weight * column, most) / w
+    scatter = np.stack([_scatter(x[label == k] - mean[k], tree.weight[label == k]) for k in range(most)])
+    yield w, scatter
+    place = _places(tree, label)
+    for t in range(n - most, n - 1):
+        a, b = place[tree.merges[t, 0]], place[tree.merges[t, 1]]
+        total, away = w[a] + w[b], mean[b] - mean[a]
+        scatter[a] += scatter[b] + w[a] * w[b] / total * np.outer(away, away)
+        mean[a] += w[b] / total * away
+        w[a], w[b] = total, 0.0
+        place[n + t] = a
+        yield w[w > 0], scatter[w > 0]
+
+
+def _places(tree: Dendrogram, label: Index) -> dict[int, int]:
+    """The cluster of each node that is a leaf or was merged before the cut."""
+    place = dict(enumerate(label.tolist()))
+    for t in range(len(tree) - label.max() - 1):
+        place[len(tree) + t] = place[int(tree.merges[t, 0])]
+    return place
+
+
+def _scatter(x: Array, weight: Array) -> Array:
+    return (x * weight[:, None]).T @ x
+
+
+def _score(w: Array, scatter: Array, covariance: str) -> float:
+    n, d = w.sum(), scatter.shape[-1]
+    pooled = scatter.sum(axis=0) / n + FLOOR * np.eye(d)
+    own = pooled[None] if covariance == "pooled" else (scatter + (d + 2) * pooled) / (w + d + 2)[:, None, None]
+    inside = scatter.sum(axis=0)[None] if covariance == "pooled" else scatter
+    if covariance == "diagonal":
+        own = own * np.eye(d)
+    masses = np.array([n]) if covariance == "pooled" else w
+    logdet = np.linalg.slogdet(own)[1]
+    distance = np.trace(np.linalg.solve(own, inside), axis1=1, axis2=2)
+    return float(w @ np.log(w / n) - 0.5 * (masses @ logdet + distance.sum() + n * d * LOG_2PI))

@@ -1,0 +1,1 @@
+"""k-means: k-means++, Lloyd's algorithm, the exchange method, the number of clusters."""

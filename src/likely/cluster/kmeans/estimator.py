@@ -1,0 +1,217 @@
+"""KMeans for scikit-learn: centres that rows are nearest to, from tables, weights, gaps and streams."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
+from likely.cluster.kmeans.centroids import Centres, CentreStats
+from likely.cluster.kmeans.kmeans import kmeans
+from likely.cluster.kmeans.lloyd import Partition
+from likely.core.errors import DataError, sentence
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import FitReport
+from likely.core.sketch import SIZE, Sketch
+from likely.core.warnings import tell
+from likely.estimators.base import BaseEstimator
+from likely.estimators.border import numeric_rows, row_weights
+from likely.estimators.fast import is_plain
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """k clusters, each row with the nearest centre, each centre at the mean of its rows (Ney 6.2.2).
+
+    Minimises Σ w ‖x − centre‖² over what was seen: NaN is "not observed", and left out of distances and means.
+
+    - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
+    - **start**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
+      "split" (from one centre by splitting; no randomness) or an array of centres (k, d)
+    - **restarts**: the best of so many drawn starts
+    - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
+    - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
+    - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
+      must fall to go on (0: until no row moves). With variances="own" the criterion is a log-likelihood, and tol what a
+      pass must gain in nats per row; "exchange" goes on until no row moves
+    - **random_state**: seed of the drawn starts
+
+    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.
+    `partial_fit` gives each chunk to the centres as they stand and moves these to the mean of all rows so far (MacQueen
+    1967, a chunk at a time).
+
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
+    >>> m = KMeans(2, random_state=0).fit(X)
+    >>> m.inertia_, sorted(m.cluster_centers_.tolist())
+    (1.0, [[0.0, 0.5], [9.0, 8.5]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "start": [StrOptions({"kmeans++", "random", "split"}), "array-like"],
+        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions({"batch", "exchange"})],
+        "variances": [StrOptions({"equal", "own"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    # what a model file keeps of a fitted estimator: not the labels of the rows
+    _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
+
+    def __init__(
+        self, n_clusters: int = 8, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
+        variances: str = "equal", max_iter: int = 300, tol: float = 1e-6, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.n_clusters = n_clusters
+        self.start = start
+        self.restarts = restarts
+        self.method = method
+        self.variances = variances
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of rows X (n, d); `y` is ignored."""
+        self._validate_params()
+        X, weight = self._checked(X, sample_weight, reset=True)
+        found = self._found(X, weight)
+        if not found.report.converged:
+            tell(f"KMeans: not converged: {found.report.reason}")
+        self.__dict__.pop("sketch_", None)
+        return self._adopt(found)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; until there were `n_clusters` distinct ones, these are remembered and begun with."""
+        self._validate_params()
+        first = not hasattr(self, "model_")
+        X, weight = self._checked(X, sample_weight, reset=first)
+        if first or hasattr(self, "sketch_"):
+            return self._begin(X, weight)
+        refuse_empty_rows(X, "KMeans", slice(None) if weight is None else weight > 0)
+        table = Table.of(X, weight)
+        labels = table.labelled(self.model_)
+        stats = self.stats_ + table.stats(self.model_, labels)
+        model = self.model_.refit(stats)
+        reason = "one step for each call of partial_fit"
+        report = FitReport(model, stats, None, False, reason, [self.model_.objective(stats), model.objective(stats)])
+        return self._adopt(Partition(report, labels))
+
+    def predict(self, X: Any) -> Any:
+        """The cluster of each row (n,)."""
+        check_is_fitted(self)
+        return self.model_.assign(self._rows(X, reset=False))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """`fit`, and the cluster of each row (n,)."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def transform(self, X: Any) -> Any:
+        """Distances to the centres (n, k), over what was seen."""
+        check_is_fitted(self)
+        return self.model_.distances(self._rows(X, reset=False))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus Σ w ‖x − own centre‖²: more is better."""
+        check_is_fitted(self)
+        X, weight = self._checked(X, sample_weight, reset=False)
+        table = Table.of(X, weight)
+        equal = Centres.trusted(mean=self.model_.mean, variance=None, typical=None)
+        return equal.objective(table.stats(self.model_, table.labelled(self.model_)))
+
+    def save(self, path: Any) -> None:
+        """Write a model file that `lk.load` reads back; labels of the rows are not in it."""
+        from likely.io.model_files import save
+
+        save(self, path)
+
+    @property
+    def cluster_centers_(self) -> Any:
+        """The centres (k, d)."""
+        return self.model_.mean
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.model_.members)
+
+    # ------------------------------------------------------------------- inside
+
+    def _found(self, X: Any, weight: Any) -> Partition:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        return kmeans(
+            X, self.n_clusters, weight, start=self.start, restarts=self.restarts, method=self.method,
+            variances=self.variances, stop=Stop(self.max_iter, self.tol), rng=rng,
+        )  # fmt: skip
+
+    def _begin(self, X: Any, weight: Any) -> Self:
+        """The first rows of a stream: learnt as a batch, with those before them while these were too few."""
+        before: Sketch | None = self.__dict__.pop("sketch_", None)
+        new = Sketch.of(X, weight, max(SIZE, self.n_clusters))
+        known = new if before is None else new + before
+        if not len(known):
+            raise DataError(sentence("KMeans", "at least one row must have weight", "weights of 0"))
+        if len(known) < self.n_clusters:
+            self.sketch_ = known
+            return self._adopt(_each_its_own(known, X))
+        if before is not None:
+            weight = np.ones(len(X)) if weight is None else weight
+            X, weight = np.concatenate([before.rows, X]), np.concatenate([before.weight, weight])
+        return self._adopt(self._found(X, weight))
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        if not reset and is_plain(X, self):
+            return X
+        return numeric_rows(self, X, reset, order="C")
+
+    def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
+        X = self._rows(X, reset=reset)
+        if sample_weight is not None:
+            sample_weight = row_weights(sample_weight, X)
+        return X, sample_weight
+
+    def _adopt(self, found: Partition) -> Self:
+        self.report_, self.model_, self.stats_ = found.report, found.model, found.report.stats
+        self.labels_, self.inertia_ = found.labels, found.inertia
+        self.n_iter_ = max(found.refits, 1)
+        return self
+
+    def _cannot_be_saved(self) -> tuple[str, str, str] | None:
+        """Why there is no model file yet, and what to do."""
+        if not hasattr(self, "sketch_"):
+            return None
+        expected = f"a stream must have shown {self.n_clusters} distinct rows before its model is saved"
+        return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
+
+    def _check_state(self) -> None:
+        """After a file was read: centres and statistics must be of one width and number."""
+        model, stats = getattr(self, "model_", None), getattr(self, "stats_", None)
+        if model is None and stats is None:
+            return
+        width = getattr(self, "n_features_in_", None)
+        sound = isinstance(model, Centres) and isinstance(stats, CentreStats) and type(width) is int
+        sound = sound and model.dim == width and stats.moments.shift.shape == model.mean.shape  # type: ignore[union-attr]
+        sound = sound and isinstance(getattr(self, "inertia_", 0.0), float) and type(getattr(self, "n_iter_", 1)) is int
+        if not sound:
+            raise DataError(sentence("KMeans", "what was learnt must fit together", type(model).__name__))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _each_its_own(known: Sketch, X: Any) -> Partition:
+    """So few distinct rows that each is a centre."""
+    table = Table.of(known.rows, known.weight)
+    model = Centres(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
+    stats = table.stats(model, table.labelled(model))
+    reason = "too few distinct rows so far: each is a cluster"
+    report = FitReport(model, stats, None, False, reason, [model.objective(stats)] * 2)
+    return Partition(report, model.assign(X))

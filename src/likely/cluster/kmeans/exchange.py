@@ -1,0 +1,102 @@
+"""The exchange method: rows move one at a time to where the criterion gains most, and the means follow at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.cluster.kmeans.assignment import Table, read_only
+from likely.cluster.kmeans.centroids import Centres, CentreStats, Labels
+from likely.cluster.kmeans.lloyd import SETTLED, Partition
+from likely.core.arrays import Array, Index
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import FitReport
+from likely.core.row_hashes import row_hashes
+
+
+class _Distinct(NamedTuple):
+    """Rows that differ, in the order of their hashes, and which of them each row is."""
+
+    table: Table
+    which: Index  # (n,)
+
+
+def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
+    """Improve a partition by moving single rows until none can be moved to advantage (Ney 6.2.2, sequential).
+
+    A row of weight w leaves a cluster of weight n for another if w n'/(n' + w) |x − m'|² < w n/(n − w) |x − m|²: the
+    difference is the exact change of the criterion, means included. So the result is never worse than the start, and
+    every row is nearest to its own centre there. The last row of a cluster stays. Equal rows count as one row of
+    their common weight, and rows are visited in the order of their hashes: neither copies nor the order of a table
+    matter.
+
+    >>> from likely.cluster.kmeans.lloyd import lloyd
+    >>> x = np.array([[0.0], [2.0], [3.1]])
+    >>> exchange(x, lloyd(x, [[1.0], [3.1]])).labels.tolist()
+    [0, 1, 1]
+    """
+    whole = Table.of(x, weight, start.model.dim)
+    rows = _distinct(whole)
+    labels = np.empty(len(rows.table), dtype=np.int32)
+    labels[rows.which] = start.labels
+    report, labels = _passes(rows.table, start, labels, stop)
+    return Partition(report, labels[rows.which], start.before)
+
+
+def _distinct(table: Table) -> _Distinct:
+    weight = np.ones(len(table)) if table.weight is None else table.weight
+    _, first, which = np.unique(row_hashes(table.x), return_index=True, return_inverse=True)
+    total = np.bincount(which, weight, len(first)).astype(np.float64)
+    return _Distinct(replace(table.some(first), weight=read_only(total)), which.astype(np.intp))
+
+
+def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
+    """Pass after pass; each begins from sums of all rows, so that small steps leave no error behind.
+
+    In the end every row is given to its nearest centre: labels, statistics and centres are those of one moment, also
+    where rows would still move.
+    """
+    model = start.model
+    stats = table.stats(model, labels)
+    model = model.refit(stats)
+    trace = list(start.report.trace)
+    converged, reason = False, f"{stop.max_iter} passes made, rows still moving"
+    for _ in range(stop.max_iter):
+        moved = _one_pass(table, model, stats, labels)
+        stats = table.stats(model, labels)
+        model = model.refit(stats)
+        trace.append(model.objective(stats))
+        if not moved:
+            converged, reason = True, "no row can be moved to advantage"
+            break
+    labels = table.labelled(model)
+    stats = table.stats(model, labels)
+    trace[-1] = model.objective(stats)
+    return FitReport(model, stats, None, converged, reason, trace, reseeded=start.report.reseeded), labels
+
+
+def _one_pass(table: Table, model: Centres, stats: CentreStats, labels: Labels) -> int:
+    """Visit every row that counts once; the number that moved."""
+    from likely.cluster.kmeans._loops.exchange_pass import exchange_pass
+
+    unit = table.frame.unit
+    counts = np.flatnonzero(_weight(table) > 0)
+    own = labels[counts]
+    u = table.frame.inside(table.x[counts].astype(np.float64))
+    moved, _ = exchange_pass(
+        u, _weight(table)[counts], table.gaps, _lean(model, unit), own,
+        table.frame.inside(model.mean), np.array(stats.moments.weight), np.bincount(own, minlength=model.members),
+        np.array(stats.entries), stats.scatter * unit * unit,
+    )  # fmt: skip
+    labels[counts] = own
+    return int(moved)
+
+
+def _lean(model: Centres, unit: float) -> float:
+    return 0.0 if model.typical is None else model.dim * float(model.typical) * unit * unit
+
+
+def _weight(table: Table) -> Array:
+    return np.ones(len(table)) if table.weight is None else table.weight

@@ -1,0 +1,132 @@
+"""k-means from the start to the end: seeds from a sketch, passes until rows settle, the best of several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
+from likely.cluster.kmeans.exchange import exchange
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
+from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd, with_own_variances
+from likely.cluster.kmeans.splitting import split
+from likely.core.arrays import Array
+from likely.core.errors import DataError, DomainError, about_columns, sentence
+from likely.core.fit_loop import Stop
+from likely.core.fit_report import Run
+from likely.core.sketch import SIZE, Sketch
+from likely.core.warnings import tell
+from likely.metrics.clusterings import adjusted_rand
+
+Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
+SEEDS: dict[str, Seeds] = {
+    "kmeans++": plus_plus,
+    "random": lambda x, weight, k, rng: at_random(weight, k, rng),
+}
+COMPARED = 10_000  # rows on which the partitions of several starts are compared
+PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
+
+
+def kmeans(
+    x: Any, k: int, weight: Any = None, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
+    variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
+) -> Partition:  # fmt: skip
+    """Rows (n, d) in k clusters: the best of `restarts` starts.
+
+    `start` is "kmeans++", "random", "split" or centres (k, d); the last two are not drawn, so one start is all.
+    `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
+    or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
+
+    >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> kmeans(x, 2, rng=np.random.default_rng(0)).inertia
+    1.0
+    """
+    table = present(Table.of(x, weight))
+    _refuse_unknown(start, method, variances)
+    rng = rng or np.random.default_rng()
+    begin = _starter(table, k, start, rng, stop)
+    drawn = isinstance(start, str) and start in SEEDS
+    runs = [_improved(table, begin(), method, variances, stop) for _ in range(restarts if drawn else 1)]
+    best = max(runs, key=lambda run: run.report.objective)
+    if best.model.members < k:
+        m = best.model.members
+        tell(f"k-means: rows are too alike for {k} clusters: there are {m}, one for each distinct row")
+    return _of_all(best, runs, x, table)
+
+
+def _improved(table: Table, found: Partition, method: str, variances: str, stop: Stop) -> Partition:
+    if variances == "own":
+        found = with_own_variances(table.x, found, table.weight, stop=stop)
+    return exchange(table.x, found, table.weight, stop=stop) if method == "exchange" else found
+
+
+def _starter(table: Table, k: int, start: Any, rng: np.random.Generator, stop: Stop) -> Callable[[], Partition]:
+    if not isinstance(start, str):
+        return lambda: lloyd(table, _given(start, k), stop=stop)
+    if start == "split":
+        return lambda: split(table, k, stop=stop)
+    sketch = Sketch.of(table.x, table.weight, max(SIZE, PER_SEED * k))
+    rows = filled(sketch.rows, sketch.weight)
+    return lambda: lloyd(table, rows[_distinct(rows, SEEDS[start](rows, sketch.weight, k, rng))], stop=stop)
+
+
+def _distinct(rows: Array, at: Any) -> Any:
+    """Seeds that differ: rows may differ in their gaps alone, and filled rows be equal."""
+    return at[np.sort(np.unique(rows[at], axis=0, return_index=True)[1])]
+
+
+def _given(start: Any, k: int) -> Any:
+    mean = getattr(start, "mean", start) if not isinstance(start, np.ndarray) else start
+    if np.ndim(mean) != 2 or len(mean) != k:
+        expected = f"start must hold {k} centres, one per row"
+        raise DataError(sentence("k-means", expected, np.shape(mean), "or change the number of clusters"))
+    return mean
+
+
+def present(table: Table) -> Table:
+    """Rows that have weight."""
+    if not len(table):
+        raise DataError(sentence("k-means", "at least one row is needed", "none"))
+    at = np.ones(len(table), dtype=bool) if table.weight is None else table.weight > 0
+    if not at.any():
+        raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
+    if table.gaps:
+        _look_at_gaps(table.x, at)
+    return table if at.all() else table.some(at)
+
+
+def _look_at_gaps(x: Any, at: Any) -> None:
+    """Refuse rows `at` that hold nothing; a column that holds nothing is told of."""
+    refuse_empty_rows(x, "k-means", at)
+    never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
+    if len(never):
+        rest = f"the centers say nothing there; leave {'it' if len(never) == 1 else 'them'} out"
+        tell(f"k-means: {about_columns(never)} never observed: {rest}")
+
+
+def _refuse_unknown(start: Any, method: str, variances: str) -> None:
+    choices = {"start": (start, (*SEEDS, "split")), "method": (method, ("batch", "exchange"))}
+    choices["variances"] = (variances, ("equal", "own"))
+    for name, (given, known) in choices.items():
+        if isinstance(given, str) and given not in known:
+            raise DomainError(sentence("k-means", f"{name} must be one of {', '.join(known)}", repr(given)))
+
+
+def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Partition:
+    """The best, with labels for every row, and with what all starts reached."""
+    told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
+    labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
+    if len(runs) == 1:
+        return best._replace(labels=labels)
+    return best._replace(report=replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels=labels)
+
+
+def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:
+    """The mean adjusted Rand index of the best partition with the others, over a sample of many rows."""
+    some = slice(None, None, max(1, len(table) // COMPARED))
+    weight = None if table.weight is None else table.weight[some]
+    others = [run for run in runs if run is not best]
+    return float(np.mean([adjusted_rand(best.labels[some], run.labels[some], weight) for run in others]))

@@ -1,0 +1,72 @@
+"""Growing centres by splitting: the worst clusters are cut along their longest axis, and all are learnt again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.cluster.kmeans.assignment import Table
+from likely.cluster.kmeans.centroids import Centres
+from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd
+from likely.core.arrays import Array
+from likely.core.fit_loop import Stop
+
+TURNS = 20  # of the power iteration: the direction is not critical (Ney 6.2.3)
+
+
+def split(x: Any, k: int, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
+    """From one centre to k by splitting and k-means in turn (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
+
+    Each round splits as many clusters as are still needed, those of largest scatter first, into two centres one
+    standard deviation to either side along the cluster's longest axis. No number is drawn: the same rows give
+    the same centres. Clusters of equal rows cannot be split, so there may be fewer than k in the end.
+
+    >>> x = np.array([[0.0], [1.0], [9.0], [10.0], [20.0]])
+    >>> sorted(split(x, 3).model.mean[:, 0].tolist())
+    [0.5, 9.5, 20.0]
+    """
+    table = x if isinstance(x, Table) else Table.of(x, weight)
+    found = lloyd(table, _one_centre(table), stop=stop)
+    while found.model.members < k:
+        mean = _more(table, found, k - found.model.members)
+        if len(mean) == found.model.members:
+            break
+        found = lloyd(table, mean, stop=stop)
+    return found
+
+
+def _one_centre(table: Table) -> Array:
+    """The mean of all rows (1, d)."""
+    start = Centres.trusted(mean=table.frame.outside(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
+    return start.refit(table.stats(start, np.zeros(len(table), dtype=np.int32))).mean
+
+
+def _more(table: Table, found: Partition, wanted: int) -> Array:
+    """The centres, the worst `wanted` of them twice; one without spread cannot be split."""
+    scatter = found.report.stats.scatter
+    worst = np.argsort(-scatter, kind="stable")[:wanted]
+    mean, added = np.array(found.model.mean), []
+    for q in worst[scatter[worst] > 0]:
+        axis = _longest_axis(table, found, int(q))
+        if (mean[q] + axis != mean[q] - axis).any():
+            added.append(mean[q] + axis)
+            mean[q] -= axis
+    return np.concatenate([mean, np.array(added).reshape(-1, mean.shape[1])])
+
+
+def _longest_axis(table: Table, found: Partition, q: int) -> Array:
+    """A cluster's first principal direction, one standard deviation long (d,); its largest entry is positive."""
+    at = np.flatnonzero(found.labels == q)
+    w = np.ones(len(at)) if table.weight is None else table.weight[at]
+    unit = table.frame.unit
+    z = np.asarray(table.x[at], dtype=np.float64) * unit - found.model.mean[q] * unit
+    z[np.isnan(z)] = 0.0
+    size = float(abs(z).max())
+    z /= size
+    axis = np.sqrt(w @ (z * z))
+    for _ in range(TURNS):
+        axis = (w * (z @ axis)) @ z
+        axis /= max(float(np.linalg.norm(axis)), 1e-300)
+    axis *= np.sqrt(w @ (z @ axis) ** 2 / w.sum()) * np.sign(axis[np.argmax(abs(axis))])
+    return np.asarray(axis * size / unit)
