@@ -265,7 +265,7 @@ def gaussian_mixture(kind):
 
     def setup(d):
         import likely.distributions.gaussian._loops.quadratic_features
-        import likely.loops.shares  # noqa: F401
+        import likely.mixture._loops  # noqa: F401
 
         lk = library()
         start = lk.Mixture(d["w0"], lk.Gaussian(d["m0"], d["c0"], kind=kind))

@@ -74,11 +74,11 @@ _HOMES = {
     "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.estimators.choosing": ["ComponentChoice", "choose_components"],
+    "likely.mixture.estimators.choose_components": ["ComponentChoice", "choose_components"],
     "likely.estimators.choosing_states": ["StateChoice", "choose_states"],
     "likely.distributions.estimators.chow_tree_density": ["ChowTreeDensity"],
-    "likely.estimators.clusterer": ["MixtureClusterer"],
-    "likely.estimators.contaminated": ["ContaminatedDensity"],
+    "likely.mixture.estimators.mixture_clusterer": ["MixtureClusterer"],
+    "likely.mixture.estimators.contaminated_density": ["ContaminatedDensity"],
     "likely.estimators.curves": ["hughes_curve", "learning_curve"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
@@ -98,7 +98,7 @@ _HOMES = {
     "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
     "likely.estimators.linear_gaussian": ["LinearGaussianDensity"],
-    "likely.estimators.mixture": ["MixtureDensity"],
+    "likely.mixture.estimators.mixture_density": ["MixtureDensity"],
     "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
@@ -175,11 +175,11 @@ _HOMES = {
     "likely.models.driven_prior": ["DrivenPrior"],
     "likely.models.driven_stats": ["DrivenStats"],
     "likely.neighbors.editing": ["condense", "edit"],
-    "likely.models.emptying": ["SparseWeights"],
+    "likely.mixture.sparse_weights": ["SparseWeights"],
     "likely.models.estimating": ["estimate"],
     "likely.models.extended": ["ExtendedFilter"],
     "likely.models.fisher": ["FisherAxes"],
-    "likely.models.fixed": ["Fixed", "interpolate"],
+    "likely.mixture.interpolation": ["Fixed", "interpolate"],
     "likely.cluster.hierarchy.linkage": ["linkage"],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
     "likely.models.histogram": ["Histogram"],
@@ -194,8 +194,8 @@ _HOMES = {
     "likely.models.linear_learning": ["LinearLearner", "LinearPrior"],
     "likely.models.linear_stats": ["LinearStats"],
     "likely.distributions.maxent.maximum_entropy": ["maximum_entropy"],
-    "likely.models.mixture": ["Mixture"],
-    "likely.models.mixture_prior": ["MixturePrior"],
+    "likely.mixture.mixture": ["Mixture"],
+    "likely.mixture.priors": ["MixturePrior"],
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
     "likely.models.neighbour_density": ["NeighbourBalls"],
     "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
@@ -206,7 +206,7 @@ _HOMES = {
     "likely.models.principal": ["Principal"],
     "likely.models.rao_blackwell": ["RaoBlackwell"],
     "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
-    "likely.models.scaled": ["Scaled"],
+    "likely.mixture.scaled_copies": ["Scaled"],
     "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
     "likely.core.sketch": ["Sketch"],
     "likely.models.standard_errors": ["StandardErrors", "standard_errors"],
@@ -389,10 +389,7 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.calibrated import Calibrated
-    from likely.estimators.choosing import ComponentChoice, choose_components
     from likely.estimators.choosing_states import StateChoice, choose_states
-    from likely.estimators.clusterer import MixtureClusterer
-    from likely.estimators.contaminated import ContaminatedDensity
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.distances import DistanceClassifier
     from likely.estimators.driven_hmm import DrivenHMMDensity
@@ -403,7 +400,6 @@ if TYPE_CHECKING:
     from likely.estimators.histogram import HistogramDensity
     from likely.estimators.hmm import HMMDensity
     from likely.estimators.linear_gaussian import LinearGaussianDensity
-    from likely.estimators.mixture import MixtureDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.neighbour_density import NeighbourDensity
     from likely.estimators.neighbours import NearestNeighbours
@@ -447,16 +443,23 @@ if TYPE_CHECKING:
     from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette, silhouettes
     from likely.metrics.unimodality import check_unimodality
     from likely.metrics.word_errors import WordErrors, word_errors
+    from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
+    from likely.mixture.estimators.contaminated_density import ContaminatedDensity
+    from likely.mixture.estimators.mixture_clusterer import MixtureClusterer
+    from likely.mixture.estimators.mixture_density import MixtureDensity
+    from likely.mixture.interpolation import Fixed, interpolate
+    from likely.mixture.mixture import Mixture
+    from likely.mixture.priors import MixturePrior
+    from likely.mixture.scaled_copies import Scaled
+    from likely.mixture.sparse_weights import SparseWeights
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.continuous import ContinuousLinear
     from likely.models.driven_hmm import DrivenHMM
     from likely.models.driven_prior import DrivenPrior
     from likely.models.driven_stats import DrivenStats
-    from likely.models.emptying import SparseWeights
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
     from likely.models.fisher import FisherAxes
-    from likely.models.fixed import Fixed, interpolate
     from likely.models.histogram import Histogram
     from likely.models.hmm import HMM
     from likely.models.hmm_prior import HMMPrior
@@ -468,8 +471,6 @@ if TYPE_CHECKING:
     from likely.models.linear_gaussian import LinearGaussian
     from likely.models.linear_learning import LinearLearner, LinearPrior
     from likely.models.linear_stats import LinearStats
-    from likely.models.mixture import Mixture
-    from likely.models.mixture_prior import MixturePrior
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
     from likely.models.neighbour_density import NeighbourBalls
     from likely.models.particle_belief import ParticleBelief
@@ -479,7 +480,6 @@ if TYPE_CHECKING:
     from likely.models.principal import Principal
     from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.robbins_monro import RobbinsMonro, RunningEstimate
-    from likely.models.scaled import Scaled
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter
     from likely.models.standard_errors import StandardErrors, standard_errors
     from likely.models.state_belief import StateBelief

@@ -12,7 +12,7 @@ import likely as lk
 from likely.core.fit_loop import Stop, fit
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.estimators.factors import PPCA, FactorAnalysis
-from likely.models.mixture import Mixture
+from likely.mixture.mixture import Mixture
 from tests.cases import scikit_learn_checks
 
 BOTH = [PPCA, FactorAnalysis]

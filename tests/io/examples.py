@@ -19,9 +19,9 @@ from likely.decisions.floor import Floor
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
+from likely.mixture.fixed_weights import GivenWeights
 from likely.models.association import DataAssociation
 from likely.models.fisher import FisherAxes
-from likely.models.given_weights import GivenWeights
 from likely.models.linear_learning import LinearLearner
 from likely.models.principal import Principal
 from likely.models.sensor_dynamics import SensorDynamics

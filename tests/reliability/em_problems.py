@@ -26,7 +26,7 @@ from likely import (
     Shared,
 )
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from likely.models.emptying import SparseWeights
+from likely.mixture.sparse_weights import SparseWeights
 from tests.reliability import plainly
 
 PRIORS = ("none", "weak", "Dirichlet", "sparse", "emptying")

@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Shared
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.priors.pseudo_observations import EarlierRows
-from likely.models.emptying import SparseWeights
+from likely.mixture.sparse_weights import SparseWeights
 
 
 def log_probs(law: Any, x: Any) -> np.ndarray:

@@ -92,7 +92,7 @@ def _mixtures() -> None:
 
     import likely as lk
     from likely.distributions.gaussian import mahalanobis
-    from likely.models import responsibilities
+    from likely.mixture import responsibilities
 
     mahalanobis.load_loops()  # else only large jobs do
     responsibilities.load_loops()

@@ -22,7 +22,7 @@ from likely.core.warnings import unheard
 from likely.distributions.statistics_subtraction import Cancelled, without
 from likely.estimators.copies import ranks
 from likely.estimators.novelty import missing_entries, surprise
-from likely.models.mixture import Mixture
+from likely.mixture.mixture import Mixture
 
 FOLDS = 10
 MANY = 20_000  # rows beyond which only some are left out, from statistics that subtract

@@ -46,9 +46,9 @@ from likely.estimators.sequence_border import cut
 from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
 from likely.estimators.small_classes import notes_on_classes
 from likely.estimators.tables import as_table, take_rows
-from likely.models.given_weights import GivenWeights
-from likely.models.mixture import Mixture
-from likely.models.mixture_prior import MixturePrior
+from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.mixture import Mixture
+from likely.mixture.priors import MixturePrior
 
 REJECT_RULES = ("reject_cost", "reject_below")
 

@@ -24,9 +24,9 @@ from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
+from likely.mixture.mixture import Mixture
 from likely.models.fisher import FisherAxes
 from likely.models.imputing import impute
-from likely.models.mixture import Mixture
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

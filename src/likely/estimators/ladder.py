@@ -20,9 +20,9 @@ from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.distances import DistanceClassifier
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.mixture import MixtureDensity
 from likely.estimators.neighbours import NearestNeighbours
 from likely.estimators.parzen import ParzenDensity
+from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.models.parzen_pairs import BY_COLUMNS
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"

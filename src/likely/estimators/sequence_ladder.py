@@ -14,7 +14,7 @@ from likely.estimators.bayes import BayesClassifier
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.hmm import HMMDensity
 from likely.estimators.ladder import Rung
-from likely.estimators.mixture import MixtureDensity
+from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.models.topology import Topology
 
 FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise

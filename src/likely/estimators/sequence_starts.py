@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Index
 from likely.core.ragged import Ragged
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
-from likely.models.starting import grouped
+from likely.mixture.initialization import grouped
 from likely.models.state_paths import BestPaths
 from likely.models.topology import Topology
 

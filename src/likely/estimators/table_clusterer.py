@@ -16,10 +16,10 @@ from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
 from likely.estimators.base import BaseEstimator
 from likely.estimators.left_out import left_out_surprises
-from likely.estimators.mixture import MixtureDensity
 from likely.estimators.shell import tell_of_strangers
 from likely.estimators.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
 from likely.estimators.table_mixture import BY, MOST, Found, discover
+from likely.mixture.estimators.mixture_density import MixtureDensity
 
 ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their number is chosen: fewer are no group
 

@@ -12,8 +12,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.ladder import joint
-from likely.estimators.mixture import MixtureDensity
 from likely.estimators.tables import take_rows
+from likely.mixture.estimators.mixture_density import MixtureDensity
 
 BY = ("bic", "held-out", "prior")
 MOST = 10  # clusters that are tried
@@ -168,7 +168,7 @@ def _about(shape: str, tell: Callable[[str], object]) -> Callable[[str], object]
 
 def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
     """BIC, rows left out and a sparse prior, each over all numbers up to the largest that one of them chose."""
-    from likely.estimators.choosing import choose_components
+    from likely.mixture.estimators.choose_components import choose_components
 
     numbers = range(1, most + 1)
     sparse = choose_components(MixtureDensity(part, **settings), X, numbers, sample_weight=w, by=("prior",))
@@ -196,7 +196,7 @@ def _by_bic(
     estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None, tell: Callable[[str], object] = str
 ) -> Any:
     """BIC of 1, 2, … components, at least so many, until it has risen for a while above its least."""
-    from likely.estimators.choosing import ComponentChoice, choose_components
+    from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
 
     found: list[float] = [] if known is None else known.bic.tolist()
     settled: list[bool] = [] if known is None else known.converged["bic"].tolist()

@@ -31,7 +31,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.estimators.bayes").BayesClassifier,
     "Calibrated": lambda: import_module("likely.estimators.calibrated").Calibrated,
-    "ContaminatedDensity": lambda: import_module("likely.estimators.contaminated").ContaminatedDensity,
+    "ContaminatedDensity": lambda: import_module("likely.mixture.estimators.contaminated_density").ContaminatedDensity,
     "CategoricalDensity": lambda: (
         import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
     ),
@@ -58,8 +58,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
         import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
     ),
     "KMeans": lambda: import_module("likely.cluster.kmeans.estimator").KMeans,
-    "MixtureClusterer": lambda: import_module("likely.estimators.clusterer").MixtureClusterer,
-    "MixtureDensity": lambda: import_module("likely.estimators.mixture").MixtureDensity,
+    "MixtureClusterer": lambda: import_module("likely.mixture.estimators.mixture_clusterer").MixtureClusterer,
+    "MixtureDensity": lambda: import_module("likely.mixture.estimators.mixture_density").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.estimators.naive_bayes").NaiveBayes,
     "ExponentialDensity": lambda: (
         import_module("likely.distributions.estimators.exponential_density").ExponentialDensity

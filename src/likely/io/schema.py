@@ -644,7 +644,7 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decision.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
         classes=labels,
     ),
-    "Mixture": entry(lambda: import_module("likely.models.mixture").Mixture, weights=numbers("* K", 0), parts=density),
+    "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), parts=density),
     "HMM": entry(
         lambda: import_module("likely.models.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
         emissions=law, ends=maybe(numbers("* N", 0)),
@@ -803,9 +803,9 @@ TABLE: dict[str, Entry] = {
         typical=maybe(numbers("", 0)),
     ),
     "CentreStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentreStats, moments=stats),
-    "Fixed": entry(lambda: import_module("likely.models.fixed").Fixed, parts=law),
+    "Fixed": entry(lambda: import_module("likely.mixture.interpolation").Fixed, parts=law),
     "FixedStats": entry(
-        lambda: import_module("likely.models.fixed").FixedStats, weight=numbers("K", 0), total=numbers("K")
+        lambda: import_module("likely.mixture.interpolation").FixedStats, weight=numbers("K", 0), total=numbers("K")
     ),
     "LatticeLaw": entry(
         lambda: import_module("likely.distributions.sums.lattice_distribution").LatticeLaw,
@@ -843,12 +843,12 @@ TABLE: dict[str, Entry] = {
         average=numbers("P"), fisher=numbers("P P"), count=count, drift=numbers("?"),
     ),
     "Scaled": entry(
-        lambda: import_module("likely.models.scaled").Scaled, base=law, factors=numbers("F", 0)
+        lambda: import_module("likely.mixture.scaled_copies").Scaled, base=law, factors=numbers("F", 0)
     ),
     "GivenWeights": entry(
-        lambda: import_module("likely.models.given_weights").GivenWeights, probs=numbers("K", 0)
+        lambda: import_module("likely.mixture.fixed_weights").GivenWeights, probs=numbers("K", 0)
     ),
-    "SparseWeights": entry(lambda: import_module("likely.models.emptying").SparseWeights, alpha=numbers("K")),
+    "SparseWeights": entry(lambda: import_module("likely.mixture.sparse_weights").SparseWeights, alpha=numbers("K")),
     "Following": entry(
         lambda: import_module("likely.core.stream_checkpoint").Following, model=text(), belief=belief, taken=count,
         log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
@@ -879,10 +879,10 @@ TABLE: dict[str, Entry] = {
         reason=text(), converged=flag, early=flag, standing=flag,
     ),
     "MixturePrior": entry(
-        lambda: import_module("likely.models.mixture_prior").MixturePrior, weights=maybe(prior), parts=maybe(prior)
+        lambda: import_module("likely.mixture.priors").MixturePrior, weights=maybe(prior), parts=maybe(prior)
     ),
     "MixtureStats": entry(
-        lambda: import_module("likely.models.mixture").MixtureStats, counts=numbers("* K", 0), parts=stats,
+        lambda: import_module("likely.mixture.mixture").MixtureStats, counts=numbers("* K", 0), parts=stats,
         entropy=numbers("*"), seen=flag,
     ),
     "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),

@@ -18,8 +18,8 @@ from likely.core.ragged_input import is_list_of_sequences
 from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import Categorical
+from likely.mixture.mixture import Mixture
 from likely.models import long_chains, trellis
-from likely.models.mixture import Mixture
 from likely.models.state_paths import best_paths
 
 LEAST = -460.0  # log of how likely frames ahead may be before logarithms are needed: 1e-200

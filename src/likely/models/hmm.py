@@ -22,10 +22,10 @@ from likely.distributions.distribution import Law
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
+from likely.mixture.embedding import by_thirds, embedded
 from likely.models import long_chains, trellis
 from likely.models.chain import Chain, check_chain
 from likely.models.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
-from likely.models.embedding import by_thirds, embedded
 from likely.models.hmm_stats import HMMStats
 from likely.models.hmm_sweep import swept
 from likely.models.state_paths import best_paths, drawn_paths, emitted

@@ -17,8 +17,8 @@ from likely.distributions.gaussian.fused_em_sweep import shared_sweep
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.mahalanobis import load_loops
 from likely.distributions.gaussian.moments import Moments, scratch
+from likely.mixture.mixture import Mixture, MixtureStats
 from likely.models import trellis
-from likely.models.mixture import Mixture, MixtureStats
 
 FRAMES = 4096  # of a strip: features and shares of it stay in cache
 WIDE = 64  # states from which the recursion takes most of the time: nothing is gained, and all shares would be kept

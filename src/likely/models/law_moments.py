@@ -10,9 +10,9 @@ import numpy as np
 from likely.core.arrays import Array, all_finite
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.mixture.mixture import Mixture
 from likely.models.arguments import named
 from likely.models.joint_gaussian import root_of
-from likely.models.mixture import Mixture
 
 AXES = {"full": 2, "diagonal": 1, "spherical": 0}  # of one covariance
 

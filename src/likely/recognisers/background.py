@@ -12,9 +12,9 @@ from likely.core.arrays import Array
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.hmm import HMMDensity
-from likely.estimators.mixture import MixtureDensity
 from likely.features.mfcc import Cepstra
 from likely.features.spectrum import loud_part
+from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.models.hmm import HMM
 
 SOUNDS = 200  # that the background is learnt from at most

@@ -17,9 +17,9 @@ from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.fronted import Fronted
 from likely.estimators.hmm import HMMDensity
-from likely.estimators.mixture import MixtureDensity
 from likely.features.mfcc import Cepstra
 from likely.features.spectrum import is_silent, loudest
+from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.models.hmm import HMM
 from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background

@@ -13,7 +13,7 @@ from likely import DataError, DomainError, FitWarning, Gaussian, ShapeError, Sto
 from likely.core.blocks import Blocks
 from likely.core.fit_loop import iterate
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from likely.models.mixture import Mixture
+from likely.mixture.mixture import Mixture
 
 
 def some_law(rng, d, q, kind="spherical", members=None, noise=0.3):

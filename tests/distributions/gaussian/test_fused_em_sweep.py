@@ -8,7 +8,7 @@ from scipy.special import entr, softmax
 
 from likely import Gaussian, Mixture
 from likely.distributions.gaussian import fused_em_sweep
-from tests.models.test_mixture import gaussians, plain_joint
+from tests.mixture.test_mixture import gaussians, plain_joint
 from tests.reliability.plainly import log_probs
 
 KINDS = ["full", "diagonal", "spherical"]

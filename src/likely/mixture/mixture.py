@@ -31,9 +31,9 @@ from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.statistics_subtraction import less, without
-from likely.models import responsibilities
-from likely.models.given_weights import GivenWeights
-from likely.models.mixture_answers import (
+from likely.mixture import responsibilities
+from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.mixture_moments import (
     goes_round,
     mixed_cdf,
     mixed_covariance,
@@ -41,7 +41,7 @@ from likely.models.mixture_answers import (
     mixed_quantile,
     mixed_variance,
 )
-from likely.models.responsibilities import Unsettled, settled
+from likely.mixture.responsibilities import Unsettled, settled
 
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
@@ -474,7 +474,7 @@ class Mixture(Law):
 
     def weak_prior(self, stats: MixtureStats) -> Any:
         """The parts' weak prior; the weights, which counts determine well, have none."""
-        from likely.models.mixture_prior import MixturePrior
+        from likely.mixture.priors import MixturePrior
 
         return MixturePrior(None, self.parts.weak_prior(self.for_prior(stats)))
 

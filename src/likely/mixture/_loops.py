@@ -1,6 +1,6 @@
 """Shares of a row among K members, in two sweeps around one exponential: what NumPy does in ten.
 
-The numbers are those of the twin in `models.responsibilities`, to the last bit.
+The numbers are those of the twin in `mixture.responsibilities`, to the last bit.
 """
 
 from __future__ import annotations

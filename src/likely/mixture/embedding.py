@@ -22,7 +22,7 @@ from likely.distributions.stacks.tied import Shared
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
-from likely.models.mixture import Mixture
+from likely.mixture.mixture import Mixture
 
 WORDS = 4.0  # columns that a bag of words beside other parts counts as
 THIRDS = 3  # pieces of a sequence that are told apart

@@ -12,8 +12,8 @@ from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import resolve_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.stacks.tied import untied
-from likely.models.emptying import SparseWeights
-from likely.models.mixture_prior import MixturePrior
+from likely.mixture.priors import MixturePrior
+from likely.mixture.sparse_weights import SparseWeights
 
 
 class PriorOfMixture:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import entr, logsumexp, softmax
 
-import likely.loops.shares as loops
-from likely.models import responsibilities
-from likely.models.responsibilities import settled
+import likely.mixture._loops as loops
+from likely.mixture import responsibilities
+from likely.mixture.responsibilities import settled
 
 
 @pytest.fixture
 def without_loops(monkeypatch):
     """What a short job sees, in which nothing compiled has been loaded."""
-    monkeypatch.delitem(sys.modules, "likely.loops.shares", raising=False)
+    monkeypatch.delitem(sys.modules, "likely.mixture._loops", raising=False)
 
 
 def logs_of(rng, K, n, how):
@@ -31,14 +31,14 @@ def both_ways(logs, prior, weight):
     out = []
     for way in (loops, None):
         if way is None:
-            sys.modules.pop("likely.loops.shares")
+            sys.modules.pop("likely.mixture._loops")
         else:
-            sys.modules["likely.loops.shares"] = loops
+            sys.modules["likely.mixture._loops"] = loops
         try:
             with np.errstate(all="ignore"):
                 out.append(settled(logs.copy(), prior, weight))
         finally:
-            sys.modules["likely.loops.shares"] = loops
+            sys.modules["likely.mixture._loops"] = loops
     return out
 
 
@@ -60,7 +60,7 @@ def test_the_twins_are_different_code(without_loops, monkeypatch):
     by_numpy = responsibilities._by_numpy
     monkeypatch.setattr(responsibilities, "_by_numpy", lambda *a: used.append("numpy") or by_numpy(*a))
     settled(np.zeros((2, 3)), np.array([0.5, 0.5]))
-    sys.modules["likely.loops.shares"] = loops
+    sys.modules["likely.mixture._loops"] = loops
     settled(np.zeros((2, 3)), np.array([0.5, 0.5]))
     assert used == ["numpy"]
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.estimators import choosing
-from likely.estimators.choosing import ComponentChoice, choose_components
-from likely.models.emptying import SparseWeights
+from likely.mixture.estimators import choose_components as choosing
+from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
+from likely.mixture.sparse_weights import SparseWeights
 
 
 def blobs(centres: Any, rows: int, seed: int = 0) -> Any:

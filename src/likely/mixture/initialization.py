@@ -14,8 +14,8 @@ from likely.core.blocks import Blocks
 from likely.core.fit_loop import iterate, resolve_prior
 from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
-from likely.models.embedding import embedded
-from likely.models.mixture import Mixture, MixtureStats
+from likely.mixture.embedding import embedded
+from likely.mixture.mixture import Mixture, MixtureStats
 
 SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled

@@ -25,7 +25,7 @@ def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Arr
 
 def load_loops() -> None:
     """Load the compiled twin of `settled`, for who has many rows; it changes no bit."""
-    import likely.loops.shares  # noqa: F401
+    import likely.mixture._loops  # noqa: F401
 
 
 class Unsettled:
@@ -34,7 +34,7 @@ class Unsettled:
     def __init__(self, n: int, weight: Array | None) -> None:
         self.weight = np.ones(n) if weight is None else np.array(weight)
         self.total, self.unsure = np.empty((2, n))
-        self.loops = sys.modules.get("likely.loops.shares")
+        self.loops = sys.modules.get("likely.mixture._loops")
 
     def shares(self, logs: Array, at: slice) -> Array:
         """Shares (K, rows) of the rows `at`, times their weight."""

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
-from likely.models.mixture import Mixture, categorical, level_counts
+from likely.mixture.mixture import Mixture, categorical, level_counts
 
 
 @dataclass(frozen=True, eq=False)

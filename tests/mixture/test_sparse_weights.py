@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.models.emptying import FEW, Price, SparseWeights
-from likely.models.mixture import level_counts
+from likely.mixture.mixture import level_counts
+from likely.mixture.sparse_weights import FEW, Price, SparseWeights
 
 
 def gaussians(kind: str, members: int = 3) -> lk.Gaussian:

@@ -18,7 +18,7 @@ from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.distributions.distribution import Law
 from likely.distributions.stacks.stack import Several
-from likely.models.mixture import Mixture
+from likely.mixture.mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False)

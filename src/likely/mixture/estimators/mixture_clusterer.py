@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import map_rows
-from likely.estimators.mixture import MixtureDensity
+from likely.mixture.estimators.mixture_density import MixtureDensity
 
 
 class MixtureClusterer(ClusterMixin, MixtureDensity):
@@ -56,7 +56,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
     def _choose(self, X: Any, sample_weight: Any) -> int:
         """The number of least BIC."""
-        from likely.estimators.choosing import choose_components
+        from likely.mixture.estimators.choose_components import choose_components
 
         self._validate_params()
         settings = {**self.get_params(deep=False), "n_components": 1}

@@ -15,9 +15,9 @@ from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.models.mixture import Mixture
-from likely.models.mixture_prior import MixturePrior
-from likely.models.scaled import Scaled
+from likely.mixture.mixture import Mixture
+from likely.mixture.priors import MixturePrior
+from likely.mixture.scaled_copies import Scaled
 
 FIRST_SHARE = 0.05  # of outliers, before any row was looked at
 

@@ -28,15 +28,15 @@ from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Shared, untied
-from likely.estimators.mixture_rule import PriorOfMixture
 from likely.estimators.sequence_border import cut
 from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper, own_streams, seed_of
 from likely.metrics.clusterings import adjusted_rand
-from likely.models.mixture import Mixture
-from likely.models.reseeding import revived
-from likely.models.starting import from_shares, grouped, grown, weights_by
+from likely.mixture.estimators.mixture_prior_rule import PriorOfMixture
+from likely.mixture.initialization import from_shares, grouped, grown, weights_by
+from likely.mixture.mixture import Mixture
+from likely.mixture.reseeding import revived
 
 Sketcher = Callable[[], Sketch]
 

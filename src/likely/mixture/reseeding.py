@@ -9,9 +9,9 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.fit_report import EMPTY
 from likely.core.sketch import Sketch
-from likely.models.embedding import embedded
-from likely.models.mixture import Mixture
-from likely.models.starting import from_shares, halves
+from likely.mixture.embedding import embedded
+from likely.mixture.initialization import from_shares, halves
+from likely.mixture.mixture import Mixture
 
 
 def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:

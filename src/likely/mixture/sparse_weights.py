@@ -92,7 +92,7 @@ class SparseWeights(Value):
 
     def point(self, rule: str = "mode") -> Categorical:
         """The weights of highest density; parts that do not pay for themselves have next to none."""
-        from likely.models.mixture import weights_mode
+        from likely.mixture.mixture import weights_mode
 
         if rule != "mode":
             raise DomainError(sentence("SparseWeights", "this prior is improper: it has a mode only", repr(rule)))

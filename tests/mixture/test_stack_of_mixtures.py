@@ -25,9 +25,9 @@ from likely import (
     Threads,
     fit,
 )
-from likely.models.mixture import MixtureStats
+from likely.mixture.mixture import MixtureStats
 from tests.laws.compare import bits
-from tests.models.test_mixture import close
+from tests.mixture.test_mixture import close
 from tests.reliability.em_problems import gaussians
 from tests.reliability.plainly import log_probs
 

@@ -16,9 +16,9 @@ from likely.core.errors import DomainError, LikelyError, sentence
 from likely.core.fit_loop import mean_log_prob
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
-from likely.models.emptying import Price
-from likely.models.mixture import Mixture
-from likely.models.mixture_prior import MixturePrior
+from likely.mixture.mixture import Mixture
+from likely.mixture.priors import MixturePrior
+from likely.mixture.sparse_weights import Price
 
 FOLDS = 5
 WAYS = ("bic", "held-out", "prior")

@@ -1,0 +1,1 @@
+"""Mixture models and the EM algorithm."""

@@ -1,0 +1,1 @@
+"""Estimators of mixtures, clusters of mixtures, and the number of components."""
