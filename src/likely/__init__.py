@@ -93,7 +93,7 @@ _HOMES = {
     "likely.estimators.frequencies": ["ClassFrequencies"],
     "likely.distributions.estimators.gamma_density": ["GammaDensity"],
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
-    "likely.estimators.histogram": ["HistogramDensity"],
+    "likely.density.estimators.histogram_density": ["HistogramDensity"],
     "likely.estimators.hmm": ["HMMDensity"],
     "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
@@ -102,9 +102,9 @@ _HOMES = {
     "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
     "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
-    "likely.estimators.neighbour_density": ["NeighbourDensity"],
+    "likely.density.estimators.knn_density": ["NeighbourDensity"],
     "likely.estimators.neighbours": ["NearestNeighbours"],
-    "likely.estimators.parzen": ["ParzenDensity"],
+    "likely.density.estimators.kernel_density": ["ParzenDensity"],
     "likely.estimators.pca": ["PCA"],
     "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
     "likely.distributions.estimators.product_density": ["ProductDensity"],
@@ -182,7 +182,7 @@ _HOMES = {
     "likely.mixture.interpolation": ["Fixed", "interpolate"],
     "likely.cluster.hierarchy.linkage": ["linkage"],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
-    "likely.models.histogram": ["Histogram"],
+    "likely.density.histogram": ["Histogram"],
     "likely.models.hmm": ["HMM"],
     "likely.models.hmm_prior": ["HMMPrior"],
     "likely.models.hmm_stats": ["HMMStats"],
@@ -197,12 +197,12 @@ _HOMES = {
     "likely.mixture.mixture": ["Mixture"],
     "likely.mixture.priors": ["MixturePrior"],
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
-    "likely.models.neighbour_density": ["NeighbourBalls"],
+    "likely.density.knn_balls": ["NeighbourBalls"],
     "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
     "likely.models.particle_belief": ["ParticleBelief"],
     "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.models.particle_smoothing": ["SmoothedPaths"],
-    "likely.models.parzen": ["Parzen", "coulomb_potential"],
+    "likely.density.kde": ["Parzen", "coulomb_potential"],
     "likely.models.principal": ["Principal"],
     "likely.models.rao_blackwell": ["RaoBlackwell"],
     "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
@@ -304,6 +304,12 @@ if TYPE_CHECKING:
         hellman_raviv,
         squared_error_bound,
     )
+    from likely.density.estimators.histogram_density import HistogramDensity
+    from likely.density.estimators.kernel_density import ParzenDensity
+    from likely.density.estimators.knn_density import NeighbourDensity
+    from likely.density.histogram import Histogram
+    from likely.density.kde import Parzen, coulomb_potential
+    from likely.density.knn_balls import NeighbourBalls
     from likely.distributions.binary.bahadur import Bahadur
     from likely.distributions.binary.bernoulli import Bernoulli
     from likely.distributions.binary.log_linear import LogWalsh
@@ -397,13 +403,10 @@ if TYPE_CHECKING:
     from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
-    from likely.estimators.histogram import HistogramDensity
     from likely.estimators.hmm import HMMDensity
     from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
-    from likely.estimators.neighbour_density import NeighbourDensity
     from likely.estimators.neighbours import NearestNeighbours
-    from likely.estimators.parzen import ParzenDensity
     from likely.estimators.pca import PCA
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.estimators.switching import SwitchingDensity
@@ -460,7 +463,6 @@ if TYPE_CHECKING:
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
     from likely.models.fisher import FisherAxes
-    from likely.models.histogram import Histogram
     from likely.models.hmm import HMM
     from likely.models.hmm_prior import HMMPrior
     from likely.models.hmm_stats import HMMStats
@@ -472,11 +474,9 @@ if TYPE_CHECKING:
     from likely.models.linear_learning import LinearLearner, LinearPrior
     from likely.models.linear_stats import LinearStats
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
-    from likely.models.neighbour_density import NeighbourBalls
     from likely.models.particle_belief import ParticleBelief
     from likely.models.particle_filter import ParticleFilter, ParticleRun
     from likely.models.particle_smoothing import SmoothedPaths
-    from likely.models.parzen import Parzen, coulomb_potential
     from likely.models.principal import Principal
     from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.robbins_monro import RobbinsMonro, RunningEstimate

@@ -10,6 +10,8 @@ from typing import Any
 from sklearn.base import clone
 
 from likely.core.errors import DomainError, by_caller, sentence
+from likely.density.estimators.kernel_density import ParzenDensity
+from likely.density.pairwise_distances import BY_COLUMNS
 from likely.distributions.estimators.categorical_density import CategoricalDensity
 from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
 from likely.distributions.estimators.laplace_density import LaplaceDensity
@@ -21,9 +23,7 @@ from likely.estimators.bayes import BayesClassifier
 from likely.estimators.distances import DistanceClassifier
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.neighbours import NearestNeighbours
-from likely.estimators.parzen import ParzenDensity
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.models.parzen_pairs import BY_COLUMNS
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
 

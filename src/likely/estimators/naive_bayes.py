@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
+from likely.density.estimators.histogram_density import HistogramDensity
 from likely.distributions.estimators.bernoulli_density import BernoulliDensity
 from likely.distributions.estimators.beta_density import BetaDensity
 from likely.distributions.estimators.binomial_density import BinomialDensity
@@ -33,7 +34,6 @@ from likely.distributions.estimators.von_mises_density import VonMisesDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.histogram import HistogramDensity
 from likely.estimators.shell import ADensity
 
 LAWS: dict[str, Callable[[], Any]] = {

@@ -440,17 +440,17 @@ TABLE: dict[str, Entry] = {
     ),
     "Poisson": entry(lambda: import_module("likely.distributions.univariate.poisson").Poisson, rate=numbers("* d", 0)),
     "Parzen": entry(
-        lambda: import_module("likely.models.parzen").Parzen, points=numbers("n d"), scale=numbers("?"),
+        lambda: import_module("likely.density.kde").Parzen, points=numbers("n d"), scale=numbers("?"),
         kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
         tolerance=maybe(number(0)), rule=rule_or_number, unit=text("class", "pooled", "common"),
     ),
     "NeighbourBalls": entry(
-        lambda: import_module("likely.models.neighbour_density").NeighbourBalls, points=numbers("n d"), k=number(0),
+        lambda: import_module("likely.density.knn_balls").NeighbourBalls, points=numbers("n d"), k=number(0),
         weight=numbers("n", 0), unit=numbers("d", 0), metric=text("l1", "l2", "linf"), shared=flag, unbiased=flag,
         scaled=flag, edges=maybe(numbers("e", 0, np.int64)),
     ),
     "Histogram": entry(
-        lambda: import_module("likely.models.histogram").Histogram, edges=numbers("e"), masses=numbers("* C", 0),
+        lambda: import_module("likely.density.histogram").Histogram, edges=numbers("e"), masses=numbers("* C", 0),
         kind=text("grid", "columns"), bins=numbers("d", 1, np.int64), count=number(0),
     ),
     "NegativeBinomial": entry(
@@ -607,7 +607,7 @@ TABLE: dict[str, Entry] = {
         edges=maybe(numbers("e", 0, np.int64)), gaps=maybe(numbers("n d", dtype=np.bool_)),
     ),
     "BinCounts": entry(
-        lambda: import_module("likely.models.histogram").BinCounts, counts=numbers("* C", 0), rows=numbers("*", 0),
+        lambda: import_module("likely.density.histogram").BinCounts, counts=numbers("* C", 0), rows=numbers("*", 0),
         outside=numbers("*", 0),
     ),
     "Counts": entry(

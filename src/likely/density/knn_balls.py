@@ -14,9 +14,9 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import said_once
-from likely.models.kept_points import KeptPoints, end_to_end, with_weight
-from likely.models.parzen_gaps import completed
-from likely.models.parzen_scale import spreads
+from likely.density.bandwidth import spreads
+from likely.density.kde_missing_values import completed
+from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
 from likely.neighbors.distinct_rows import DistinctRows
 from likely.neighbors.nearest_neighbors import NeighbourSearch

@@ -276,7 +276,7 @@ class Histogram(Law):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """The relative frequencies of weighted rows; options as those of `blank`, with edges that hold all rows."""
-        from likely.models.histogram_edges import edges_for
+        from likely.density.histogram_edges import edges_for
 
         if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
             z = rows(x, None, "Histogram")
@@ -289,8 +289,8 @@ class Histogram(Law):
         cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, count: float = 0.0,
         bins: Any = "doane", weight: Any = None,
     ) -> Histogram:  # fmt: skip
-        """A first look at rows: edges by a rule (`models.histogram_edges`) unless they are given, all cells alike."""
-        from likely.models.histogram_edges import edges_for
+        """A first look at rows: edges by a rule (`density.histogram_edges`) unless they are given, all cells alike."""
+        from likely.density.histogram_edges import edges_for
 
         each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
         flat, sizes = _flat_edges(each, None)

@@ -12,11 +12,11 @@ from scipy.stats import gaussian_kde, multivariate_t
 
 import likely as lk
 from likely.core.errors import DomainError
-from likely.models.parzen import MANY, SMALL
-from likely.models.parzen_kernels import BALLS, KERNELS, kernel_of
-from likely.models.parzen_pairs import ALL, KEPT, Cloud
-from likely.models.parzen_scale import LeftOut, chosen, leave_one_out
-from likely.models.parzen_tree import tree_of
+from likely.density.bandwidth import LeftOut, chosen, leave_one_out
+from likely.density.kde import MANY, SMALL
+from likely.density.kde_tree import tree_of
+from likely.density.kernels import BALLS, KERNELS, kernel_of
+from likely.density.pairwise_distances import ALL, KEPT, Cloud
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3)) * [1.0, 2.0, 0.5]

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.density.histogram import Histogram
 from likely.estimators.intervals import TELLERS, Row, of_share
 from likely.estimators.shell import DensityEstimator
-from likely.models.histogram import Histogram
 
 
 class HistogramDensity(DensityEstimator):

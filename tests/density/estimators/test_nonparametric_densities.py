@@ -10,7 +10,7 @@ import pytest
 
 import likely as lk
 
-DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 DENSITIES = [
     lk.ParzenDensity(), lk.ParzenDensity("elliptical", "maximum"), lk.ParzenDensity("t", "scott"),
     lk.ParzenDensity("epanechnikov"), lk.ParzenDensity(unit="class"), lk.ParzenDensity(unit="common"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.density.histogram_edges import edges_for
 from likely.distributions.statistics_subtraction import without
-from likely.models.histogram_edges import edges_for
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2)) * [1.0, 3.0]

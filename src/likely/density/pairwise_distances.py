@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.models.parzen_kernels import Kernel
+from likely.density.kernels import Kernel
 
 KEPT = 512  # others of each row whose distances are remembered; all, of rows that are not many times as many
 ALL = 2048  # such rows: 32 megabytes

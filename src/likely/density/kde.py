@@ -14,14 +14,14 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import unheard
+from likely.density.bandwidth import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
+from likely.density.kde_missing_values import completed
+from likely.density.kde_tree import Tree, tree_of
+from likely.density.kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
+from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
+from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
 from likely.distributions.statistics.counts import one_column
-from likely.models.kept_points import KeptPoints, end_to_end, with_weight
-from likely.models.parzen_gaps import completed
-from likely.models.parzen_kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
-from likely.models.parzen_pairs import Cloud, far_log_sums, lengths
-from likely.models.parzen_scale import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
-from likely.models.parzen_tree import Tree, tree_of
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
 
 SMALL = 4096  # points up to which every one of them is added

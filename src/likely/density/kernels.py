@@ -27,7 +27,7 @@ WITH_GAPS = ("gaussian", "t", "cube")  # columns can be left out: what remains i
 
 
 class Kernel(NamedTuple):
-    """A kernel of d columns at width 1: its number and shape in `loops.parzen`, and what can be said of it."""
+    """A kernel of d columns at width 1: its number and shape in `density._loops`, and what can be said of it."""
 
     code: int
     a: float

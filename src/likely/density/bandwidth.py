@@ -18,10 +18,10 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, about_columns, sentence
 from likely.core.warnings import tell
+from likely.density.kde_tree import Tree, tree_of
+from likely.density.kernels import Kernel
+from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
 from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY
-from likely.models.parzen_kernels import Kernel
-from likely.models.parzen_pairs import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
-from likely.models.parzen_tree import Tree, tree_of
 
 RULES = ("leave-one-out", "maximum", "scott", "silverman", "given")
 UNITS = ("pooled", "class", "common")
@@ -250,7 +250,7 @@ class LeftOut:
 
 def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: float, skip: Index | None = None) -> Array:
     """log Σ_n w_n k(|y − y_n|² · inv) of white rows (n, d), on all cores; to `tolerance`, 0 is exact."""
-    from likely.loops.parzen import log_sums
+    from likely.density._loops import log_sums
 
     out = np.empty(len(y))
     places = np.full(len(y), -1) if skip is None else np.ascontiguousarray(skip)

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.density.bandwidth import UNITS
+from likely.density.kde import Parzen
+from likely.density.kernels import KERNELS, WITH_GAPS
 from likely.estimators.intervals import TELLERS, Row
 from likely.estimators.shell import DensityEstimator
-from likely.models.parzen import Parzen
-from likely.models.parzen_kernels import KERNELS, WITH_GAPS
-from likely.models.parzen_scale import UNITS
 
 
 class ParzenDensity(DensityEstimator):

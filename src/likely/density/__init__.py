@@ -1,0 +1,1 @@
+"""Nonparametric density estimation: kernels, histograms, nearest neighbors."""
