@@ -87,7 +87,7 @@ _HOMES = {
     "likely.estimators.dtw": ["DTWClassifier"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
-    "likely.estimators.factors": ["FactorAnalysis", "PPCA"],
+    "likely.decomposition.estimators.factor_analysis": ["FactorAnalysis", "PPCA"],
     "likely.estimators.fisher": ["FisherDiscriminant"],
     "likely.io.follow_stream": ["follow"],
     "likely.estimators.frequencies": ["ClassFrequencies"],
@@ -105,7 +105,7 @@ _HOMES = {
     "likely.density.estimators.knn_density": ["NeighbourDensity"],
     "likely.estimators.neighbours": ["NearestNeighbours"],
     "likely.density.estimators.kernel_density": ["ParzenDensity"],
-    "likely.estimators.pca": ["PCA"],
+    "likely.decomposition.estimators.pca": ["PCA"],
     "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
     "likely.distributions.estimators.product_density": ["ProductDensity"],
     "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
@@ -178,7 +178,7 @@ _HOMES = {
     "likely.mixture.sparse_weights": ["SparseWeights"],
     "likely.models.estimating": ["estimate"],
     "likely.models.extended": ["ExtendedFilter"],
-    "likely.models.fisher": ["FisherAxes"],
+    "likely.decomposition.discriminant_subspace": ["FisherAxes"],
     "likely.mixture.interpolation": ["Fixed", "interpolate"],
     "likely.cluster.hierarchy.linkage": ["linkage"],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
@@ -203,7 +203,7 @@ _HOMES = {
     "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.models.particle_smoothing": ["SmoothedPaths"],
     "likely.density.kde": ["Parzen", "coulomb_potential"],
-    "likely.models.principal": ["Principal"],
+    "likely.decomposition.principal_subspace": ["Principal"],
     "likely.models.rao_blackwell": ["RaoBlackwell"],
     "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
     "likely.mixture.scaled_copies": ["Scaled"],
@@ -304,6 +304,10 @@ if TYPE_CHECKING:
         hellman_raviv,
         squared_error_bound,
     )
+    from likely.decomposition.discriminant_subspace import FisherAxes
+    from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
+    from likely.decomposition.estimators.pca import PCA
+    from likely.decomposition.principal_subspace import Principal
     from likely.density.estimators.histogram_density import HistogramDensity
     from likely.density.estimators.kernel_density import ParzenDensity
     from likely.density.estimators.knn_density import NeighbourDensity
@@ -400,14 +404,12 @@ if TYPE_CHECKING:
     from likely.estimators.distances import DistanceClassifier
     from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
-    from likely.estimators.factors import PPCA, FactorAnalysis
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.hmm import HMMDensity
     from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.neighbours import NearestNeighbours
-    from likely.estimators.pca import PCA
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.estimators.switching import SwitchingDensity
     from likely.estimators.table_classifier import TableClassifier
@@ -462,7 +464,6 @@ if TYPE_CHECKING:
     from likely.models.driven_stats import DrivenStats
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
-    from likely.models.fisher import FisherAxes
     from likely.models.hmm import HMM
     from likely.models.hmm_prior import HMMPrior
     from likely.models.hmm_stats import HMMStats
@@ -477,7 +478,6 @@ if TYPE_CHECKING:
     from likely.models.particle_belief import ParticleBelief
     from likely.models.particle_filter import ParticleFilter, ParticleRun
     from likely.models.particle_smoothing import SmoothedPaths
-    from likely.models.principal import Principal
     from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.robbins_monro import RobbinsMonro, RunningEstimate
     from likely.models.sigma_points import CubatureFilter, UnscentedFilter

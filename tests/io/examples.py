@@ -16,14 +16,14 @@ from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SequentialTest
 from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
 from likely.decisions.floor import Floor
+from likely.decomposition.discriminant_subspace import FisherAxes
+from likely.decomposition.principal_subspace import Principal
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
 from likely.mixture.fixed_weights import GivenWeights
 from likely.models.association import DataAssociation
-from likely.models.fisher import FisherAxes
 from likely.models.linear_learning import LinearLearner
-from likely.models.principal import Principal
 from likely.models.sensor_dynamics import SensorDynamics
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])

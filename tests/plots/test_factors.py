@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from likely import DomainError, ShapeError
-from likely.estimators.factors import PPCA, FactorAnalysis
-from likely.estimators.pca import PCA
+from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
+from likely.decomposition.estimators.pca import PCA
 from likely.plots.factors import ScoresDisplay, ScreeDisplay
 
 

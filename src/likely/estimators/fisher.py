@@ -16,6 +16,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
+from likely.decomposition.discriminant_subspace import FisherAxes
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
@@ -25,7 +26,6 @@ from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
 from likely.mixture.mixture import Mixture
-from likely.models.fisher import FisherAxes
 from likely.models.imputing import impute
 
 

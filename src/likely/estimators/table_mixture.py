@@ -101,7 +101,7 @@ def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, An
 
 def _few_causes(table: Array, rows: float) -> Any:
     """PPCA with the number of factors that serves one Gaussian best."""
-    from likely.estimators.factors import PPCA
+    from likely.decomposition.estimators.factor_analysis import PPCA
 
     return PPCA(int(PPCA().fit(table).model_.factors))
 

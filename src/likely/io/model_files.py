@@ -51,9 +51,9 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ParzenDensity": lambda: import_module("likely.density.estimators.kernel_density").ParzenDensity,
     "HMMDensity": lambda: import_module("likely.estimators.hmm").HMMDensity,
     "FisherDiscriminant": lambda: import_module("likely.estimators.fisher").FisherDiscriminant,
-    "FactorAnalysis": lambda: import_module("likely.estimators.factors").FactorAnalysis,
-    "PCA": lambda: import_module("likely.estimators.pca").PCA,
-    "PPCA": lambda: import_module("likely.estimators.factors").PPCA,
+    "FactorAnalysis": lambda: import_module("likely.decomposition.estimators.factor_analysis").FactorAnalysis,
+    "PCA": lambda: import_module("likely.decomposition.estimators.pca").PCA,
+    "PPCA": lambda: import_module("likely.decomposition.estimators.factor_analysis").PPCA,
     "MultinomialDensity": lambda: (
         import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
     ),

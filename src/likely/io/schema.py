@@ -492,7 +492,8 @@ TABLE: dict[str, Entry] = {
         tables=numbers("* d L L", 0), levels=items(numbers()),
     ),
     "FisherAxes": entry(
-        lambda: import_module("likely.models.fisher").FisherAxes, mean=numbers("d"), axes=numbers("q d"),
+        lambda: import_module("likely.decomposition.discriminant_subspace").FisherAxes,
+        mean=numbers("d"), axes=numbers("q d"),
         within=numbers("q", 0), centres=numbers("K q"),
     ),
     "FactorGaussian": entry(
@@ -794,7 +795,7 @@ TABLE: dict[str, Entry] = {
         bic=numbers("m"), covariance=text("pooled", "full", "diagonal"),
     ),
     "Principal": entry(
-        lambda: import_module("likely.models.principal").Principal,
+        lambda: import_module("likely.decomposition.principal_subspace").Principal,
         mean=numbers("d"), axes=numbers("q d"), variances=numbers("q", 0), rest=numbers("", 0),
     ),
     "Centres": entry(

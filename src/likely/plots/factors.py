@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.decomposition.principal_subspace import Principal
 from likely.distributions.gaussian.factor_fits import leading
-from likely.models.principal import Principal
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 

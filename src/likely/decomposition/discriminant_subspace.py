@@ -12,8 +12,8 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.decomposition.principal_subspace import refuse_gaps
 from likely.distributions.gaussian.moments import Moments
-from likely.models.principal import refuse_gaps
 from likely.numerics.eigenvectors import settled, upright
 from likely.numerics.spd import symmetric
 

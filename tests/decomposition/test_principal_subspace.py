@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
+from likely.decomposition.principal_subspace import Principal, axes_of, dependent, hides_more, spectrum
 from likely.distributions.gaussian.scatter_qr import centred_rows, root_of_rows
-from likely.models.principal import Principal, axes_of, dependent, hides_more, spectrum
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 import likely as lk
-from likely.models.fisher import FisherAxes
+from likely.decomposition.discriminant_subspace import FisherAxes
 
 
 def problem(K=4, d=6, n=200, seed=0):

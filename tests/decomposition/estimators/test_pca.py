@@ -10,7 +10,7 @@ import pytest
 from sklearn import decomposition
 
 from likely import DataError, DomainError, FitWarning
-from likely.estimators.pca import PCA
+from likely.decomposition.estimators.pca import PCA
 from tests.cases import scikit_learn_checks
 
 

@@ -15,12 +15,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
-from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
-from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
-from likely.estimators.base import BaseEstimator
-from likely.estimators.shell import DensityEstimator
-from likely.models.principal import (
+from likely.decomposition.principal_subspace import (
     ROOTED,
     Principal,
     Spectrum,
@@ -31,6 +26,11 @@ from likely.models.principal import (
     refuse_gaps,
     spectrum,
 )
+from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
+from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
+from likely.estimators.base import BaseEstimator
+from likely.estimators.shell import DensityEstimator
 
 PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores end together
 

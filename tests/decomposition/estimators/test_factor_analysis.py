@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 import likely as lk
 from likely.core.fit_loop import Stop, fit
+from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from likely.estimators.factors import PPCA, FactorAnalysis
 from likely.mixture.mixture import Mixture
 from tests.cases import scikit_learn_checks
 

@@ -1,0 +1,1 @@
+"""Linear subspaces: principal components, factors, discriminant directions."""

@@ -1,0 +1,1 @@
+"""PCA, probabilistic PCA and factor analysis."""
