@@ -83,7 +83,7 @@ _HOMES = {
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.estimators.distances": ["DistanceClassifier"],
-    "likely.estimators.driven_hmm": ["DrivenHMMDensity"],
+    "likely.hmm.estimators.driven_hmm_density": ["DrivenHMMDensity"],
     "likely.estimators.dtw": ["DTWClassifier"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
@@ -94,7 +94,7 @@ _HOMES = {
     "likely.distributions.estimators.gamma_density": ["GammaDensity"],
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.density.estimators.histogram_density": ["HistogramDensity"],
-    "likely.estimators.hmm": ["HMMDensity"],
+    "likely.hmm.estimators.hmm_density": ["HMMDensity"],
     "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
     "likely.estimators.linear_gaussian": ["LinearGaussianDensity"],
@@ -171,9 +171,9 @@ _HOMES = {
     "likely.core.covariates": ["with_covariates"],
     "likely.cluster.hierarchy.dendrogram_cut": ["cut_curve"],
     "likely.cluster.hierarchy.dendrogram": ["Dendrogram"],
-    "likely.models.driven_hmm": ["DrivenHMM"],
-    "likely.models.driven_prior": ["DrivenPrior"],
-    "likely.models.driven_stats": ["DrivenStats"],
+    "likely.hmm.driven.driven_hmm": ["DrivenHMM"],
+    "likely.hmm.driven.driven_prior": ["DrivenPrior"],
+    "likely.hmm.driven.driven_stats": ["DrivenStats"],
     "likely.neighbors.editing": ["condense", "edit"],
     "likely.mixture.sparse_weights": ["SparseWeights"],
     "likely.models.estimating": ["estimate"],
@@ -183,9 +183,9 @@ _HOMES = {
     "likely.cluster.hierarchy.linkage": ["linkage"],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
     "likely.density.histogram": ["Histogram"],
-    "likely.models.hmm": ["HMM"],
-    "likely.models.hmm_prior": ["HMMPrior"],
-    "likely.models.hmm_stats": ["HMMStats"],
+    "likely.hmm.hmm": ["HMM"],
+    "likely.hmm.priors": ["HMMPrior"],
+    "likely.hmm.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
     "likely.models.interacting": ["InteractingModels"],
     "likely.models.laplace_approximation": ["LaplaceApproximation", "laplace"],
@@ -219,7 +219,7 @@ _HOMES = {
     "likely.models.switching_learning": ["SwitchingLearner", "SwitchingPrior"],
     "likely.models.switching_stats": ["SwitchingStats"],
     "likely.models.timed_belief": ["TimedBelief"],
-    "likely.models.topology": ["Topology"],
+    "likely.hmm.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
     "likely.models.warp_pairs": ["dtw_matrix"],
     "likely.models.warp_places": ["Places", "subsequence"],
@@ -402,11 +402,9 @@ if TYPE_CHECKING:
     from likely.estimators.choosing_states import StateChoice, choose_states
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.distances import DistanceClassifier
-    from likely.estimators.driven_hmm import DrivenHMMDensity
     from likely.estimators.dtw import DTWClassifier
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
-    from likely.estimators.hmm import HMMDensity
     from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.neighbours import NearestNeighbours
@@ -417,6 +415,15 @@ if TYPE_CHECKING:
     from likely.estimators.validation import evaluate
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
+    from likely.hmm.driven.driven_hmm import DrivenHMM
+    from likely.hmm.driven.driven_prior import DrivenPrior
+    from likely.hmm.driven.driven_stats import DrivenStats
+    from likely.hmm.estimators.driven_hmm_density import DrivenHMMDensity
+    from likely.hmm.estimators.hmm_density import HMMDensity
+    from likely.hmm.hmm import HMM
+    from likely.hmm.hmm_stats import HMMStats
+    from likely.hmm.priors import HMMPrior
+    from likely.hmm.topology import Topology
     from likely.information.divergence import cross_entropy, js_divergence, kl
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
@@ -459,14 +466,8 @@ if TYPE_CHECKING:
     from likely.mixture.sparse_weights import SparseWeights
     from likely.models.barycentre import Barycentre, barycentre
     from likely.models.continuous import ContinuousLinear
-    from likely.models.driven_hmm import DrivenHMM
-    from likely.models.driven_prior import DrivenPrior
-    from likely.models.driven_stats import DrivenStats
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
-    from likely.models.hmm import HMM
-    from likely.models.hmm_prior import HMMPrior
-    from likely.models.hmm_stats import HMMStats
     from likely.models.imputing import impute
     from likely.models.interacting import InteractingModels
     from likely.models.laplace_approximation import LaplaceApproximation, laplace
@@ -491,7 +492,6 @@ if TYPE_CHECKING:
     from likely.models.switching_learning import SwitchingLearner, SwitchingPrior
     from likely.models.switching_stats import SwitchingStats
     from likely.models.timed_belief import TimedBelief
-    from likely.models.topology import Topology
     from likely.models.transcript import Transcript
     from likely.models.warp_pairs import dtw_matrix
     from likely.models.warp_places import Places, subsequence

@@ -46,7 +46,7 @@ def test_labelled_stretches_are_separate_fits() -> None:
 
 
 def lk_masks(given: object, y: Ragged) -> Ragged:
-    from likely.models.hmm import masks
+    from likely.hmm.hmm import masks
 
     return masks(Ragged.of(given), y, 2)
 

@@ -12,9 +12,9 @@ import pytest
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
+from likely.hmm.hmm import HMM
 from likely.metrics.word_errors import word_errors
 from likely.models import word_passing
-from likely.models.hmm import HMM
 from likely.models.word_grammar import Bigram, learn_bigram
 from likely.models.word_network import WordNetwork
 

@@ -12,7 +12,7 @@ from scipy.stats import dirichlet
 
 from likely import HMM, Blocks, HMMPrior, Mixture, Ragged, Shared
 from likely.distributions.stacks.tied import untied
-from tests.models.all_paths import random_chain
+from tests.hmm.all_paths import random_chain
 from tests.reliability import em_problems, plainly
 
 EMISSIONS = ["full", "diagonal", "spherical", "tied", "shared covariance", "shared all", "factors", "categorical",

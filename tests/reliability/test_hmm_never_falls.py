@@ -10,7 +10,7 @@ import pytest
 from likely import LikelyError, Serial
 from likely.core.fit_loop import iterate
 from likely.core.warnings import _listening
-from likely.models.trellis import log_likelihoods
+from likely.hmm.forward_backward import log_likelihoods
 from tests.laws.compare import arrays_of
 from tests.reliability.hmm_problems import EMISSIONS, Problem, problem
 from tests.reliability.test_em_never_falls import EPS, FALL, LIFTED, condition

@@ -202,7 +202,7 @@ def _refuse_failed(contest: Any) -> None:
 
 def _thorough(estimator: Any) -> Any:
     """The winner is learnt to the end."""
-    from likely.estimators.hmm import HMMDensity
+    from likely.hmm.estimators.hmm_density import HMMDensity
 
     usual = HMMDensity()
     return estimator.set_params(**{f"density__{name}": getattr(usual, name) for name in BRIEF})

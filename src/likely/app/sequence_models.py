@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def is_of_sequences(thing: Any) -> bool:
     """Whether what a file holds takes sequences, and not rows."""
     from likely.estimators.dtw import DTWClassifier
-    from likely.estimators.hmm import HMMDensity
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-    from likely.models.hmm import HMM
+    from likely.hmm.estimators.hmm_density import HMMDensity
+    from likely.hmm.hmm import HMM
 
     inner = getattr(thing, "estimator_", thing)
     kinds = (SequenceClassifier, SequenceDensity, HMMDensity, HMM, DTWClassifier)
@@ -35,9 +35,9 @@ def refuse_sequences(thing: Any, path: str, command: str) -> None:
 def named(thing: Any, path: str) -> Any:
     """A model that knows its columns; one saved from Python has them by number."""
     from likely.estimators.bayes import BayesClassifier
-    from likely.estimators.hmm import HMMDensity
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-    from likely.models.hmm import HMM
+    from likely.hmm.estimators.hmm_density import HMMDensity
+    from likely.hmm.hmm import HMM
 
     if isinstance(thing, SequenceClassifier | SequenceDensity):
         return thing

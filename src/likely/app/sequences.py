@@ -350,7 +350,7 @@ def refuse_short(material: Material, job: SequenceJob, states: int) -> None:
 
 def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
     """Known states must follow each other as the topology allows; where nothing is known, nothing is asked."""
-    from likely.models.topology import Topology
+    from likely.hmm.topology import Topology
 
     assert material.states is not None
     topology, known = Topology.of(job.settings["topology"], states), material.states.values
@@ -385,7 +385,7 @@ def _called(material: Material, state: Any) -> str:
 
 def shortest(job: SequenceJob, states: int) -> int:
     """The least number of frames that can pass through."""
-    from likely.models.topology import Topology
+    from likely.hmm.topology import Topology
 
     return Topology.of(job.settings["topology"], states).shortest
 

@@ -150,8 +150,8 @@ def _chains() -> None:
     import numpy as np
 
     import likely as lk
-    from likely.models import decoding
-    from likely.models.state_paths import path_draws
+    from likely.hmm import decoding
+    from likely.hmm.viterbi import path_draws
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -10,7 +10,7 @@ from likely.core.arrays import Array, is_gap
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.estimators.novelty import _patterns
-from likely.models.hmm import HMM
+from likely.hmm.hmm import HMM
 
 DRAWS = 4000  # from which the law of a chain's surprise is known
 BLOCK = 256  # frames that are compared with all draws at a time

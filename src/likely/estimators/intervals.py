@@ -15,8 +15,8 @@ from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.product import Product
 from likely.distributions.univariate.poisson import Poisson
+from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
-from likely.models.hmm import HMM
 
 
 class Row(NamedTuple):

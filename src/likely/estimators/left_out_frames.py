@@ -18,8 +18,8 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
 from likely.estimators.alarms import MANY, PASSES
 from likely.estimators.chain_tail import ChainTail
+from likely.hmm.hmm import HMM
 from likely.metrics.false_alarms import TAIL, correlation_time, quantile, rule_of_three
-from likely.models.hmm import HMM
 
 PARTS = 5  # each left out once
 JUDGED = 3000  # frames that are asked, at most, or a few more

@@ -33,7 +33,7 @@ from likely.estimators.sequence_outward import filled_sequences
 from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.workload import evenly, keeper
-from likely.models.decoding import is_one
+from likely.hmm.decoding import is_one
 from likely.models.linear_climbing import SINGULAR, doubted, learnt
 from likely.models.linear_filtering import Smoothed, States, series_of
 from likely.models.linear_forecast import StateForecast

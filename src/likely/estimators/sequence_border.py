@@ -11,7 +11,7 @@ from likely.core.arrays import BadEntry, refuse_infinite
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.models.hmm import BadFrame
+from likely.hmm.hmm import BadFrame
 
 FEW_CODES = 20  # distinct whole numbers in a column that may be codes
 TIMES_EACH = 5  # how often each must come on average: a short series of measurements repeats few values

@@ -12,10 +12,10 @@ from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.hmm import HMMDensity
 from likely.estimators.ladder import Rung
+from likely.hmm.estimators.hmm_density import HMMDensity
+from likely.hmm.topology import Topology
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.models.topology import Topology
 
 FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise
 

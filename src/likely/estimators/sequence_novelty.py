@@ -16,9 +16,9 @@ from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.distributions.stacks.tied import untied
 from likely.estimators.novelty import missing_entries, quartiles
+from likely.hmm.forward_backward import log_likelihoods
+from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
-from likely.models.hmm import HMM
-from likely.models.trellis import log_likelihoods
 
 FRAMES = 8000  # drawn at a length: of short sequences many, of long ones some
 FEWEST, MOST = 96, 384  # sequences drawn at a length

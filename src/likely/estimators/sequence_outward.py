@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.ragged import Ragged
 from likely.estimators.outward import filled_in
-from likely.models.decoding import is_one
+from likely.hmm.decoding import is_one
 from likely.models.sequence_imputing import as_given
 
 

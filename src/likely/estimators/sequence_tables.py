@@ -20,9 +20,9 @@ from likely.estimators.base import BaseEstimator
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.hmm import HMMDensity
 from likely.estimators.recalibrated import applied
 from likely.estimators.sequence_border import cut, refuse_other_y
+from likely.hmm.estimators.hmm_density import HMMDensity
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"
 KINDS = ("real", "count", "category")

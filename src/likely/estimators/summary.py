@@ -12,8 +12,8 @@ import numpy as np
 
 from likely.estimators.intervals import Row, rows_of
 from likely.estimators.left_out_frames import support
+from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
-from likely.models.hmm import HMM
 
 SHOWN = 40  # rows of the table that text and HTML show; JSON has all
 

@@ -20,7 +20,6 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.estimators.border import row_weights
-from likely.estimators.hmm import _known_states
 from likely.estimators.sequence_border import (
     cut,
     refuse_infinite_frames,
@@ -32,8 +31,9 @@ from likely.estimators.shell import EM, DensityEstimator
 from likely.estimators.streaming import one_step
 from likely.estimators.switching_starts import guessed_regimes
 from likely.estimators.workload import seed_of
-from likely.models.decoding import is_one
-from likely.models.hmm import masks
+from likely.hmm.decoding import is_one
+from likely.hmm.estimators.hmm_density import _known_states
+from likely.hmm.hmm import masks
 from likely.models.interacting import InteractingModels
 from likely.models.linear_starting import first_guess, free_form
 from likely.models.switching import SwitchingLinear

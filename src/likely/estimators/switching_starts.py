@@ -10,7 +10,7 @@ from likely.core.arrays import Array
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.estimators.hmm import HMMDensity
+from likely.hmm.estimators.hmm_density import HMMDensity
 
 WIDTH = 7  # frames of a window: long enough for a spread, shorter than a stretch worth finding
 

@@ -647,29 +647,29 @@ TABLE: dict[str, Entry] = {
     ),
     "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), parts=density),
     "HMM": entry(
-        lambda: import_module("likely.models.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
+        lambda: import_module("likely.hmm.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
         emissions=law, ends=maybe(numbers("* N", 0)),
     ),
     "HMMStats": entry(
-        lambda: import_module("likely.models.hmm_stats").HMMStats, starts=numbers("* N", 0), moves=numbers("* N N", 0),
+        lambda: import_module("likely.hmm.hmm_stats").HMMStats, starts=numbers("* N", 0), moves=numbers("* N N", 0),
         ends=numbers("* N", 0), counts=numbers("* K", 0), parts=stats, entropy=numbers("*"), seen=flag,
     ),
     "HMMPrior": entry(
-        lambda: import_module("likely.models.hmm_prior").HMMPrior, starts=maybe(numbers("* N", 0)),
+        lambda: import_module("likely.hmm.priors").HMMPrior, starts=maybe(numbers("* N", 0)),
         moves=maybe(numbers("* N N", 0)), ends=maybe(numbers("* N", 0)), parts=maybe(prior),
     ),
     "DrivenHMM": entry(
-        lambda: import_module("likely.models.driven_hmm").DrivenHMM, starts=numbers("K", 0),
+        lambda: import_module("likely.hmm.driven.driven_hmm").DrivenHMM, starts=numbers("K", 0),
         coefficients=numbers("K K q"), emissions=law, possible=numbers("K K", dtype=np.bool_),
         units=maybe(numbers("t p")),
     ),
     "DrivenStats": entry(
-        lambda: import_module("likely.models.driven_stats").DrivenStats, starts=numbers("K", 0),
+        lambda: import_module("likely.hmm.driven.driven_stats").DrivenStats, starts=numbers("K", 0),
         counts=numbers("K", 0), parts=stats, entropy=numbers(""), fitted=numbers(""), gradient=numbers("K K q"),
         curvature=numbers("K q q"), coefficients=numbers("K K q"),
     ),
     "DrivenPrior": entry(
-        lambda: import_module("likely.models.driven_prior").DrivenPrior, worth=number(0), centre=numbers("p"),
+        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, worth=number(0), centre=numbers("p"),
         ridge=numbers("p", 0), parts=maybe(prior),
     ),
     "LinearGaussian": entry(
@@ -772,7 +772,7 @@ TABLE: dict[str, Entry] = {
         structure=of_class("Structure"),
     ),
     "Topology": entry(
-        lambda: import_module("likely.models.topology").Topology, starts=numbers("N", dtype=np.bool_),
+        lambda: import_module("likely.hmm.topology").Topology, starts=numbers("N", dtype=np.bool_),
         moves=numbers("N N", dtype=np.bool_), ends=maybe(numbers("N", dtype=np.bool_)),
         density=numbers("K", 0, np.int64), origin=maybe(numbers("K", 0, np.int64)),
     ),

@@ -16,9 +16,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import unheard
+from likely.hmm.decoding import is_one
 from likely.models.clock import clock, clocks, is_one_clock, moments, steps_between
 from likely.models.continuous_ready import ReadyContinuous
-from likely.models.decoding import is_one
 from likely.models.linear_filtering import States, locked
 from likely.models.linear_forecast import StateForecast
 from likely.models.linear_gaussian import LinearGaussian

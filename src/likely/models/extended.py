@@ -12,8 +12,8 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.hmm.decoding import whole
 from likely.models.arguments import LAW, asked
-from likely.models.decoding import whole
 from likely.models.gaussian_filtering import Curve, GaussianFilter, turned
 from likely.models.jacobians import displaced, given_slope, slope
 from likely.models.joint_gaussian import Linear, Seen, Sizes, grain_of

@@ -14,7 +14,7 @@ from likely.core.blocks import ROWS
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.models.decoding import is_one, whole
+from likely.hmm.decoding import is_one, whole
 from likely.models.joint_gaussian import Linear, Seen, backward_gain, joint, seen, triangular
 from likely.models.law_moments import LawMoments, law_moments
 from likely.models.linear_filtering import Smoothed, States

@@ -12,8 +12,8 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.hmm.decoding import is_one
 from likely.models import switching_filtering as passes
-from likely.models.decoding import is_one
 from likely.models.switching_belief import SwitchingBelief, SwitchingRun
 
 METHODS = ("imm", "gpb2")

@@ -12,8 +12,8 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.stacks.stack import Several
 from likely.distributions.stacks.tied import Shared
-from likely.models.chain import Chain
-from likely.models.hmm import HMM
+from likely.hmm.hmm import HMM
+from likely.hmm.markov_chain import Chain
 
 LARGEST = 5000  # states: a matrix of 200 MB
 

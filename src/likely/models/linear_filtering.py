@@ -14,8 +14,8 @@ from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.models.decoding import PassedOver
-from likely.models.hmm import BadFrame
+from likely.hmm.decoding import PassedOver
+from likely.hmm.hmm import BadFrame
 from likely.models.state_belief import Loose, loose_moments
 from likely.models.wording import states_words
 

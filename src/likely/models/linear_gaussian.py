@@ -17,10 +17,10 @@ from likely.core.covariates import FRAMES
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Law
+from likely.hmm.decoding import PassedOver, is_one, tell_of_passed, whole
 from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.models import linear_filtering as passes
 from likely.models import linear_learning, linear_sampling, linear_seen
-from likely.models.decoding import PassedOver, is_one, tell_of_passed, whole
 from likely.models.linear_filtering import Series, Smoothed, States, locked, series_of
 from likely.models.linear_forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.models.linear_lag import lagged

@@ -11,8 +11,8 @@ from likely.core.arrays import Array, Index
 from likely.core.covariates import table
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.hmm.decoding import whole
 from likely.models import linear_filtering as passes
-from likely.models.decoding import whole
 from likely.models.linear_filtering import Series, added, locked, series_of
 from likely.models.linear_smoothing import smoothed
 

@@ -12,9 +12,9 @@ from likely.core.arrays import Array, Index
 from likely.core.covariates import with_covariates
 from likely.core.errors import ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.hmm.decoding import is_one
 from likely.models import linear_filtering as passes
 from likely.models import linear_moments as moments
-from likely.models.decoding import is_one
 from likely.models.linear_filtering import Series, States, series_of
 from likely.models.linear_sampling import drawn_states
 from likely.models.linear_smoothing import smoothed

@@ -15,7 +15,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.distributions.stacks.one_row_per_member import log_prob_each
-from likely.models.decoding import is_one
+from likely.hmm.decoding import is_one
 from likely.models.frame_noise import FrameNoise, draw_at
 from likely.models.impoverishment import Descent
 from likely.models.particle_belief import (

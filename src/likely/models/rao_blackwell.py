@@ -13,7 +13,7 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.models.decoding import is_one
+from likely.hmm.decoding import is_one
 from likely.models.interacting import first_belief, refuse_other, weighed
 from likely.models.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number
 from likely.models.proposals import is_poor

@@ -13,10 +13,10 @@ from likely.core.ragged import Ragged
 from likely.core.ragged_input import is_list_of_sequences
 from likely.core.warnings import unheard
 from likely.distributions.stacks.tied import untied
-from likely.models.decoding import is_one
-from likely.models.driven_hmm import DrivenHMM
-from likely.models.hmm import HMM
-from likely.models.state_paths import path_draws
+from likely.hmm.decoding import is_one
+from likely.hmm.driven.driven_hmm import DrivenHMM
+from likely.hmm.hmm import HMM
+from likely.hmm.viterbi import path_draws
 
 
 def is_of_sequences(model: Any) -> bool:

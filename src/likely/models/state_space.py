@@ -13,8 +13,8 @@ from likely.core.arrays import Array, all_finite
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each
+from likely.hmm.decoding import whole
 from likely.models.arguments import LAW, asked
-from likely.models.decoding import whole
 
 ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
 

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.decision.cost import Cost
 from likely.decision.posteriors import posteriors
-from likely.models.decoding import whole
+from likely.hmm.decoding import whole
 from likely.models.wording import counted
 
 ME = "fault_alarms"

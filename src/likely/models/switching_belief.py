@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.models.decoding import whole
+from likely.hmm.decoding import whole
 from likely.numerics import spd
 
 ME = "SwitchingBelief"

@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.models.decoding import is_one
+from likely.hmm.decoding import is_one
 from likely.models.linear_filtering import Series, parts_of, series_of
 from likely.numerics import spd
 

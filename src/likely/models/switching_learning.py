@@ -20,9 +20,9 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.hmm.hmm import masks
 from likely.models import linear_learning, linear_moments
 from likely.models import switching_filtering as passes
-from likely.models.hmm import masks
 from likely.models.linear_filtering import Series
 from likely.models.linear_learning import LinearPrior, beside
 from likely.models.linear_stats import LinearStats

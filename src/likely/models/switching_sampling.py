@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
 from likely.core.ragged import Ragged
-from likely.models.decoding import whole
+from likely.hmm.decoding import whole
 from likely.models.linear_sampling import _driven
 
 ME = "SwitchingLinear"

@@ -15,9 +15,9 @@ from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.models.chain import Chain
-from likely.models.decoding import is_one
-from likely.models.hmm import HMM, BadFrame
+from likely.hmm.decoding import is_one
+from likely.hmm.hmm import HMM, BadFrame
+from likely.hmm.markov_chain import Chain
 from likely.models.transcript import Transcript
 from likely.models.word_grammar import Bigram, check_bigram, check_names
 from likely.models.word_passing import Found, best_way, best_ways, log_total, shares_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.models.chain import Chain, Ways
+from likely.hmm.markov_chain import Chain, Ways
 from likely.models.word_grammar import Bigram
 
 

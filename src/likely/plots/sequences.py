@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.models.decoding import one_sequence
+from likely.hmm.decoding import one_sequence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 WIDE = 600  # frames beyond which several share a column of the picture

@@ -11,11 +11,11 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.estimators.hmm import HMMDensity
 from likely.features.mfcc import Cepstra
 from likely.features.spectrum import loud_part
+from likely.hmm.estimators.hmm_density import HMMDensity
+from likely.hmm.hmm import HMM
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.models.hmm import HMM
 
 SOUNDS = 200  # that the background is learnt from at most
 PAD = 0.15  # seconds of noise on both sides

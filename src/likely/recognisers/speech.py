@@ -16,11 +16,11 @@ from likely.data.audio import is_one_sound
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimators.bayes import BayesClassifier
 from likely.estimators.fronted import Fronted
-from likely.estimators.hmm import HMMDensity
 from likely.features.mfcc import Cepstra
 from likely.features.spectrum import is_silent, loudest
+from likely.hmm.estimators.hmm_density import HMMDensity
+from likely.hmm.hmm import HMM
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.models.hmm import HMM
 from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background
 from likely.recognisers.heard import NOTHING, Heard, in_seconds

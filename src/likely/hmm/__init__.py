@@ -1,0 +1,1 @@
+"""Hidden Markov models: forward-backward, Viterbi, Baum-Welch."""

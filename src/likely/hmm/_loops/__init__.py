@@ -1,0 +1,1 @@
+"""Compiled recursions of hidden Markov models."""

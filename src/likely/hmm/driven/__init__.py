@@ -1,0 +1,1 @@
+"""Hidden Markov models whose transitions depend on covariates."""

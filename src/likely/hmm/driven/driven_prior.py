@@ -1,0 +1,107 @@
+"""What we believe of a driven chain beforehand: small effects, and one fictitious move from each state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy.special import xlogy
+
+from likely.core.arrays import Array, Mask, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import Value
+from likely.hmm.driven.logistic_transitions import log_moves
+
+EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation of a covariate may change
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenPrior(Value):
+    """β ~ N(0, 1/ridge), not the intercepts; `worth` fictitious moves from each state, evenly over its possible ones.
+
+    The fictitious moves were made where covariates are `centre`; with constant covariates they are those of `HMMPrior`.
+    Up to a constant: log p(β) = −½ Σ ridge β² + worth Σ_i mean_j log p(j | i, centre).
+
+    >>> DrivenPrior(worth=1.0, centre=[0.0], ridge=[0.16], parts=None).ridge
+    array([0.16])
+    """
+
+    worth: float
+    centre: Array  # (p,): in the model's units
+    ridge: Array  # (p,)
+    parts: Any  # the emissions' prior, or None
+
+    def __post_init__(self) -> None:
+        centre, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("centre", "ridge"))
+        if centre.ndim != 1 or centre.shape != ridge.shape:
+            shapes = [centre.shape, ridge.shape]
+            raise ShapeError(sentence("DrivenPrior", "centre (p,) and ridge (p,) must go together", shapes))
+        if (ridge < 0).any() or not 0 <= self.worth < np.inf:
+            raise DomainError(
+                sentence("DrivenPrior", "ridge and worth must not be negative", [ridge.min(), self.worth])
+            )
+        self._set(worth=float(self.worth), centre=centre, ridge=ridge)
+
+    @classmethod
+    def weak(cls, curvature: Array, parts: Any, effect: float = EFFECT, worth: float = 1.0) -> DrivenPrior:
+        """Scaled by the covariates' own spread, which the curvature (K, p + 1, p + 1) of statistics holds."""
+        total = curvature.sum(axis=0)
+        mean = total[0, 1:] / max(total[0, 0], 1e-300)
+        square = np.diag(total)[1:] / max(total[0, 0], 1e-300)
+        variance = np.maximum(square - mean**2, 1e-12 * square)
+        return cls(worth, mean, variance / effect**2, parts)
+
+    @property
+    def penalty(self) -> Array:
+        """Ridge of every coefficient, with none on the intercept (p + 1,)."""
+        return np.concatenate([[0.0], self.ridge])
+
+    def start_counts(self, starts: Array) -> Array:
+        """Fictitious beginnings, evenly over the states that may be first."""
+        return np.where(starts > 0, self.worth / max(int((starts > 0).sum()), 1), 0.0)
+
+    def evidence(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
+        """Gradient and curvature of the fictitious moves, as of real ones."""
+        place = np.concatenate([[1.0], self.centre])
+        probs = np.exp(log_moves(coefficients, possible, place[None])[0])
+        even = possible / possible.sum(axis=1, keepdims=True)
+        gradient = self.worth * (even - probs)[:, :, None] * place
+        return gradient, np.repeat((self.worth * np.outer(place, place))[None], len(possible), axis=0)
+
+    def log_density_of_moves(self, starts: Array, coefficients: Array, possible: Mask) -> float:
+        """log p of starts and coefficients, up to a constant."""
+        place = np.concatenate([[1.0], self.centre])[None]
+        even = possible / possible.sum(axis=1, keepdims=True)
+        logs = np.where(possible, log_moves(coefficients, possible, place)[0], 0.0)
+        squares = np.where(possible[:, :, None], coefficients**2, 0.0) @ self.penalty
+        begun = float(xlogy(self.start_counts(starts), starts).sum())
+        return begun + self.worth * float((even * logs).sum()) - 0.5 * float(squares.sum())
+
+    def log_density(self, model: Any) -> float:
+        """log p of all of a model's parameters, up to a constant."""
+        of_parts = 0.0 if self.parts is None else float(np.sum(self.parts.log_density(model.emissions)))
+        return of_parts + self.log_density_of_moves(model.starts, model.coefficients, model.possible)
+
+    # ------------------------------------------------- what only conjugate laws can
+
+    def update(self, stats: Any) -> NoReturn:
+        """An error: what sequences say of a logit has no finite form; `DrivenHMM.refit` finds the mode step by step."""
+        raise _not_conjugate("update")
+
+    def point(self, rule: str = "mode") -> NoReturn:
+        """An error: which states may begin, and which moves are possible, the model says."""
+        raise _not_conjugate("point")
+
+    def draw(self, rng: Any) -> NoReturn:
+        """An error, for the same reason."""
+        raise _not_conjugate("draw")
+
+    def predictive(self) -> NoReturn:
+        """An error, for the same reason."""
+        raise _not_conjugate("predictive")
+
+
+def _not_conjugate(doing: str) -> DomainError:
+    expected = "a prior of coefficients is not conjugate: it has no posterior of its own kind"
+    return DomainError(sentence(f"DrivenPrior.{doing}", expected, "asked for", "use refit(stats, prior), or fit"))

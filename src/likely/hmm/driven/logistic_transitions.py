@@ -1,0 +1,124 @@
+"""Moves that depend on covariates: a multinomial logit from each state, learnt by steps that never overshoot."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from likely.core.arrays import Array, Index, Mask
+
+CUTOFF = 1e-12  # of the largest eigenvalue: directions below it are those that covariates never took
+
+
+class Moves(NamedTuple):
+    """The moves into each of T frames, in logarithms and in numbers."""
+
+    logs: Array  # (T, K, K)
+    probs: Array  # (T, K, K)
+    least: Array  # (T,): the smallest log-probability of a possible move
+
+    def at(self, frames: Index) -> Moves:
+        """Those into some frames."""
+        return Moves(*(part[frames] for part in self))
+
+    @classmethod
+    def of(cls, coefficients: Array, possible: Mask, z: Array) -> Moves:
+        """The moves at features z (T, q); `log_moves` is its slow twin."""
+        from likely.hmm._loops import time_varying_recursions
+
+        K, _, q = coefficients.shape
+        logs = np.ascontiguousarray(z @ coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
+        can, least = np.array(possible), np.empty(len(z))
+        time_varying_recursions.lower(logs, can)
+        probs = np.exp(logs)
+        time_varying_recursions.normalise(logs, can, probs, least)
+        return cls(logs, probs, least)
+
+
+def log_moves(coefficients: Array, possible: Mask, z: Array) -> Array:
+    """log p(s_t = j | s_{t−1} = i, z_t) = β_ij · z_t − log Σ_k exp(β_ik · z_t), over possible k: (T, K, K).
+
+    >>> log_moves(np.zeros((2, 2, 1)), np.array([[True, True], [False, True]]), np.ones((1, 1))).round(2).tolist()
+    [[[-0.69, -0.69], [-inf, 0.0]]]
+    """
+    K, _, q = coefficients.shape
+    logs = (z @ coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
+    logs[:, ~possible] = -np.inf
+    logs -= logs.max(axis=2, keepdims=True)
+    logs -= np.log(np.exp(logs).sum(axis=2, keepdims=True))
+    return logs
+
+
+def log_row(coefficients: Array, possible: Mask, z: Array) -> Array:
+    """The same of one row each: coefficients (n, K, q), possible (n, K), z (n, q); (n, K)."""
+    logs = np.where(possible, np.einsum("nkq,nq->nk", coefficients, z), -np.inf)
+    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def evidence(shares: Array, before: Array, moves: Array, z: Array) -> tuple[Array, Array]:
+    """Gradient (K, K, q) of the expected log-probability of moves, and Σ_t γ_{t−1}(i) z zᵀ (K, q, q), its curvature.
+
+    shares (T, K, K) are p(s_{t−1} = i, s_t = j | x) in weight, before (T, K) their sums over j, γ_{t−1}(i).
+    """
+    (T, K), q = before.shape, z.shape[1]
+    excess = (shares - before[:, :, None] * moves).reshape(T, K * K)
+    squares = (z[:, :, None] * z[:, None, :]).reshape(T, q * q)
+    return (excess.T @ z).reshape(K, K, q), (before.T @ squares).reshape(K, q, q)
+
+
+def path_evidence(path: Index, before: Index, weight: Array, moves: Moves, z: Array) -> tuple[Array, Array, float]:
+    """The same where states are one path (T,), and the expected log-probability of its moves.
+
+    before (T,) are the states that the frames were entered from, −1 where a sequence begins.
+    """
+    K, q = moves.probs.shape[1], z.shape[1]
+    gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
+    for i in range(K):
+        at = np.flatnonzero((before == i) & (weight > 0))
+        w, own = weight[at], z[at]
+        gradient[i] = (w[:, None] * (np.eye(K)[path[at]] - moves.probs[at, i])).T @ own
+        curvature[i] = (w[:, None] * own).T @ own
+        fitted += float(w @ moves.logs[at, i, path[at]])
+    return gradient, curvature, fitted
+
+
+def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> float:
+    """What a change (K, K, q) of coefficients gains at least: g·δ − ½ δᵀBδ, B = ½ (I − 11ᵀ/m) ⊗ Σ γ z zᵀ.
+
+    The negative curvature of a logit of m outcomes is nowhere above B   (Böhning 1992).
+    """
+    change = np.where(possible[:, :, None], change, 0.0)
+    centred = _centred(change, possible)
+    gain = float((gradient * change).sum())
+    return gain - 0.25 * float(np.einsum("ijp,ipq,ijq->", centred, curvature, centred))
+
+
+def step(coefficients: Array, possible: Mask, gradient: Array, curvature: Array, ridge: Array) -> Array:
+    """The change (K, K, q) that maximises the bound less ½ Σ ridge · β²: one small system a state.
+
+    Along the mean over targets, which moves no probability, only the ridge speaks: it takes the mean to 0.
+    """
+    beta = np.where(possible[:, :, None], coefficients, 0.0)
+    pull = np.where(possible[:, :, None], gradient - ridge * beta, 0.0)
+    centred, out = _centred(pull, possible), np.zeros_like(beta)
+    for i in range(len(beta)):
+        out[i] = _solved(0.5 * curvature[i] + np.diag(ridge), centred[i].T).T
+    mean = beta.sum(axis=1) / possible.sum(axis=1)[:, None]
+    out -= np.where(ridge > 0, mean, 0.0)[:, None, :]
+    return np.where(possible[:, :, None], out, 0.0)
+
+
+def _centred(a: Array, possible: Mask) -> Array:
+    """Less the mean over the possible targets of each state."""
+    mean = a.sum(axis=1) / possible.sum(axis=1)[:, None]
+    return np.where(possible[:, :, None], a - mean[:, None, :], 0.0)
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    """A⁺ b in units in which A has ones on its diagonal; what A does not reach stays as it is."""
+    unit = np.sqrt(np.diag(matrix))
+    unit = np.where(unit > 0, unit, 1.0)
+    inverse = np.linalg.pinv(matrix / unit[:, None] / unit, rcond=CUTOFF, hermitian=True)
+    return np.asarray((inverse @ (right / unit[:, None])) / unit[:, None])

@@ -1,0 +1,1 @@
+"""Estimators of hidden Markov models."""

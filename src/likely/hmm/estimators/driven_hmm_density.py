@@ -1,0 +1,306 @@
+"""A hidden Markov model whose moves depend on covariates, learnt: first the chain, then what drives it."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array
+from likely.core.covariates import Driven, apart, features, with_covariates
+from likely.core.errors import DomainError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
+from likely.core.ragged import Ragged
+from likely.core.warnings import tell, unheard
+from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.estimators.border import row_weights
+from likely.estimators.sequence_border import tell_of_codes
+from likely.estimators.sequence_outward import filled_sequences
+from likely.estimators.shell import EM, ADensity, DensityEstimator
+from likely.estimators.workload import evenly, keeper
+from likely.hmm.decoding import Forecast, is_one
+from likely.hmm.driven.driven_hmm import DrivenHMM
+from likely.hmm.driven.driven_prior import EFFECT, DrivenPrior
+from likely.hmm.estimators.hmm_density import HMMDensity
+from likely.hmm.estimators.hmm_initialization import STARTS
+from likely.hmm.hmm import masks
+from likely.hmm.topology import Topology
+from likely.models.imputing import impute
+
+LEAST = 1e-6  # probability of a possible move to begin with
+SHORTLY = 1e-4  # gain a frame at which the chain that learning begins with is good enough
+
+
+class DrivenHMMDensity(DensityEstimator):
+    """Learn p(frames | covariates) of sequences by EM: `model_` is a `DrivenHMM`, whose moves covariates drive.
+
+    - **component, states, topology, start, restarts, random_state**: as in `HMMDensity`; the topology says which moves
+      are possible, and sequences may stop anywhere. A plain chain is learnt first (`plain_`, with its restarts), and
+      learning goes on from it; `start` may be a `DrivenHMM` instead.
+    - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
+      deviation of a covariate changes log-odds by about 2.5; a number says another size; None is maximum
+      likelihood; or a `DrivenPrior`.
+    - **hard, tol**: as in `HMMDensity`. **max_iter**: more than there, for steps of coefficients are safe and therefore
+      small: a fit may take a few hundred where plain EM takes a few dozen.
+
+    Covariates are given beside the frames, in the same form (a list of arrays (T_i, p), a `Ragged`, one array), or
+    travel with them: `with_covariates(X, U)`. They are standardised inside, so that their units do not matter;
+    `coefficients_` are those of (1, u) as it came. Only differences of coefficients between targets mean something.
+
+    >>> import likely as lk, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> u = [rng.normal(size=(50, 1)) for _ in range(20)]
+    >>> x = [5.0 * (v + rng.logistic(size=v.shape) > 0) + rng.normal(size=v.shape) for v in u]
+    >>> h = DrivenHMMDensity(lk.GaussianDensity(), states=2, random_state=0).fit(x, covariates=u)
+    >>> bool(h.forecast(x[0], 1, covariates=[2.0], past=u[0]).mean > 3)
+    True
+    """
+
+    _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "component": [ADensity(), None],
+        "states": [Interval(Integral, 1, None, closed="left")],
+        "topology": [str, "array-like", Topology],
+        "prior": [StrOptions({"weak"}), Interval(Real, 0, None, closed="neither"), DrivenPrior, None],
+        "start": [StrOptions(set(STARTS)), DrivenHMM],
+        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "hard": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+        **EM,
+    }
+
+    def __init__(
+        self, component: Any = None, states: int = 1, *, topology: Any = "ergodic", prior: Any = "weak",
+        start: Any = "auto", restarts: int = 1, max_iter: int = 500, tol: float = 1e-5, hard: bool = False,
+        random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.component = component
+        self.states = states
+        self.topology = topology
+        self.prior = prior
+        self.start = start
+        self.restarts = restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.hard = hard
+        self.random_state = random_state
+
+    _saved = (*DensityEstimator._saved, "plain_", "n_covariates_in_")
+    _model_types = (DrivenHMM,)
+    _of_sequences = True
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
+        given: Any = None, checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from sequences X with their covariates; `y` is ignored, weights are one per sequence.
+
+        `lengths` cut one long array X, and covariates alike. `given`: states that are known, for each frame of each
+        sequence its number, −1 where it is not. `checkpoint` is a file name: a fit cut off goes on from there (the
+        plain chain, which comes first, is learnt anew).
+        """
+        self._validate_params()
+        driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, given)
+        units = _units(driven, weight)
+        self.n_covariates_in_ = driven.covariates.shape[1]
+        self.plain_ = self._plain(driven.frames, weight, known)
+        self.n_features_in_ = self.plain_.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(self.plain_, "feature_names_in_"):
+            self.feature_names_in_ = self.plain_.feature_names_in_
+        rows = self.plain_._rows(driven.frames, reset=False)
+        data = evenly(with_covariates(rows, _like(driven)), weight, given=known)
+        with self._named_columns():
+            report = fit(
+                self._first_model(units), data, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol),
+                hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
+            )  # fmt: skip
+        self._tell_of(report)
+        return self._adopt(report)
+
+    def _tell_of(self, report: FitReport) -> None:
+        if not report.converged:
+            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
+        never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
+        if never:
+            told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
+            tell(f"{type(self).__name__}: {told}: fewer states would do")
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Refused: what moves say is known near the coefficients that looked, and does not add to what others saw."""
+        expected = "sequences must come all at once: what is known of moves does not add over changing coefficients"
+        raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
+
+    def _driven(
+        self, X: Any, y: Any, covariates: Any, sample_weight: Any, lengths: Any, given: Any
+    ) -> tuple[Driven, Array | None, Ragged | None]:
+        """Sequences that have a weight, and what is known of their states."""
+        driven = apart(X, covariates, lengths)
+        self._check_y(y, driven.frames)
+        if self.component is None:
+            tell_of_codes(driven.frames.values, type(self).__name__)
+        features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
+        known = None if given is None else Ragged.of(given, None if isinstance(given, Ragged) else lengths)
+        if known is not None:
+            masks(known, driven.frames, self.states)  # refuses what does not fit, before sequences are left out
+        if sample_weight is None:
+            return driven, None, known
+        weight = row_weights(sample_weight, driven.frames)
+        keep = np.flatnonzero(weight > 0)
+        both = with_covariates(driven.frames, _like(driven))[keep]
+        return apart(both), weight[keep], None if known is None else known[keep]
+
+    def _plain(self, frames: Ragged, weight: Array | None, known: Ragged | None) -> HMMDensity:
+        """The chain without covariates that learning begins with."""
+        topology = Topology.of(self.topology, self.states, False).replace(ends=None)
+        if len(topology.starts) != topology.states or topology.origin is not None:
+            expected = "a topology of emitting states alone is needed"
+            raise DomainError(sentence(type(self).__name__, expected, "null states, or an expansion"))
+        prior = None if self.prior is None else "weak"
+        start = self.start if isinstance(self.start, str) else "auto"
+        plain = HMMDensity(
+            self.component, self.states, topology=topology, prior=prior, start=start, restarts=self.restarts,
+            max_iter=self.max_iter, tol=max(self.tol, SHORTLY), hard=self.hard,
+            random_state=self.random_state,
+        )  # fmt: skip
+        with unheard():  # what is to be said, the whole says
+            return plain.fit(frames, sample_weight=weight, given=known)
+
+    def _first_model(self, units: Array) -> DrivenHMM:
+        """The plain chain as a driven one that covariates do not move yet."""
+        plain = self.plain_._learnt
+        if isinstance(self.start, DrivenHMM):
+            wanted = (plain.states, plain.dim, units.shape[1])
+            given = (self.start.states, self.start.dim, self.start.n_covariates)
+            if given != wanted:
+                expected = f"start must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
+                raise DomainError(sentence(type(self).__name__, expected, given))
+            return self.start
+        possible = self.plain_.topology_.moves
+        intercepts = np.where(possible, np.log(np.maximum(plain.moves, LEAST)), 0.0)
+        coefficients = np.zeros((*possible.shape, 1 + units.shape[1]))
+        coefficients[:, :, 0] = intercepts
+        return DrivenHMM(plain.starts, coefficients, plain.emissions, possible, units)
+
+    def _prior_rule(self) -> Any:
+        """A `DrivenPrior` once there are statistics; emissions have the one that the plain chain was learnt with."""
+        if isinstance(self.prior, DrivenPrior):
+            return self.prior
+        parts = None if self.plain_.prior_ is None else self.plain_.prior_.parts
+        if self.prior is None:
+            p = self.n_covariates_in_
+            return None if parts is None else DrivenPrior(0.0, np.zeros(p), np.zeros(p), parts)
+        effect = float(self.prior) if isinstance(self.prior, Real) else EFFECT
+        return lambda model, stats: DrivenPrior.weak(stats.curvature, parts, effect)
+
+    # ------------------------------------------------------------------- inside
+
+    def _rows(self, X: Any, reset: bool, covariates: Any = None, lengths: Any = None) -> Ragged:
+        if reset:
+            self._blank(X)
+        driven = apart(X, covariates, lengths)
+        return with_covariates(self.plain_._rows(driven.frames, reset=False), _like(driven))
+
+    def _blank(self, X: Any, members: int | None = None) -> Any:
+        remedy = "fit one on the sequences of each class, and compare their score_samples"
+        raise DomainError(sentence(type(self).__name__, "this density stands alone", "inside another model", remedy))
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        return self.plain_._finish(model, stats, prior)
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        driven = apart(rows)
+        return with_covariates(self.plain_._outward(driven.frames), _like(driven))
+
+    def _column_names(self) -> list[str]:
+        return self.plain_._column_names()
+
+    def _in_names(self, text: str) -> str:
+        return self.plain_._in_names(text)
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        plain: Any = getattr(self, "plain_", None)
+        sound = isinstance(model, DrivenHMM) and isinstance(plain, HMMDensity) and members is None
+        sound = sound and model.n_covariates == getattr(self, "n_covariates_in_", None) and model.dim == width
+        return bool(sound and plain.n_features_in_ == width and model.states == self.states)
+
+    # -------------------------------------------------------------------- in use
+
+    def summary(self, level: float = 0.95) -> Any:
+        """Parameters, log-likelihood, AIC and BIC: prints as text, shows as HTML, gives JSON."""
+        from likely.hmm.estimators.driven_summary import driven_summary
+
+        check_is_fitted(self)
+        return driven_summary(self, level)
+
+    @property
+    def coefficients_(self) -> Array:
+        """β of (1, u), covariates as they came (K, K, p + 1)."""
+        return self.model_.raw_coefficients()
+
+    def score_samples(self, X: Any, covariates: Any = None, lengths: Any = None) -> Array:
+        """log p(frames | covariates) of each sequence (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_prob(self._rows(X, False, covariates, lengths))
+
+    def score(self, X: Any, y: Any = None, covariates: Any = None, lengths: Any = None) -> float:
+        """Mean log p per sequence; `y` is ignored."""
+        check_is_fitted(self)
+        rows = self._rows(X, False, covariates, lengths)
+        self._check_y(y, rows)
+        return float(np.mean(self.model_.log_prob(rows)))
+
+    def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:
+        """The best path of states: (T,) for one sequence, a Ragged for several."""
+        check_is_fitted(self)
+        path = self.model_.viterbi(self._rows(X, False, covariates, lengths)).states
+        return path[0] if is_one(X) and lengths is None else path
+
+    def predict_proba(self, X: Any, covariates: Any = None, lengths: Any = None, lag: int | None = None) -> Any:
+        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
+        check_is_fitted(self)
+        shares = self.model_.posterior(self._rows(X, False, covariates, lengths), lag)
+        return shares[0] if is_one(X) and lengths is None else shares
+
+    def forecast(self, X: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
+        """What comes after one sequence (T, d), driven by covariates (steps, p) to come; `past` (T, p) are X's own."""
+        check_is_fitted(self)
+        return self.model_.forecast(self._rows(X, False, past), steps, covariates)
+
+    def impute(self, X: Any, random_state: Any = None, covariates: Any = None) -> Any:
+        """Sequences with gaps of frames filled, by expectation or with `random_state` by a draw, as they came in."""
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        filled = apart(impute(self.model_, self._rows(X, False, covariates), rng))
+        given = X if covariates is not None else apart(X).frames
+        frames = filled_sequences(self.plain_.component_, given, filled.frames)
+        return frames if covariates is not None else with_covariates(frames, _like(filled))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, covariates: Any = None) -> Any:
+        """Sequences drawn along covariates, n_samples of (T_i, p) or one (T, p) for all; both come back together."""
+        check_is_fitted(self)
+        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), covariates))
+
+
+def _like(driven: Driven) -> Ragged:
+    """The covariates as sequences."""
+    return Ragged.trusted(values=driven.covariates, offsets=driven.frames.offsets)
+
+
+def _units(driven: Driven, weight: Array | None) -> Array:
+    """Mean and standard deviation of the covariates that drive something (2, p); a constant has scale 1."""
+    inside = np.ones(len(driven.covariates), dtype=bool)
+    inside[driven.frames.offsets[:-1][driven.frames.lengths > 0]] = False
+    u, p = driven.covariates[inside], driven.covariates.shape[1]
+    if not len(u):
+        return np.stack([np.zeros(p), np.ones(p)])
+    w = None if weight is None else np.repeat(weight, driven.frames.lengths)[inside]
+    mean = np.average(u, axis=0, weights=w)
+    scale = np.sqrt(np.average((u - mean) ** 2, axis=0, weights=w))
+    return np.stack([mean, np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)])

@@ -1,0 +1,174 @@
+"""First models of chains: frames are dealt to states, and each density learns from its own; or a start was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Index
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged
+from likely.core.ragged_input import joined
+from likely.core.row_hashes import row_hashes
+from likely.distributions.stacks.tied import Shared, untied
+from likely.estimators.workload import own_streams, seed_of
+from likely.hmm.estimators.state_assignment import (
+    arcs_by_path,
+    by_clusters,
+    by_segments,
+    densities_on_moves,
+    goes_forward,
+)
+from likely.hmm.hmm import HMM
+from likely.hmm.topology import Topology
+
+STARTS = ("auto", "segments", "clusters", "random")
+
+
+class ChainStarts:
+    """What `HMMDensity` begins with: of it are the settings, `component_`, `topology_`, and `_base`, what was asked."""
+
+    start: Any
+    restarts: int
+    random_state: Any
+    emit: str
+    component_: Any
+    topology_: Topology
+
+    def _base(self) -> Topology:
+        raise NotImplementedError  # the estimator's own
+
+    def _starts(self, blank: HMM, X: Ragged, weight: Any, rng: Generator, given: Ragged | None = None) -> Any:
+        if isinstance(self.start, HMM):
+            yield self._given_start(blank)
+            return
+        for run in range(self.restarts):
+            owner = np.zeros(len(X), dtype=np.intp)
+            yield self._started_run(_as_stack(blank), X, owner, weight, rng, run, given).member(0)
+
+    def _given_start(self, blank: HMM) -> HMM:
+        start = self.start
+        if start.starts.shape != blank.starts.shape or start.states != blank.states or start.dim != blank.dim:
+            expected = f"start must be an HMM of {blank.states} states for {blank.dim} columns"
+            raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
+        if (start.ends is None) != (blank.ends is None):
+            raise DomainError(sentence(type(self).__name__, "start must have ends where the topology has", "other"))
+        for name in ("starts", "moves", "ends"):
+            arcs, mask = getattr(start, name), getattr(self.topology_, name)
+            if arcs is not None and (arcs[~mask] > 0).any():
+                came = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
+                remedy = "allow them, or set them to 0"
+                raise DomainError(sentence(type(self).__name__, "start must respect the topology", came, remedy))
+        self._refuse_other_emissions(start.emissions, blank.emissions)
+        return start
+
+    def _refuse_other_emissions(self, emissions: Any, blank: Any) -> None:
+        """A start must emit by such densities as the component learns, with the ties that were asked for."""
+        inner, tied = untied(emissions), isinstance(blank, Shared) and blank.what == "all"
+        index = emissions.index if inner is not emissions else None
+        if tied and (index is None or (index != blank.index).any()):
+            expected = f"start must tie its states as asked: Shared(…, {blank.index.tolist()})"
+            raise DomainError(sentence(type(self).__name__, expected, type(emissions).__name__))
+        like = untied(blank)
+        kinds = [(type(law).__name__, getattr(law, "kind", None), law.n_parameters) for law in (inner, like)]
+        if kinds[0] != kinds[1] and not (inner is not emissions and not tied):
+            expected = f"start must emit as the component does: {_kind(kinds[1])}"
+            raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
+
+    def _started(self, blank: HMM, X: Ragged, owner: Index, weight: Any) -> list[HMM]:
+        """First models for classes that have a chain each."""
+        rng = np.random.default_rng(seed_of(self.random_state))
+        return [self._started_run(blank, X, owner, weight, rng, run) for run in range(self.restarts)]
+
+    def _started_once(self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator) -> HMM:
+        return self._started_run(blank, X, owner, weight, rng, 0)
+
+    def _started_run(
+        self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
+    ) -> HMM:
+        """A stack whose chains learnt from frames that were dealt to their states."""
+        if not isinstance(self.start, str):
+            expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
+            raise DomainError(sentence(type(self).__name__, expected, type(self.start).__name__))
+        own = [np.flatnonzero(owner == c) for c in range(len(blank.starts))]
+        streams = own_streams(rng, [row_hashes(X[mine]) for mine in own] if len(own) > 1 else own)
+        pieces = [
+            self._dealt(blank, X, mine, weight, stream, run, given) for mine, stream in zip(own, streams, strict=True)
+        ]
+        emissions = self._first_emissions(blank, pieces, rng)
+        if all(piece.arcs is None for piece in pieces):
+            return blank.replace(emissions=emissions)
+        arcs = [
+            (c.starts, c.moves, c.ends) if p.arcs is None else p.arcs for p, c in zip(pieces, blank.chains, strict=True)
+        ]
+        starts, moves, ends = zip(*arcs, strict=True)
+        whole = None if blank.ends is None else np.stack(ends)
+        return HMM.trusted(starts=np.stack(starts), moves=np.stack(moves), ends=whole, emissions=emissions)
+
+    def _dealt(
+        self, blank: HMM, X: Ragged, mine: Index, weight: Any, rng: Generator, run: int, given: Ragged | None
+    ) -> _Dealt:
+        """The frames of one chain with a density for each, and arcs where these count them."""
+        topology, own, w = self.topology_, X[mine], None if weight is None else weight[mine]
+        base, per_frame = self._base(), own.weights(w)
+        if given is not None:
+            state = self._sure_states(given[mine])
+            if len(np.unique(state[state >= 0])) == base.states:
+                return self._taught(base, own, state, per_frame)
+        how = self.start if self.start != "auto" else "segments" if goes_forward(base) else "clusters"
+        if how == "segments":
+            state = by_segments(base, own, rng if run else None)
+            dealt = self._taught(base, own, state, per_frame)
+            if topology.states == len(topology.starts) and topology.origin is None:
+                dealt.arcs = arcs_by_path(topology, state, own, w)
+            return dealt
+        law = untied(blank.emissions)
+        how = "random" if how == "random" else "kmeans++"
+        frames, group, shares = by_clusters(law, own.values, per_frame, topology.densities, rng, how)
+        return _Dealt(frames, group, shares, None)
+
+    def _sure_states(self, given: Ragged) -> Index:
+        """The state asked for of each frame where only one may be (T,), else −1."""
+        stands_for = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
+        may = np.isfinite(given.values) @ stands_for > 0
+        return np.where(may.sum(axis=1) == 1, may.argmax(axis=1), -1)
+
+    def _taught(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Dealt:
+        """Frames whose state is taken to be known, and the density that each of them teaches."""
+        if self.emit == "moves":
+            before = np.concatenate([[0], state[:-1]]) if len(state) else state
+            density = np.where(before >= 0, densities_on_moves(base, np.maximum(state, 0), own.offsets), -1)
+            density = np.where(state >= 0, density, -1)
+        else:
+            density = np.where(state >= 0, base.density[state], -1)
+        sure = np.flatnonzero(density >= 0)
+        return _Dealt(own.values[sure], density[sure], None if per_frame is None else per_frame[sure], None)
+
+    def _first_emissions(self, blank: HMM, pieces: list[_Dealt], rng: Generator) -> Any:
+        D = self.topology_.densities
+        frames, _ = joined([p.frames for p in pieces])
+        owner = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
+        weights = [np.ones(len(p.density)) if p.weight is None else p.weight for p in pieces]
+        law = untied(blank.emissions)
+        started = self.component_._started_once(law, frames, owner, np.concatenate(weights), rng)
+        return started if law is blank.emissions else blank.emissions.replace(parts=started)
+
+
+class _Dealt:
+    """Frames of one chain, a density for each, their weights, and arcs where frames followed each other."""
+
+    def __init__(self, frames: Any, density: Index, weight: Any, arcs: Any) -> None:
+        self.frames, self.density, self.weight, self.arcs = frames, density, weight, arcs
+
+
+def _kind(kind: tuple[str, str | None, int]) -> str:
+    name, shape, parameters = kind
+    return f"{shape + ' ' if shape else ''}{name} of {parameters} parameters"
+
+
+def _as_stack(model: HMM) -> HMM:
+    """One chain as a stack of one."""
+    ends = None if model.ends is None else model.ends[None]
+    return HMM.trusted(starts=model.starts[None], moves=model.moves[None], ends=ends, emissions=model.emissions)

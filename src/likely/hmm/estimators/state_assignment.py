@@ -1,0 +1,97 @@
+"""Where a hidden Markov model begins: each frame gets a state, by its place in the sequence or by what it is like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index
+from likely.core.ragged import Ragged
+from likely.core.row_hashes import row_hashes
+from likely.core.sketch import Sketch
+from likely.hmm.topology import Topology
+from likely.hmm.viterbi import BestPaths
+from likely.mixture.initialization import grouped
+
+
+def goes_forward(topology: Topology) -> bool:
+    """True if states come one after the other, so that a frame's place tells its state."""
+    bones = topology.skeleton
+    return not np.tril(bones.moves, -1).any() and not bones.starts.all()
+
+
+def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Index:
+    """A state for each frame (T,): equal segments, one per state, or with `rng` segments of random lengths.
+
+    Where sequences may begin in several states (parallel branches), what a sequence holds deals it to one of them.
+    """
+    branches = _branches(topology.skeleton)
+    which = (row_hashes(seqs) % np.uint64(len(branches))).astype(np.intp)
+    out = np.empty(len(seqs.values), dtype=np.intp)
+    for i, (a, b) in enumerate(zip(seqs.offsets[:-1], seqs.offsets[1:], strict=True)):
+        branch = branches[which[i]]
+        out[a:b] = branch[_segments(int(b - a), len(branch), rng)]
+    return out
+
+
+def _segments(length: int, states: int, rng: Generator | None) -> Index:
+    place = (np.arange(length) + 0.5) / max(length, 1)
+    if rng is None or states == 1:
+        return np.minimum((place * states).astype(np.intp), states - 1)
+    borders = np.cumsum(rng.dirichlet(np.full(states, 4.0)))[:-1]
+    return np.searchsorted(borders, place)
+
+
+def _branches(topology: Topology) -> list[Index]:
+    """The states that follow each state to begin with, in order."""
+    out = []
+    for at in np.flatnonzero(topology.starts):
+        reach = np.arange(topology.states) == at
+        for _ in range(topology.states):
+            reach |= topology.moves[reach].any(axis=0)
+        out.append(np.flatnonzero(reach))
+    return out
+
+
+def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
+    """The density of each frame (T,) where every move of a topology has its own, as `expansion.on_moves` numbers them.
+
+    −1 where a path makes a move that is not one of them.
+    """
+    K = base.states
+    number = np.full((K + 1, K), -1, dtype=np.intp)  # the last row is the entry
+    first = np.flatnonzero(base.starts)
+    number[K, first] = np.arange(len(first))
+    number[:K][base.moves] = len(first) + np.arange(int(base.moves.sum()))
+    before = np.concatenate([[K], states[:-1]]) if len(states) else states
+    before[offsets[:-1][np.diff(offsets) > 0]] = K
+    return number[before, states]
+
+
+FEW = 5  # distinct frames a density below which groups of them would say too little
+
+
+def by_clusters(law: Any, frames: Any, weight: Any, size: int, rng: Generator, how: str) -> tuple[Any, Index, Array]:
+    """Frames that are alike share a density: frames of a sketch, the density that each teaches, and its weight.
+
+    Few distinct frames, as of symbols, cannot be dealt out: each density then sees all of them, with random weights.
+    """
+    sketch = Sketch.of(frames, weight)
+    if len(sketch) >= FEW * size and how != "random":
+        return sketch.rows, grouped(law, sketch, size, rng, how), sketch.weight
+    again = np.tile(np.arange(len(sketch)), size)
+    shares = rng.standard_gamma(1.0, (size, len(sketch)))
+    shares /= shares.sum(axis=0)
+    return sketch.rows[again], np.repeat(np.arange(size), len(sketch)), (shares * sketch.weight).ravel()
+
+
+def arcs_by_path(topology: Topology, states: Index, seqs: Ragged, weight: Array | None) -> tuple[Any, Any, Any]:
+    """Starts, moves and ends by counting along given states, one more for each arc that is possible."""
+    w = np.ones(len(seqs)) if weight is None else weight
+    starts, moves, ends = BestPaths(states, np.zeros(len(seqs))).counted(seqs.offsets, w, topology.states)
+    starts, moves = np.where(topology.starts, starts + 1, 0.0), np.where(topology.moves, moves + 1, 0.0)
+    leave = np.zeros(len(starts)) if topology.ends is None else np.where(topology.ends, ends + 1, 0.0)
+    total = moves.sum(axis=1) + leave
+    return starts / starts.sum(), moves / total[:, None], None if topology.ends is None else leave / total

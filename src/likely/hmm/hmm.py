@@ -1,0 +1,558 @@
+"""A hidden Markov model: a mixture whose label has memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from likely.core.arrays import Array, BadEntry, Index, owners, parameter, unmasked, weights
+from likely.core.blocks import BLOCKS, Blocks, runs
+from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged
+from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.distribution import Law
+from likely.distributions.priors.initial_moments import softened
+from likely.distributions.stacks.stack_statistics import joined
+from likely.distributions.stacks.tied import one_covariance, untied
+from likely.hmm import forward_backward, long_sequences
+from likely.hmm.baum_welch import swept
+from likely.hmm.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
+from likely.hmm.hmm_stats import HMMStats
+from likely.hmm.markov_chain import Chain, check_chain
+from likely.hmm.viterbi import best_paths, drawn_paths, emitted
+from likely.mixture.embedding import by_thirds, embedded
+
+FRAMES = 4096  # of a block: its scores and shares stay in cache
+PIECE = 2**20  # scores (frames × states) that are in memory at a time, for chains of very many states
+
+
+@dataclass(frozen=True, eq=False)
+class HMM(Law):
+    """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
+
+    A row is a sequence of frames: `Ragged`, a list of arrays, or one array. State k emits by member k of
+    `emissions`, any stack; the first state emits, too. With `ends`, the chain leaves from each state with that
+    probability, and the lengths of sequences are modelled; without, a sequence may stop anywhere. `starts` and `moves`
+    longer than the stack of emissions have *null states* at the end, which emit nothing and take no time. A leading
+    axis C makes a stack of C chains over one stack of C·K emissions.
+
+    >>> import likely as lk
+    >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> h.viterbi([0.1, -0.3, 4.8, 5.2]).states
+    array([0, 0, 1, 1])
+    """
+
+    starts: Array  # (N,), or (C, N) for a stack
+    moves: Array  # (N, N), or (C, N, N)
+    emissions: Any  # a stack of K, or C·K, members; the other N − K states are null
+    ends: Array | None = None  # (N,), or (C, N): to the exit
+
+    def __post_init__(self) -> None:
+        starts, moves = parameter(self.starts, "HMM", "starts"), parameter(self.moves, "HMM", "moves")
+        ends = None if self.ends is None else parameter(self.ends, "HMM", "ends")
+        C, N = (1, *starts.shape)[-2:] if starts.ndim in (1, 2) else (0, 0)
+        size = getattr(self.emissions, "members", None)
+        if not N or moves.shape != (*starts.shape, N) or (ends is not None and ends.shape != starts.shape):
+            expected = "starts (N,), moves (N, N) and ends (N,) must go together"
+            raise ShapeError(
+                sentence("HMM", expected, [starts.shape, moves.shape, None if ends is None else ends.shape])
+            )
+        if size is None or size % C or not 0 < size // C <= N:
+            expected = f"emissions must be a stack of at most {N} members per chain, one for each state that emits"
+            raise ShapeError(sentence("HMM", expected, f"{size} members for {C} chains"))
+        self._set(starts=starts, moves=moves, ends=ends)
+        for chain in self.chains:
+            check_chain(chain.starts, chain.moves, chain.ends, chain.states)
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def members(self) -> int | None:
+        """Number of chains C in a stack; None for one."""
+        return len(self.starts) if self.starts.ndim == 2 else None
+
+    @property
+    def states(self) -> int:
+        """Number of emitting states K of a chain."""
+        return int(self.emissions.members) // (self.members or 1)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of a frame."""
+        return int(self.emissions.dim)
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the emissions, and of every state's ways on, and of the beginning, all but one."""
+        ways = [(chain.starts > 0)[None].sum() - 1 for chain in self.chains]
+        for chain in self.chains:
+            on = (chain.moves > 0).sum(axis=1) + (0 if chain.ends is None else chain.ends > 0)
+            ways.append(np.maximum(on - 1, 0).sum())
+        return int(self.emissions.n_parameters) + int(sum(ways))
+
+    @property
+    def smallest_eigenvalue(self) -> float | None:
+        """The least variance in any direction of any emission, where they have covariances."""
+        return getattr(self.emissions, "smallest_eigenvalue", None)
+
+    def member(self, c: int) -> HMM:
+        """One chain of a stack."""
+        at = np.arange(c * self.states, (c + 1) * self.states)
+        return HMM.trusted(
+            starts=self.starts[c].copy(), moves=self.moves[c].copy(), emissions=self.emissions.some(at),
+            ends=None if self.ends is None else self.ends[c].copy(),
+        )  # fmt: skip
+
+    def some(self, index: Any) -> HMM:
+        """Some chains, as a stack."""
+        if self.members is None:
+            raise DomainError(sentence("HMM.some", "a stack of chains is needed", "one chain"))
+        at = (np.asarray(index)[:, None] * self.states + np.arange(self.states)).ravel()
+        return HMM.trusted(
+            starts=self.starts[index], moves=self.moves[index], emissions=self.emissions.some(at),
+            ends=None if self.ends is None else self.ends[index],
+        )  # fmt: skip
+
+    @cached_property
+    def chains(self) -> list[Chain]:
+        """The chain of each member, without its emissions."""
+        ends = [None] * (self.members or 1) if self.ends is None else self.ends.reshape(-1, self.starts.shape[-1])
+        starts, K = self.starts.reshape(-1, self.starts.shape[-1]), self.states
+        moves = self.moves.reshape(len(starts), *self.moves.shape[-2:])
+        parts = zip(starts, moves, ends, strict=True)
+        return [Chain.trusted(starts=np.array(s), moves=np.array(m), ends=None if e is None else np.array(e), states=K)
+                for s, m, e in parts]  # fmt: skip
+
+    @cached_property
+    def _each(self) -> list[HMM]:
+        return [self.member(c) for c in range(self.members)] if self.members else [self]
+
+    @cached_property
+    def _ways(self) -> list[Any]:
+        return [chain.summed for chain in self.chains]
+
+    def _only_one(self, doing: str) -> Chain:
+        if self.members is not None:
+            expected = f"{doing} is that of one chain"
+            raise DomainError(sentence("HMM", expected, f"a stack of {self.members}", "take member(c) first"))
+        return self.chains[0]
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, x: Any) -> Array:
+        """log p(x) of each sequence: (n,), or (n, C) for a stack."""
+        seqs = Ragged.of(x)
+        n = len(seqs)
+        out = np.empty((n, len(self.chains)))
+        if len(seqs.values) <= FRAMES:
+            out[:] = self._likelihoods(seqs)
+        else:
+            edges = runs(seqs, self._frames)
+            with one_blas_thread():
+                for a, part in ordered_map(
+                    lambda ab: (ab[0], self._likelihoods(seqs[ab[0] : ab[1]], ab[0])), edges, cores()
+                ):
+                    out[a : a + len(part)] = part
+        out = out if self.members else out[:, 0]
+        return out.astype(np.float32) if seqs.dtype == np.float32 else out
+
+    @property
+    def _frames(self) -> int:
+        """Frames of a block: fewer for very many states."""
+        return max(64, min(FRAMES, PIECE // int(self.emissions.members)))
+
+    def _likelihoods(self, seqs: Ragged, before: int = 0) -> Array:
+        with np.errstate(all="ignore"):
+            if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
+                return np.array([[long_sequences.log_prob(one, seqs.values) for one in self._each]])
+            return forward_backward.log_likelihoods(self._ways, self.scores(seqs, before), seqs.offsets)
+
+    def scores(self, seqs: Ragged, before: int = 0) -> Array:
+        """log p(x_t | state) of all frames under all states (T, C·K), an array of one's own."""
+        try:
+            logs = self.emissions.log_prob(_in_double(seqs.values))
+        except BadEntry as error:
+            raise BadFrame.of(error, seqs.offsets).after(before) from None
+        own = isinstance(logs, np.ndarray) and logs.dtype == np.float64
+        if own and logs.flags.owndata and logs.flags.writeable and logs.flags.c_contiguous:
+            return logs  # nobody else has it
+        return np.array(logs, dtype=np.float64, order="C")
+
+    def sample(self, n: int, rng: Generator, length: Any = None) -> Any:
+        """n sequences (a Ragged): until the chain leaves, or of the given `length`, a number or one each.
+
+        Of a stack a list, with the sequences of each chain.
+        """
+        if self.members is not None:
+            return [one.sample(n, rng, length) for one in self._each]
+        if length is not None:
+            length = _lengths(length)
+        return emitted(self.emissions, drawn_paths(self.chains[0], n, rng, length), rng)
+
+    # --------------------------------------------------------------- decoding
+
+    def viterbi(self, x: Any) -> Path:
+        """The best path of states: `states` (T,) and `log_prob`; for many sequences a Ragged, and (n,).
+
+        Of a sequence that no path can explain, log_prob is −inf and every state −1.
+        """
+        self._only_one("viterbi")
+        return decode(self, x)
+
+    def k_best(self, x: Any, k: int) -> list[Path]:
+        """The k best paths of one sequence, best first; fewer where there are fewer."""
+        self._only_one("k_best")
+        return k_best(self, x, k)
+
+    def posterior(self, x: Any, lag: int | None = None) -> Any:
+        """p(s_t | x) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
+
+        `lag=0` is the causal filter: what was known at the time. A frame that is impossible after those before it
+        counts as not observed, as in `lk.step`, and a note says which; so it changes nothing before it (with `lag=0`),
+        and in no other sequence. Where a chain must have ended, no state is possible: its shares are 0.
+        """
+        self._only_one("posterior")
+        return smoothed(self, x, lag)
+
+    def smooth(self, x: Any) -> Smoothed:
+        """`states`, as `posterior` gives them, and `log_prob` of the sequence, in one pass."""
+        self._only_one("smooth")
+        return smooth(self, x)
+
+    def forecast(self, x: Any, steps: int = 1) -> Forecast:
+        """What comes after a sequence, or after a live belief: states and observations 1 … steps frames ahead."""
+        self._only_one("forecast")
+        return forecast(self, x, steps)
+
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> Categorical:
+        """The first state, before any frame."""
+        self._only_one("initial")
+        return _over_states(self._ways[0].starts)
+
+    def predict(self, belief: Categorical) -> Categorical:
+        """The state one frame on, given that the sequence goes on."""
+        return _over_states(belief_over(belief, self.states) @ self._ways[0].moves)
+
+    def update(self, belief: Categorical, y: Any) -> tuple[Categorical, float]:
+        """The state once a frame y is seen, and log p(y | all before); what cannot be leaves the belief as it was."""
+        logs = self.emissions.log_prob(_one_frame(y, self.dim))[0]
+        top = float(logs.max())
+        if np.isneginf(top):
+            return belief, top
+        joint = belief.probs * np.exp(logs - top)
+        total = float(joint.sum())
+        if total < 1e-200:  # the states that explain it best are impossible here
+            return _updated_by_logs(belief, logs)
+        return Categorical.trusted(probs=joint / total, levels=None), top + float(np.log(total))
+
+    # --------------------------------------------------------------- learning
+
+    of_sequences = True
+    hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
+    takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
+
+    def collect(
+        self, x: Any, weight: Any = None, owner: Index | None = None, given: Any = None, hard: bool = False
+    ) -> HMMStats:
+        """Expected uses of all arcs and the emissions' statistics under p(s | x): the E-step of Baum and Welch.
+
+        `given`: what is known of the states, a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of
+        log-masks (T_i, K). `hard` takes the best path alone (Viterbi re-estimation). In a stack, `weight` (n, C) and
+        `owner` (n,) speak of the chains.
+        """
+        seqs = Ragged.of(x)
+        n = len(seqs)
+        w = weights(weight, n, "HMM")
+        if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
+            raise ShapeError(sentence("HMM", f"weight must have one entry per sequence ({n})", w.shape))
+        known = None if given is None else known_states(given, seqs, self.states)
+        if self.members is None:
+            return self._collect(seqs, w, known, hard)
+        if owner is not None:
+            owner = owners(owner, n, self.members, "HMM")
+        out = []
+        for c, one in enumerate(self._each):
+            mine = slice(None) if owner is None else np.flatnonzero(owner == c)
+            of = w if w is None or w.ndim == 1 else w[:, c]
+            out.append(
+                one.collect(seqs[mine], None if of is None else of[mine], None, _some(known, mine), hard).as_stack()
+            )
+        return self.joined_stats(out)
+
+    def _collect(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
+        if len(seqs.values) > FRAMES * BLOCKS and len(seqs) > 1:
+            blocks = Blocks.of(seqs, w, given=known).whole()
+            return Threads().total(lambda b: self._collect_part(b.x, b.weight, b.given, hard), blocks)
+        return self._collect_part(seqs, w, known, hard)
+
+    def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
+        w = np.ones(len(seqs)) if w is None else w
+        if not (w > 0).all():
+            some = np.flatnonzero(w > 0)
+            return _counting(lambda: self._collect_part(seqs[some], w[some], _some(known, some), hard), some)
+        with np.errstate(all="ignore"):
+            short = not long_sequences.is_long(int(seqs.lengths.max(initial=0)), self.states)
+            stats = swept(self, seqs, w) if short and known is None and not hard else None
+            if stats is not None:
+                return stats
+            edges = runs(seqs, self._frames)
+            if len(edges) > 1:
+                return reduce(add, (self._collect_run(seqs, w, known, hard, np.arange(a, b)) for a, b in edges))
+            return self._collect_block(seqs, w, known, hard)
+
+    def _collect_run(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool, at: Index) -> HMMStats:
+        run = slice(int(at[0]), int(at[-1]) + 1)
+        return _counting(lambda: self._collect_block(seqs[run], w[run], _some(known, run), hard), at)
+
+    def _collect_block(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool) -> HMMStats:
+        with np.errstate(all="ignore"):
+            if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
+                return long_sequences.collect(self, seqs.values, w, None if known is None else known.values, hard)
+            return self._on_best_paths(seqs, w, known) if hard else self._on_all_paths(seqs, w, known)
+
+    def _on_all_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        chain, told = self.chains[0], None if known is None else known.values
+        logs = forward_backward.with_known(self.scores(seqs), told)
+        found = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
+        cannot = np.flatnonzero(np.isneginf(found.log_prob) & (w > 0))
+        if len(cannot):  # as if nothing had been seen of them: the objective says what is wrong
+            logs[np.repeat(np.isin(np.arange(len(seqs)), cannot), seqs.lengths)] = 0.0
+            found = forward_backward.posterior(chain.summed, forward_backward.with_known(logs, told), seqs.offsets, w)
+            w = np.where(np.isneginf(found.log_prob), 0.0, w)
+        uses = chain.uses(found.starts, found.moves, found.ends, float(w[seqs.lengths == 0].sum()))
+        parts = self.emissions.collect(_in_double(seqs.values), found.states)
+        seen = self.starts.size == self.states and forward_backward.all_known(told)
+        total = (
+            float(w @ np.where(w > 0, found.log_prob, 0.0))
+            - forward_backward.expected(found.states, logs)
+            - chain.expected_log(uses)
+        )
+        entropy = -np.inf if len(cannot) and not (w[cannot] > 0).all() else 0.0 if seen else total
+        return self.stats_of(uses, found.states.sum(axis=0), parts, entropy, seen)
+
+    def _on_best_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        chain, told = self.chains[0], None if known is None else known.values
+        logs = forward_backward.with_known(np.array(self._best_scores(seqs), order="C"), told)
+        path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
+        cannot = np.isneginf(path.log_prob) & (w > 0)
+        if cannot.any():
+            logs[np.repeat(cannot, seqs.lengths)] = 0.0
+            path = best_paths(chain.best_logs, forward_backward.with_known(logs, told), seqs.offsets)
+            w = np.where(np.isneginf(path.log_prob), 0.0, w)
+        uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
+        frames, each = _in_double(seqs.values), np.repeat(w, seqs.lengths)
+        deeper = {"hard": True} if getattr(self.emissions, "hides_labels", False) else {}
+        parts = self.emissions.collect(frames, each, owner=path.states, **deeper)
+        counts = np.bincount(path.states, each, self.states).astype(np.float64)
+        entropy = -np.inf if (w[cannot] == 0).any() else 0.0
+        return self.stats_of(uses, counts, parts, entropy, False)
+
+    def _best_scores(self, seqs: Ragged) -> Array:
+        """Scores of frames where emissions that are mixtures count by their best part."""
+        best = getattr(self.emissions, "best_log_prob", None)
+        return self.scores(seqs) if best is None else best(_in_double(seqs.values))
+
+    def best_log_prob(self, x: Any) -> Array:
+        """log of the best path's joint probability: (n,), or (n, C) for a stack."""
+        seqs = Ragged.of(x)
+        with np.errstate(all="ignore"):
+            out = [one._best_of_paths(seqs) for one in self._each]
+        return np.stack(out, axis=1) if self.members else out[0]
+
+    def _best_of_paths(self, seqs: Ragged) -> Array:
+        return best_paths(self.chains[0].best_logs, np.array(self._best_scores(seqs), order="C"), seqs.offsets).log_prob
+
+    def stats_of(self, uses: Chain, counts: Array, parts: Any, entropy: float, seen: bool) -> HMMStats:
+        """Statistics of one chain, put together."""
+        return HMMStats.trusted(
+            starts=uses.starts, moves=uses.moves, ends=uses.ends, counts=counts, parts=parts,
+            entropy=np.asarray(entropy), seen=seen,
+        )  # fmt: skip
+
+    def joined_stats(self, parts: list[HMMStats]) -> HMMStats:
+        """Statistics of runs of members as those of all."""
+        names = ("starts", "moves", "ends", "counts", "entropy")
+        arrays = {name: np.concatenate([getattr(s, name) for s in parts]) for name in names}
+        inner = joined(self.emissions, [s.parts for s in parts])
+        return HMMStats.trusted(**arrays, parts=inner, seen=all(s.seen for s in parts))
+
+    def refit(self, stats: HMMStats, prior: Any = None) -> HMM:
+        """Arcs by relative frequency (or their posterior mode), and emissions from their own statistics.
+
+        An arc that is impossible stays so; a state that was never left keeps its ways on.
+        """
+        if prior is None and not stats.total_weight > 0:
+            raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
+        more = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
+        starts = _shares((stats.starts + more[0])[..., None, :], self.starts[..., None, :], None, None)[0][..., 0, :]
+        moves, ends = _shares(stats.moves + more[1], self.moves, stats.ends + more[2], self.ends)
+        of_parts = None if prior is None else prior.parts
+        return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=self.emissions.refit(stats.parts, of_parts))
+
+    def objective(self, stats: HMMStats, prior: Any = None) -> float:
+        """Expected log-likelihood + entropy of the hidden states + log prior."""
+        value = float(np.sum(stats.entropy)) + float(
+            self.emissions.objective(stats.parts, None if prior is None else prior.parts)
+        )
+        for c, chain in enumerate(self.chains):
+            value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
+        return value + (0.0 if prior is None else prior.log_density_of_arcs(self))
+
+    @property
+    def log_smoothing(self) -> float:
+        """That of the emissions."""
+        return float(getattr(self.emissions, "log_smoothing", 0.0))
+
+    def weak_prior(self, stats: HMMStats) -> Any:
+        """One fictitious way on from every state and from the entry, spread over all that are possible."""
+        from likely.hmm.priors import HMMPrior
+
+        return HMMPrior.weak(self, untied(self.emissions).weak_prior(self.for_prior(stats)))
+
+    def for_prior(self, stats: HMMStats) -> Any:
+        """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
+        if stats.seen or self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
+            return stats.parts
+        tied = untied(self.emissions) is not self.emissions
+        return softened(stats.parts, 1 if tied else self.members or 1, one_covariance(self.emissions))
+
+
+class BadFrame(BadEntry):
+    """An entry that no model can use, named by sequence, frame and column."""
+
+    def __init__(self, told: tuple[Any, ...], sequence: int, frame: int) -> None:
+        whose, expected, value, _, column, remedy = told
+        place = f"{value} at sequence {sequence}, frame {frame}, column {column}"
+        DataError.__init__(self, sentence(whose, expected, place, remedy))
+        self.told, self.row, self.frame = told, sequence, frame
+
+    @classmethod
+    def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
+        """The same, found at a row among the frames of all sequences."""
+        sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
+        return cls(error.told, sequence, error.row - int(offsets[sequence]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadFrame, (self.told, self.row, self.frame)
+
+    def after(self, rows: int) -> BadFrame:
+        """The same, counted from `rows` sequences earlier."""
+        return BadFrame(self.told, rows + self.row, self.frame)
+
+    def inside(self, part: str) -> BadFrame:
+        """The same, in a part of that name."""
+        return BadFrame((f"{self.told[0]} ({part})", *self.told[1:]), self.row, self.frame)
+
+
+def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:
+    """What is known of the states of all frames: numbers (T,), −1 for nothing, or log-masks (T, K)."""
+    known = Ragged.of(given)
+    if (known.offsets.shape != seqs.offsets.shape) or (known.offsets != seqs.offsets).any():
+        expected = "given must have one entry for each frame of each sequence"
+        raise ShapeError(sentence("HMM", expected, f"{known!r} for {seqs!r}"))
+    values: NDArray[Any] = known.values
+    if values.ndim == 2 and values.shape[1] == states and values.dtype.kind == "f":
+        if not ((values == 0) | np.isneginf(values)).all():
+            raise DomainError(sentence("HMM", "a log-mask must be 0 where a state may be, −inf where not", "others"))
+        return known
+    if values.size and (
+        values.ndim != 1 or values.dtype.kind not in "iu" or values.min() < -1 or values.max() >= states
+    ):
+        expected = f"given must be states 0 … {states - 1}, −1 where unknown, or log-masks of {states} columns"
+        raise DomainError(sentence("HMM", expected, f"{values.dtype} {values.shape}"))
+    return Ragged.trusted(values=values.astype(np.intp, copy=False).reshape(-1), offsets=seqs.offsets)
+
+
+def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
+    """The same as log-masks (T, K): 0 where a state may be, −inf where not."""
+    known = known_states(given, seqs, states)
+    if known.values.ndim == 2:
+        return known
+    table = np.concatenate([np.where(np.eye(states, dtype=bool), 0.0, -np.inf), np.zeros((1, states))])
+    return Ragged.trusted(values=table[known.values], offsets=seqs.offsets)
+
+
+def _counting(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
+    """Statistics of the sequences `at`, so that an error names a sequence as the caller counts them."""
+    try:
+        return collect()
+    except BadFrame as error:
+        raise BadFrame(error.told, int(at[error.row]), error.frame) from None
+
+
+def _some(known: Ragged | None, which: Any) -> Any:
+    return None if known is None else known[which]
+
+
+def _shares(moves: Array, possible: Array, ends: Any, leave: Array | None) -> tuple[Array, Array | None]:
+    """Counts as shares of all that leave a state; impossible ways stay so, and a state never left keeps its own."""
+    on = np.where(possible > 0, moves, 0.0)
+    out = 0.0 if leave is None else np.where(leave > 0, ends, 0.0)
+    total = on.sum(axis=-1) + out
+    seen = total > 0
+    safe = np.where(seen, total, 1.0)
+    shares = np.where(seen[..., None], on / safe[..., None], possible)
+    return shares, None if leave is None else np.where(seen, out / safe, leave)
+
+
+def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
+    pick: Callable[[Array], Array] = (lambda a: a) if c is None else (lambda a: a[c])
+    return Chain.trusted(starts=pick(stats.starts), moves=pick(stats.moves), ends=pick(stats.ends), states=states)
+
+
+def _over_states(probs: Array) -> Categorical:
+    total = probs.sum()  # 0 where a chain must have ended: no state is possible, and whatever is seen has log p −inf
+    return Categorical.trusted(probs=probs / total if total > 0 else np.zeros(len(probs)), levels=None)
+
+
+def _updated_by_logs(belief: Categorical, logs: Array) -> tuple[Categorical, float]:
+    joint = np.log(belief.probs, where=belief.probs > 0, out=np.full(len(logs), -np.inf)) + logs
+    top = float(joint.max())
+    if np.isneginf(top):
+        return belief, top
+    shares = np.exp(joint - top)
+    return Categorical.trusted(probs=shares / shares.sum(), levels=None), top + float(np.log(shares.sum()))
+
+
+def _one_frame(y: Any, dim: int) -> Any:
+    """One frame as one row."""
+    if isinstance(y, dict):
+        return {name: np.asarray(unmasked(part))[None] for name, part in y.items()}
+    a = np.asarray(unmasked(y))
+    row = a[None] if a.ndim == 0 or (a.ndim == 1 and dim > 1) else a
+    if len(row) != 1 or row.ndim > 2:
+        raise ShapeError(sentence("HMM", f"one frame of {dim} columns is needed", a.shape, "pass frames one by one"))
+    return row
+
+
+def _lengths(length: Any) -> Any:
+    """Lengths of sequences to be drawn: whole numbers, not negative."""
+    a = np.asarray(length)
+    if a.dtype.kind not in "iu" or a.ndim > 1 or (a < 0).any():
+        raise DomainError(sentence("HMM.sample", "length must be a whole number of frames, or one each", repr(length)))
+    return a
+
+
+def _in_double(values: Any) -> Any:
+    """Frames in double precision: shares are made of their scores."""
+    return (
+        values.astype(np.float64)
+        if getattr(values, "dtype", None) == np.float32 and hasattr(values, "astype")
+        else values
+    )
+
+
+@embedded.register
+def _(law: HMM, x: Any, weight: Array) -> Array:
+    """A sequence by what its frames are like, as the emissions see them."""
+    return by_thirds(embedded(untied(law.emissions), x.values, x.weights(weight)), x, weight)

@@ -1,0 +1,132 @@
+"""Memory and durations, written out as more states: what the chain remembers, its states are told apart by.
+
+Null states keep what is one decision one set of probabilities: where several states lead to the same choice, they lead
+to one null state, and that one chooses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
+from likely.hmm.topology import Topology
+
+MOST = 5000  # states that an expansion may have: moves are a square of them
+
+
+def of_higher_order(topology: Topology, order: int) -> Topology:
+    """States that remember the `order` − 1 states before them: p(s_t | s_{t−1}, …, s_{t−order}).
+
+    A state of the expansion is a run of states; at the beginning of a sequence runs are shorter.
+    """
+    _refuse_nulls(topology, "order")
+    if order < 1 or order != int(order):
+        raise DomainError(sentence("Topology", "order must be a whole number above 0", order))
+    runs = _runs(topology, int(order))
+    starts = np.array([len(run) == 1 and bool(topology.starts[run[0]]) for run in runs])
+    moves = np.zeros((len(runs), len(runs)), dtype=bool)
+    place = {run: i for i, run in enumerate(runs)}
+    for run, i in place.items():
+        for k in np.flatnonzero(topology.moves[run[-1]]).tolist():
+            after = (*run, k)[-order:]
+            if after in place:
+                moves[i, place[after]] = True
+    ends = None if topology.ends is None else np.array([bool(topology.ends[run[-1]]) for run in runs])
+    last = np.array([run[-1] for run in runs])
+    return Topology(starts, moves, ends, topology.density[last], last)
+
+
+def _runs(topology: Topology, order: int) -> list[tuple[int, ...]]:
+    """Runs of states along possible moves: of full length from anywhere, shorter ones from where sequences begin."""
+    after = _ways_on(topology, order)
+    begin = np.flatnonzero(topology.starts).tolist()
+    short: list[tuple[int, ...]] = [(k,) for k in begin] if order > 1 else []
+    out = list(short)
+    for _ in range(order - 2):
+        short = _longer(short, topology)
+        out += short
+    full: list[tuple[int, ...]] = [(k,) for k in range(topology.states) if after[order - 1][k] > 0]
+    for left in range(order - 2, -1, -1):  # only what can still become a full run
+        full = [run for run in _longer(full, topology) if after[left][run[-1]] > 0]
+    return out + full
+
+
+def _ways_on(topology: Topology, order: int) -> list[Array]:
+    """How many runs of 0, 1, … order − 1 more states go on from each: counted, and refused, before any is made."""
+    _refuse_many(order)
+    after, short = [np.ones(topology.states)], 0.0
+    for _ in range(order - 1):
+        short += float(after[-1] @ topology.starts)  # these begin sequences
+        _refuse_many(int(short))
+        after.append(np.minimum(topology.moves @ after[-1], 1e12))  # beyond counting, and refused
+    _refuse_many(int(short + after[-1].sum()))
+    return after
+
+
+def _longer(runs: list[tuple[int, ...]], topology: Topology) -> list[tuple[int, ...]]:
+    return [(*run, k) for run in runs for k in np.flatnonzero(topology.moves[run[-1]]).tolist()]
+
+
+def with_durations(topology: Topology, longest: int) -> Topology:
+    """States that know how long they still last: any law of durations 1 … longest, in place of the geometric one.
+
+    State k becomes a countdown (k, d), d = longest … 1. A null state before each chooses the duration; when it
+    has run out, the next state is chosen, another one: to stay is what the duration was for.
+    """
+    _refuse_nulls(topology, "durations")
+    if longest < 1 or longest != int(longest):
+        raise DomainError(sentence("Topology", "durations must be a whole number above 0", longest))
+    K, D = topology.states, int(longest)
+    _refuse_many(K * D)
+    N = K * D + K  # (k, d) at k · D + d − 1, and the null state of k at K · D + k
+    starts, moves = np.zeros(N, dtype=bool), np.zeros((N, N), dtype=bool)
+    ends = None if topology.ends is None else np.zeros(N, dtype=bool)
+    starts[K * D :] = topology.starts
+    for k in range(K):
+        moves[K * D + k, k * D : (k + 1) * D] = True
+        for d in range(1, D):
+            moves[k * D + d, k * D + d - 1] = True
+        onward = topology.moves[k].copy()
+        onward[k] = not (np.delete(onward, k).any() or (topology.ends is not None and topology.ends[k]))
+        moves[k * D, K * D :] = onward
+        if ends is not None and topology.ends is not None:
+            ends[k * D] = topology.ends[k]
+    return Topology(starts, moves, ends, np.repeat(topology.density, D), np.repeat(np.arange(K), D))
+
+
+def on_moves(topology: Topology) -> Topology:
+    """Emissions on moves rather than states: p(x_t | s_{t−1}, s_t)   (Ney 7.1). A state becomes one for each way in.
+
+    The first frame of a sequence is emitted on the move from the entry. Where a move leads, a null state chooses on.
+    """
+    _refuse_nulls(topology, "emissions on moves")
+    K = topology.states
+    arcs = [(-1, k) for k in np.flatnonzero(topology.starts).tolist()]
+    arcs += [(int(i), int(k)) for i, k in zip(*np.nonzero(topology.moves), strict=True)]
+    A = len(arcs)
+    _refuse_many(A)
+    starts, moves = np.zeros(A + K, dtype=bool), np.zeros((A + K, A + K), dtype=bool)
+    ends = None if topology.ends is None else np.concatenate([np.zeros(A, dtype=bool), topology.ends])
+    for a, (i, k) in enumerate(arcs):
+        moves[a, A + k] = True
+        if i < 0:
+            starts[a] = True
+        else:
+            moves[A + i, a] = True
+    if topology.ends is None:
+        for k in range(K):
+            if not moves[A + k].any():
+                raise DomainError(sentence("Topology", f"state {k} must have a way on", "none"))
+    return Topology(starts, moves, ends, np.arange(A), np.array([k for _, k in arcs]))
+
+
+def _refuse_nulls(topology: Topology, what: str) -> None:
+    if len(topology.starts) > topology.states:
+        raise DomainError(sentence("Topology", f"{what} are written out for topologies without null states", "some"))
+
+
+def _refuse_many(states: int) -> None:
+    if states > MOST:
+        expected = f"an expansion may have at most {MOST} states"
+        raise DomainError(sentence("Topology", expected, states, "use fewer states, a lower order, shorter durations"))

@@ -1,0 +1,273 @@
+"""A million frames: the same numbers as in one piece, in the memory of one piece."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from likely import HMM, Categorical, DataError, Gaussian, Mixture, Ragged
+from likely.hmm import decoding, forward_backward, long_sequences
+from tests.laws.compare import arrays_of
+
+MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], [0.03, 0, 0.07, 0.9]])
+
+
+def chain(ends=False) -> HMM:
+    leave = np.array([0.0, 0.001, 0.0, 0.002]) if ends else None
+    moves = MOVES if leave is None else MOVES * (1 - leave)[:, None]
+    return HMM([0.4, 0.3, 0.2, 0.1], moves, Gaussian([[0.0], [2.0], [4.0], [6.0]], 1.0), leave)
+
+
+def frames(T: int, outliers: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(8)
+    x = np.repeat(rng.integers(0, 4, T // 20 + 1) * 2.0, 20)[:T, None] + rng.standard_normal((T, 1))
+    if outliers:
+        x[rng.integers(0, T, 5)] = 1e4
+    return x
+
+
+def alike(a, b, tol=1e-10) -> None:
+    for one, two in zip(arrays_of(a), arrays_of(b), strict=True):
+        one, two = np.asarray(one, float), np.asarray(two, float)
+        assert np.abs(one - two).max(initial=0) <= tol * max(1.0, float(np.abs(two).max(initial=0)))
+
+
+@pytest.fixture
+def short_pieces(monkeypatch):
+    """Borders of pieces every few frames, so that small problems cross many."""
+    monkeypatch.setattr(long_sequences, "LONG", 20)
+    monkeypatch.setattr(long_sequences, "PIECE", 7)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("outliers", [False, True])
+@pytest.mark.parametrize("T", [21, 28, 200])
+def test_pieces_change_nothing(short_pieces, T, outliers, ends):
+    h, x = chain(ends), frames(T, outliers)
+    way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
+    with np.errstate(all="ignore"):
+        want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
+    assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
+    stats = h.collect([x], [2.5])
+    assert np.abs(stats.starts - 2.5 * want.starts).max() <= 1e-10 * T
+    assert np.abs(stats.moves - 2.5 * want.moves).max() <= 1e-10 * T
+    assert np.abs(stats.counts - 2.5 * want.states.sum(axis=0)).max() <= 1e-10 * T
+    assert h.objective(stats) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
+
+
+def test_pieces_with_known_states_and_null_states(short_pieces):
+    rng, K = np.random.default_rng(3), 3
+    rows = rng.dirichlet(np.ones(5), 5)
+    rows[3:, 3:4] = 0
+    rows[4] = rows[4] / rows[4].sum()
+    h = HMM(rows[4] / rows[4].sum(), rows / rows.sum(axis=1, keepdims=True),
+            Categorical(rng.dirichlet(np.ones(4), K)))  # fmt: skip
+    x = rng.integers(0, 4, (60, 1)).astype(float)
+    known = np.where(rng.random(60) < 0.5, rng.integers(0, K, 60), -1)
+    in_pieces = h.collect([x], given=[known])
+    whole = h._on_all_paths(Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
+    alike(in_pieces, whole)
+
+
+def one_way(T: int, jump: float = 60.0) -> tuple[HMM, np.ndarray]:
+    """A chain that never goes back, and frames that want it to: only logarithms keep what the end decides."""
+    moves = np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
+    x = np.random.default_rng(5).standard_normal((T, 1)) + jump
+    x[T // 2 :] -= jump
+    return HMM([0.4, 0.3, 0.3], moves, Gaussian([[0.0], [jump], [2 * jump]], 1.0)), x
+
+
+@pytest.mark.parametrize("T", [21, 60])
+def test_logarithms_in_pieces(short_pieces, T):
+    h, x = one_way(T)
+    way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
+    assert long_sequences._forwards(long_sequences.Frames(h, x), way) is None  # else this would show nothing
+    with np.errstate(all="ignore"):
+        want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
+    in_pieces = h.collect([x], [2.5])
+    alike(in_pieces, h._on_all_paths(Ragged.of([x]), np.array([2.5]), None))
+    assert np.abs(in_pieces.moves - 2.5 * want.moves).max() <= 1e-10
+    assert h.objective(in_pieces) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
+    assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("T", [21, 28, 200])
+def test_the_best_path_is_counted_in_pieces(short_pieces, T, ends, known):
+    h, x = chain(ends), frames(T, True)
+    told = np.where(np.arange(T) % 9 == 4, h.viterbi(x).states, -1) if known else None
+    given = None if told is None else [told]
+    in_pieces = h.collect([x], [1.5], given=given, hard=True)
+    whole = h._on_best_paths(Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
+    alike(in_pieces, whole)
+    states = h.viterbi(x).states
+    assert np.allclose(in_pieces.counts, 1.5 * np.bincount(states, minlength=4), rtol=1e-13)
+
+
+def test_the_best_path_of_mixtures_in_pieces(short_pieces):
+    parts = Mixture([[0.5, 0.5], [0.9, 0.1]], Gaussian([[0.0], [1.0], [4.0], [7.0]], 1.0))
+    h, x = HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], parts), frames(60)
+    alike(h.collect([x], hard=True), h._on_best_paths(Ragged.of([x]), np.ones(1), None))
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_long_sequences_that_cannot_be(short_pieces, hard):
+    """As if nothing had been seen of them; and where even the chain has no such path, they do not count."""
+    h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
+    x, w = np.ones((40, 1)), np.ones(1)
+    way = h._on_best_paths if hard else h._on_all_paths
+    alike(h.collect([x], hard=hard), way(Ragged.of([x]), w, None))
+    back = np.where(np.arange(40) < 9, 1, 0)  # the chain never comes back to state 0
+    stats = h.collect([x], given=[back], hard=hard)
+    assert stats.entropy == -np.inf and stats.counts.sum() == 0 and stats.moves.sum() == 0
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_sequences_without_weight_are_not_looked_at(short_pieces, monkeypatch, hard):
+    h = chain()
+    some = [frames(30), frames(9), frames(50)[::-1].copy()]
+    want = h.collect([some[1]], [2.0], hard=hard)
+    looked = []
+    scores = HMM.scores
+    monkeypatch.setattr(HMM, "scores", lambda self, s, before=0: looked.append(len(s.values)) or scores(self, s))
+    found = h.collect(some, [0.0, 2.0, 0.0], hard=hard)
+    alike(found, want)
+    assert sum(looked) <= 9
+    none = h.collect(some, np.zeros(3), given=[np.zeros(len(x), int) for x in some], hard=hard)
+    assert none.counts.sum() == 0 and none.total_weight == 0
+
+
+def test_a_bad_frame_is_named_as_the_user_counts(short_pieces):
+    h, x = chain(), [frames(5), frames(8), frames(50)]
+    x[2][33] = np.inf
+    known = [np.full(len(one), -1) for one in x]
+    for given in (None, known):
+        for weight in (None, [1.0, 0.0, 1.0]):
+            with pytest.raises(DataError, match="sequence 2, frame 33, column 0"):
+                h.collect(x, weight, given=given)
+    with pytest.raises(DataError, match="frame 33, column 0"):
+        h.log_prob(x)
+
+
+# ------------------------------------------------------- posteriors, piece by piece
+
+
+@pytest.mark.parametrize("make", [lambda: (chain(True), frames(61, True)), lambda: one_way(60)])
+def test_posteriors_in_pieces(short_pieces, make):
+    h, x = make()
+    T = len(x)
+    way, logs, cut = h.chains[0].summed, h.scores(Ragged.of(x)), np.array([0, T])
+    out = np.full((T, h.states), np.nan)
+    with np.errstate(all="ignore"):
+        want = forward_backward.posterior_by_logs(way, logs, cut, np.ones(1))
+        assert long_sequences.smooth(h, x, out) == pytest.approx(want.log_prob[0], rel=1e-13)
+        assert np.abs(out - want.states).max() <= 1e-11
+        assert long_sequences.filtered(h, x, out)
+        assert np.abs(out - forward_backward.filtered(way, logs, cut)[0]).max() <= 1e-11
+
+
+@pytest.mark.parametrize("lag", [1, 3, 11, 100])
+def test_lagged_posteriors_in_pieces(short_pieces, lag):
+    h, x = chain(), frames(61, True)
+    out, seq = np.full((61, 4), np.nan), Ragged.of(x)
+    with np.errstate(all="ignore"):
+        way, logs = h.chains[0].summed, h.scores(seq)
+        want = decoding._fixed_lag(way, logs, forward_backward.filtered(way, logs, seq.offsets)[0], seq, lag)
+        assert long_sequences.lagged(h, x, lag, out, decoding._fixed_lag)
+        assert np.abs(out - want).max() <= 1e-12
+        assert not long_sequences.lagged(*one_way(60), lag, np.empty((60, 3)), decoding._fixed_lag)
+
+
+def test_posteriors_of_what_cannot_be(short_pieces):
+    h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
+    with np.errstate(all="ignore"):
+        assert long_sequences.smooth(h, np.ones((40, 1)), np.empty((40, 2))) == -np.inf
+        assert not long_sequences.filtered(h, np.ones((40, 1)), np.empty((40, 2)))
+
+
+def test_pieces_are_shorter_for_many_states():
+    assert long_sequences.is_long(2**13, 1000) and not long_sequences.is_long(2**11, 1000)
+    assert long_sequences.is_long(2**17, 2) and not long_sequences.is_long(2**16, 16)
+
+
+def _mask(known, K):
+    return np.where((known[:, None] < 0) | (known[:, None] == np.arange(K)), 0.0, -np.inf)
+
+
+def test_complete_states_in_pieces_are_counted(short_pieces):
+    h, x = chain(), frames(100)
+    states = np.random.default_rng(0).integers(0, 2, 100)
+    stats = h.collect([x], given=[states])
+    assert stats.complete and np.allclose(stats.counts, np.bincount(states, minlength=4), rtol=1e-13)
+
+
+def test_best_path_in_pieces(monkeypatch):
+    h, x = chain(True), frames(5000)
+    whole = h.viterbi(x)
+    monkeypatch.setattr(decoding, "LONG", 512)
+    pieces = h.viterbi(x)
+    assert (pieces.states == whole.states).all() and pieces.log_prob == pytest.approx(whole.log_prob, rel=1e-13)
+
+
+def peak(f) -> float:
+    tracemalloc.start()
+    f()
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size / 2**20
+
+
+@pytest.mark.slow
+def test_a_million_frames():
+    T, h = 10**6, chain()
+    x = frames(T)
+    seqs = Ragged.of(x)
+    total = float(h.log_prob(seqs)[0])
+    with np.errstate(all="ignore"):
+        way = h.chains[0].summed
+        whole = forward_backward.posterior(way, h.scores(seqs), np.array([0, T]), np.ones(1))
+    assert np.isfinite(total) and total == pytest.approx(whole.log_prob[0], rel=1e-12)
+    stats = h.collect(seqs)
+    assert np.abs(stats.moves - whole.moves).max() <= 1e-10 * T and stats.counts.sum() == pytest.approx(T, rel=1e-10)
+    assert np.abs(stats.counts - whole.states.sum(axis=0)).max() <= 1e-10 * T
+    assert h.objective(stats) == pytest.approx(total, rel=1e-11)
+    assert peak(lambda: h.collect(seqs)) < 12 and peak(lambda: h.log_prob(seqs)) < 12  # 32 MB are the scores alone
+    assert peak(lambda: h.viterbi(x)) < 80  # back-pointers of two bytes, and the path
+
+
+@pytest.mark.some_cases(2)
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["logarithms", "hard", "weight 0", "known", "smooth"])
+def test_a_million_frames_in_the_memory_of_a_piece(what):
+    """32 MB are the scores alone; the answer of `smooth` is the caller's."""
+    T = 10**6
+    h, x = one_way(T) if what == "logarithms" else (chain(), frames(T))
+    seqs, out, known = Ragged.of(x), np.empty((T, h.states)), Ragged(np.full(T, -1), [0, T])
+    with np.errstate(all="ignore"):
+        ask = {
+            "logarithms": lambda: h.collect(seqs),
+            "hard": lambda: h.collect(seqs, hard=True),
+            "weight 0": lambda: h.collect(seqs, [0.0]),
+            "known": lambda: h.collect(seqs, given=known),
+            "smooth": lambda: long_sequences.smooth(h, x, out),
+        }[what]
+        assert peak(ask) < 12
+
+
+@pytest.mark.campaign
+@pytest.mark.slow
+def test_ten_million_frames_are_the_sum_of_their_pieces():
+    """log p(x) = Σ log p(piece | all before), each piece from the belief that the one before left."""
+    T, part, h = 10**7, 10**6, chain()
+    x = np.tile(frames(10**5), (100, 1))
+    belief, total = h.starts, 0.0
+    for a in range(0, T, part):
+        piece = h.replace(starts=belief)
+        total += float(piece.log_prob([x[a : a + part]])[0])
+        tail = piece.posterior(x[a : a + part], lag=0)[-1]
+        belief = tail @ h.moves
+    found = float(h.log_prob(Ragged.of(x))[0])
+    assert np.isfinite(found) and found == pytest.approx(total, rel=1e-12)

@@ -1,0 +1,246 @@
+"""The loops of chains against their NumPy twins; each is compiled for one signature."""
+
+from __future__ import annotations
+
+import inspect
+
+import numba
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from likely import HMM, Categorical, Gaussian, Ragged
+from likely.hmm import forward_backward
+from likely.hmm._loops import log_recursions, path_recursions, scaled_recursions
+from likely.hmm.markov_chain import Chain
+from likely.hmm.viterbi import path_draws
+
+jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
+LOOPS = [
+    scaled_recursions.shift, scaled_recursions.likelihoods, scaled_recursions.forward, scaled_recursions.backward,
+    scaled_recursions.smooth, scaled_recursions.visit, scaled_recursions.between,
+    log_recursions.forward, log_recursions.backward, log_recursions.moved, path_recursions.advance,
+    path_recursions.trace, path_recursions.viterbi,
+    path_recursions.retrace, path_recursions.k_best, path_recursions.draw, path_recursions.draw_by_logs,
+]  # fmt: skip
+
+
+def use_every_way():
+    """As the library meets them: views, read-only rows, float32, one sequence and many, outliers, long ones."""
+    rng = np.random.default_rng(0)
+    for law in (Gaussian([[0.0], [4.0]], 1.0), Categorical([[0.5, 0.5], [0.2, 0.8]])):
+        for ends in (None, [0.0, 0.1]):
+            moves = np.array([[0.9, 0.1], [0.0, 1.0]]) * (1 - np.array(ends or [0, 0]))[:, None]
+            h = HMM([1.0, 0.0], moves, law, ends)
+            x = rng.integers(0, 2, (60, 1)).astype(float)
+            x[30] = 1e4 if isinstance(law, Gaussian) else 1
+            x.setflags(write=False)
+            weight = rng.random(3)
+            weight.setflags(write=False)
+            for rows in (x, x.astype(np.float32), np.asfortranarray(x)):
+                seqs = Ragged(rows, [0, 10, 40, 60])
+                for some in (seqs, seqs[1:], [rows[:7]]):
+                    h.log_prob(some), h.posterior(some), h.posterior(some, 0), h.posterior(some, 2), h.viterbi(some)
+                h.collect(seqs), h.collect(seqs, weight), h.collect(seqs, hard=True), h.k_best(rows[:9], 3)
+            h.sample(3, rng, length=7)
+            long = np.tile(x, (1200, 1))
+            h.log_prob([long]), h.collect([long]), h.collect([long], hard=True)
+    many = HMM(np.full(8, 1 / 8), np.full((8, 8), 1 / 8), Gaussian(rng.random((8, 2)), np.stack([np.eye(2)] * 8)))
+    many.collect(Ragged(rng.random((60, 2)), [0, 10, 60]))  # in one sweep, for scores and for sums
+    torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
+    path_draws(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
+    wide = few_arcs(30)
+    for ends in (np.ones(30), np.zeros(30)):
+        way = Chain.trusted(starts=np.full(30, 1 / 30), moves=wide, ends=ends, states=30).summed
+        forward_backward.posterior(way, np.zeros((4, 30)), np.array([0, 4]), np.ones(1))
+
+
+@pytest.mark.slow
+@jit
+def test_each_loop_compiles_once():
+    use_every_way()
+    assert {f.__name__: len(f.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
+
+
+@jit
+def test_options_of_the_one_decorator():
+    for f in LOOPS:
+        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
+        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+
+
+def few_arcs(K, share=0.05):
+    """Moves between many states, most of them impossible."""
+    rng = np.random.default_rng(K)
+    moves = rng.random((K, K)) * ((rng.random((K, K)) < share) | (np.arange(K) == (np.arange(K) + 1)[:, None] % K))
+    return moves / moves.sum(axis=1, keepdims=True)
+
+
+def test_lists_of_arcs_are_made_alike_in_all_files():
+    """A loop and its helpers share a file, so the helper stands in three of them."""
+    made = {
+        inspect.getsource(getattr(m._arcs, "py_func", m._arcs))
+        for m in (scaled_recursions, log_recursions, path_recursions)
+    }
+    assert len(made) == 1
+
+
+def test_lists_of_arcs():
+    table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    first, to, worth = scaled_recursions._arcs(table, 0.0, 3)
+    assert first.tolist() == [0, 2, 2, 3] and to.tolist() == [1, 2, 0] and worth.tolist() == [0.5, 0.5, 1.0]
+    assert len(scaled_recursions._arcs(table, 0.0, 2)[0]) == 0
+
+
+@pytest.mark.parametrize("K", [24, 60])
+def test_arcs_and_rows_make_the_same_sums(K):
+    """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
+    moves, rng, T = few_arcs(K), np.random.default_rng(1), 40
+    assert len(scaled_recursions._arcs(moves, 0.0, scaled_recursions._most_arcs(moves))[0]) == K + 1
+    starts, ends, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
+    b = np.exp(logs - logs.max(axis=1, keepdims=True))
+    alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
+    scaled_recursions.forward(starts, moves, ends, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
+    each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
+    scaled_recursions.likelihoods(starts[None], moves[None], ends[None], np.zeros((1, K)), b, cut, each, done, fine)
+    gamma, ahead = np.empty((2, T, K))
+    back = np.ascontiguousarray(moves.T)
+    scaled_recursions.backward(back, ends, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
+    now, beta = starts, ends / finish[0]
+    for t in range(T):
+        now = (starts if t == 0 else now @ moves) * b[t]
+        now = now / now.sum()
+        assert np.abs(alpha[t] - now).max() <= 1e-14 and each[t, 0] == scale[t]
+    for t in reversed(range(T)):
+        assert np.abs(gamma[t] - alpha[t] * beta).max() <= 1e-12
+        beta = moves @ (beta * b[t] / scale[t])
+
+
+def test_arcs_of_several_chains_are_kept_apart():
+    K, T, rng = 24, 12, np.random.default_rng(2)
+    moves = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
+    starts, ends, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
+    each, done, fine = np.empty((T, 2)), np.empty((1, 2)), np.empty((1, 2), bool)
+    scaled_recursions.likelihoods(starts, moves, ends, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
+    for c in range(2):
+        now = starts[c] * b[0, c * K : (c + 1) * K]
+        for t in range(1, T):
+            now = now @ moves[c] * b[t, c * K : (c + 1) * K]
+        assert fine[0, c] and each[:, c].prod() * done[0, c] == pytest.approx(now @ ends[c], rel=1e-12)
+
+
+def test_moves_counted_by_arcs_and_as_a_product():
+    rng, K = np.random.default_rng(3), 100
+    moves, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
+    assert scaled_recursions.between(moves, alpha, ahead, moved)
+    assert np.abs(moved - moves * (alpha[:-1].T @ ahead[1:])).max() <= 1e-12
+    assert not scaled_recursions.between(few_arcs(K, 0.5), alpha, ahead, moved)
+
+
+@pytest.mark.parametrize("K", [24, 60])
+def test_best_paths_by_arcs(K):
+    rng, T = np.random.default_rng(2), 30
+    with np.errstate(divide="ignore"):
+        way = np.log(np.full(K, 1 / K)), np.log(few_arcs(K)), np.log(rng.random(K))
+    logs, cut = rng.standard_normal((T, K)), np.array([0, T])
+    came, last, score, path = np.empty((T, K), np.int16), np.empty(1, np.intp), np.empty(1), np.empty(T, np.intp)
+    so_far, scores, again = way[0].copy(), logs.copy(), np.empty(T, np.intp)
+    path_recursions.advance(so_far, True, way[1], logs, came)
+    path_recursions.viterbi(*way, scores, cut, last, score)
+    path_recursions.trace(came, cut, last, path)
+    path_recursions.retrace(np.ascontiguousarray(way[1].T), scores, cut, last, again)
+    assert (scores[-1] == so_far).all() and (path == again).all()
+    best = way[0] + logs[0]
+    for t in range(1, T):
+        through = best[:, None] + way[1]
+        assert (came[t] == through.argmax(axis=0)).all()
+        best = through.max(axis=0) + logs[t]
+    assert score[0] == (best + way[2]).max()
+    scores, several = np.empty(4), np.empty((4, T), np.intp)
+    path_recursions.k_best(*way, logs, 4, scores, several)
+    assert scores[0] == pytest.approx(score[0], rel=1e-14) and (several[0] == path).all()
+    for one, of in zip(several, scores, strict=True):
+        whole = way[0][one[0]] + way[1][one[:-1], one[1:]].sum() + way[2][one[-1]] + logs[np.arange(T), one].sum()
+        assert whole == pytest.approx(of, rel=1e-13)
+
+
+def test_no_state_is_chosen_where_none_can_be():
+    path, sound = np.empty(2, np.intp), np.ones(1, bool)
+    path_recursions.draw(
+        np.eye(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.full(2, 0.5), path, sound
+    )
+    assert not sound[0]
+    with np.errstate(divide="ignore"):
+        way = np.log(np.eye(2)), np.zeros(2), np.log(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    path_recursions.draw_by_logs(*way, np.array([0, 2]), np.full(2, 0.5), path, sound)
+    assert not sound[0]
+
+
+def problem(seed):
+    rng = np.random.default_rng(seed)
+    K, T = int(rng.integers(1, 6)), int(rng.integers(1, 12))
+    starts, moves, ends = rng.dirichlet(np.ones(K)), rng.dirichlet(np.ones(K), K), rng.random(K)
+    return starts, moves, ends, rng.standard_normal((T, K)), np.array([0, T])
+
+
+def test_shift_leaves_each_frame_below_0():
+    logs = np.array([[1.0, 3.0, -np.inf, 2.0], [-np.inf, -np.inf, 0.0, 5.0]])
+    top, out = np.empty((2, 2)), logs.copy()
+    scaled_recursions.shift(out, top, 2)
+    assert top.tolist() == [[3.0, 2.0], [-np.inf, 5.0]]
+    assert out.tolist() == [[-2.0, 0.0, -np.inf, 0.0], [-np.inf, -np.inf, -5.0, 0.0]]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_scaled_recursions_are_their_twins(seed):
+    starts, moves, ends, logs, offsets = problem(seed)
+    T, K = logs.shape
+    b = np.exp(logs - logs.max(axis=1, keepdims=True))
+    alpha, scale, finish, sound, lost = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool), np.zeros(1)
+    scaled_recursions.forward(starts, moves, ends, np.zeros(K), b, offsets, alpha, scale, finish, sound, lost)
+    now, want = starts, np.empty((T, K))
+    for t in range(T):
+        now = (now if t == 0 else want[t - 1] @ moves) * b[t]
+        want[t] = now / now.sum()
+        assert scale[t] == pytest.approx(now.sum(), rel=1e-14)
+    assert np.allclose(alpha, want, rtol=1e-13) and finish[0] == pytest.approx(want[-1] @ ends, rel=1e-13)
+    gamma, ahead = np.empty((2, T, K))
+    back, weight = np.ascontiguousarray(moves.T), np.array([2.0])
+    scaled_recursions.backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+    beta = ends / finish[0]
+    for t in reversed(range(T)):
+        assert np.allclose(gamma[t], 2.0 * want[t] * beta, rtol=1e-12)
+        assert np.allclose(ahead[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
+        beta = moves @ (beta * b[t] / scale[t])
+    each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
+    scaled_recursions.likelihoods(starts[None], moves[None], ends[None], np.zeros((1, K)), b, offsets, each, done, fine)
+    assert (each[:, 0] == scale).all() and done[0, 0] == finish[0] and fine.all() and sound.all()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_recursions_in_logarithms_are_their_twins(seed):
+    starts, moves, ends, logs, offsets = problem(seed)
+    T, K = logs.shape
+    way = np.log(starts), np.log(moves), np.log(ends)
+    alpha, scale, total, used = np.empty((T, K)), np.empty(T), np.empty(1), logs.copy()
+    log_recursions.forward(*way, used, offsets, alpha, scale, total)
+    want = way[0] + logs[0]
+    for t in range(T):
+        want = want if t == 0 else logsumexp(want[:, None] + way[1], axis=0) + logs[t]
+        assert np.allclose(alpha[t] + scale[: t + 1].sum(), want, rtol=1e-13, atol=1e-13)
+    assert total[0] == pytest.approx(float(logsumexp(want + way[2])), rel=1e-13)
+    beta, gamma, moved = np.empty((T, K)), np.empty((T, K)), np.zeros((K, K))
+    log_recursions.backward(way[1], way[2], used, offsets, beta)
+    log_recursions.moved(way[1], used, offsets, alpha, beta, total, np.array([3.0]), gamma, moved)
+    assert np.allclose(gamma.sum(axis=1), 3.0) and moved.sum() == pytest.approx(3.0 * (T - 1))
+    assert np.allclose(moved.sum(axis=0), gamma[1:].sum(axis=0)) and np.allclose(
+        moved.sum(axis=1), gamma[:-1].sum(axis=0)
+    )
+
+
+def test_of_equal_paths_the_lowest_states_win():
+    last, score, path = np.empty(1, np.intp), np.empty(1), np.empty(3, np.intp)
+    flat = np.zeros((3, 2))
+    path_recursions.viterbi(np.zeros(2), np.zeros((2, 2)), np.zeros(2), flat, np.array([0, 3]), last, score)
+    path_recursions.retrace(np.zeros((2, 2)), flat, np.array([0, 3]), last, path)
+    assert path.tolist() == [0, 0, 0] and score[0] == 0.0
