@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.estimators.dtw import SHARES, DTWClassifier
-from likely.models.warp_bands import band_of
+from likely.alignment.bands import band_of
+from likely.alignment.estimator import SHARES, DTWClassifier
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-warping.md"

@@ -2,7 +2,7 @@
 
 H is Herbst and du Preez, N is Ney, F de Freitas, W the worksheet, C Crowley. Recomputed where the notes misprint
 (docs/errata.md). The evidence of particles (F 13) is in tests/models/test_particle_filter.py, entries of the table of
-warping (H 9.3) in tests/models/test_warping.py, the exchange of single rows (N 6.2.2) in
+warping (H 9.3) in tests/alignment/test_dtw.py, the exchange of single rows (N 6.2.2) in
 tests/cluster/kmeans/test_exchange.py.
 """
 
@@ -116,7 +116,7 @@ def test_h_9_3_number_of_paths():
 
 
 def test_h_9_3_warping():
-    """Path 1-7-8-14-20 in the numbering of the notes, at cost 1; every entry: tests/models/test_warping.py."""
+    """Path 1-7-8-14-20 in the numbering of the notes, at cost 1; every entry: tests/alignment/test_dtw.py."""
     assert lk.dtw([1.0, 0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 2.0, 1.0]).distance == pytest.approx(1.0)
 
 

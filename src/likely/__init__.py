@@ -84,7 +84,7 @@ _HOMES = {
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.estimators.distances": ["DistanceClassifier"],
     "likely.hmm.estimators.driven_hmm_density": ["DrivenHMMDensity"],
-    "likely.estimators.dtw": ["DTWClassifier"],
+    "likely.alignment.estimator": ["DTWClassifier"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
     "likely.decomposition.estimators.factor_analysis": ["FactorAnalysis", "PPCA"],
@@ -163,7 +163,7 @@ _HOMES = {
     "likely.distributions.matrix.wishart": ["Wishart"],
     "likely.io.model_files": ["Checkpoint", "load", "save"],
     "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
-    "likely.models.barycentre": ["Barycentre", "barycentre"],
+    "likely.alignment.barycenter": ["Barycentre", "barycentre"],
     "likely.cluster.kmeans.centroids": ["Centres"],
     "likely.cluster.kmeans.choose_k": ["choose_k"],
     "likely.models.continuous": ["ContinuousLinear"],
@@ -221,10 +221,10 @@ _HOMES = {
     "likely.models.timed_belief": ["TimedBelief"],
     "likely.hmm.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
-    "likely.models.warp_pairs": ["dtw_matrix"],
-    "likely.models.warp_places": ["Places", "subsequence"],
-    "likely.models.warp_steps": ["Steps"],
-    "likely.models.warping": ["Warping", "dtw", "number_of_paths"],
+    "likely.alignment.dtw_matrix": ["dtw_matrix"],
+    "likely.alignment.subsequence": ["Places", "subsequence"],
+    "likely.alignment.step_patterns": ["Steps"],
+    "likely.alignment.dtw": ["Warping", "dtw", "number_of_paths"],
     "likely.models.word_grammar": ["Bigram", "learn_bigram"],
     "likely.models.word_network": ["WordNetwork"],
     "likely.distributions.univariate.beta": ["Beta"],
@@ -249,6 +249,12 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
+    from likely.alignment.barycenter import Barycentre, barycentre
+    from likely.alignment.dtw import Warping, dtw, number_of_paths
+    from likely.alignment.dtw_matrix import dtw_matrix
+    from likely.alignment.estimator import DTWClassifier
+    from likely.alignment.step_patterns import Steps
+    from likely.alignment.subsequence import Places, subsequence
     from likely.cluster.hierarchy.dendrogram import Dendrogram
     from likely.cluster.hierarchy.dendrogram_cut import cut_curve
     from likely.cluster.hierarchy.estimator import Agglomerative
@@ -402,7 +408,6 @@ if TYPE_CHECKING:
     from likely.estimators.choosing_states import StateChoice, choose_states
     from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.distances import DistanceClassifier
-    from likely.estimators.dtw import DTWClassifier
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
     from likely.estimators.linear_gaussian import LinearGaussianDensity
@@ -464,7 +469,6 @@ if TYPE_CHECKING:
     from likely.mixture.priors import MixturePrior
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
-    from likely.models.barycentre import Barycentre, barycentre
     from likely.models.continuous import ContinuousLinear
     from likely.models.estimating import estimate
     from likely.models.extended import ExtendedFilter
@@ -493,10 +497,6 @@ if TYPE_CHECKING:
     from likely.models.switching_stats import SwitchingStats
     from likely.models.timed_belief import TimedBelief
     from likely.models.transcript import Transcript
-    from likely.models.warp_pairs import dtw_matrix
-    from likely.models.warp_places import Places, subsequence
-    from likely.models.warp_steps import Steps
-    from likely.models.warping import Warping, dtw, number_of_paths
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
     from likely.neighbors.editing import condense, edit

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely.models.warping import dtw
+from likely.alignment.dtw import dtw
 from tests.app.tables import run, write
 
 

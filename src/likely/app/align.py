@@ -68,8 +68,8 @@ def align(
     A and B are files with a frame a row (CSV and its kin, .npy), or two sequences of one long table. Missing cells are
     not observed.
     """
+    from likely.alignment.dtw import dtw
     from likely.app.pictures import check_picture, saved
-    from likely.models.warping import dtw
 
     _usage(files, id, ids)
     check_outputs({"-o": out, "--plot": plot}, files)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def is_of_sequences(thing: Any) -> bool:
     """Whether what a file holds takes sequences, and not rows."""
-    from likely.estimators.dtw import DTWClassifier
+    from likely.alignment.estimator import DTWClassifier
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
     from likely.hmm.hmm import HMM

@@ -39,7 +39,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ClassFrequencies": lambda: import_module("likely.estimators.frequencies").ClassFrequencies,
     "DistanceClassifier": lambda: import_module("likely.estimators.distances").DistanceClassifier,
     "NearestNeighbours": lambda: import_module("likely.estimators.neighbours").NearestNeighbours,
-    "DTWClassifier": lambda: import_module("likely.estimators.dtw").DTWClassifier,
+    "DTWClassifier": lambda: import_module("likely.alignment.estimator").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
     "Tracker": lambda: import_module("likely.recognisers.tracker").Tracker,

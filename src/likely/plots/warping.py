@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from likely.alignment.dtw import Warping
 from likely.core.arrays import Array, numbers
 from likely.core.errors import ShapeError, sentence
-from likely.models.warping import Warping
 from likely.plots.sequences import own_scales, unlike
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
@@ -18,7 +18,7 @@ MATCHES = 60  # lines between the two series that are drawn at most
 def warping_path(a: Any, b: Any, warping: Warping, ax: Any = None) -> Any:
     """Accumulated costs as an image with the best path on it; a runs along its left side, b below it. Returns the axes.
 
-    >>> from likely.models.warping import dtw
+    >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
     >>> warping_path(a, b, dtw(a, b)).get_title(loc="left")
     'distance 1, path of 5 points'
@@ -64,7 +64,7 @@ def alignment(a: Any, b: Any, warping: Warping, ax: Any = None, *, column: int =
 
     Of several columns one is drawn, and the title says which.
 
-    >>> from likely.models.warping import dtw
+    >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
     >>> alignment(a, b, dtw(a, b)).get_xlabel()
     'frame'

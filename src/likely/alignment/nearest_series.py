@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from likely.alignment.bands import band_rows, refuse_apart
+from likely.alignment.dtw_matrix import SMALL, Rules, pair_totals
+from likely.alignment.series import Series
+from likely.alignment.step_patterns import THREE
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
-from likely.models.warp_bands import band_rows, refuse_apart
-from likely.models.warp_frames import Series
-from likely.models.warp_pairs import SMALL, Rules, pair_totals
-from likely.models.warp_steps import THREE
 
 PART = 8  # queries that a thread takes at a time
 
@@ -48,7 +48,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
     totals, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
 
     def run(start: int) -> float:
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         spent = np.zeros(1)
         warp.search(
@@ -66,7 +66,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
 
 def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
     """Frame by frame (all frames, D) for rows of a band, or for no rows one frame a series (n, D)."""
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     if not len(lo):
         starts = series.offsets[:-1]

@@ -90,7 +90,7 @@ def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:
 
 def refuse_apart(band: Band, lengths: Index, others: Index, whose: str) -> None:
     """An error, in words, if the band leaves no path between some two of these lengths."""
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     found = np.zeros(2, dtype=np.int64)
     if band.closed and warp.not_joined(*band.plain, np.unique(lengths), np.unique(others), found):

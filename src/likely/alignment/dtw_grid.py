@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likely.alignment.bands import Band, band_rows
+from likely.alignment.step_patterns import THREE, Steps
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
-from likely.models.warp_bands import Band, band_rows
-from likely.models.warp_steps import THREE, Steps
 
 NOTHING = np.empty((0, 0))
 NO_CODES = np.empty((0, 0), dtype=np.int8)
@@ -93,7 +93,7 @@ class Grid:
 
     def route(self, end: int) -> Route:
         """The cheapest path to the last row, column `end`: a byte a grid point of memory."""
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         n, m = self.shape
         path = np.empty((3 * (n + m), 2), dtype=np.int64)
@@ -107,7 +107,7 @@ class Grid:
 
     def local_costs(self) -> Array:
         """The cost of each pair of frames (n, m); inf where the mask forbids it."""
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         costs = self.local
         if not costs.size:
@@ -117,7 +117,7 @@ class Grid:
 
     def blank(self) -> float:
         """What two frames cost that have no entry in common: as much as others do on the average."""
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         if not self.gaps or self.local.size or self.a.shape[1] == 1:
             return 0.0
@@ -154,7 +154,7 @@ class Grid:
 
     def ends(self) -> tuple[Array, Index]:
         """Accumulated costs of the last row (m,), and where in b the best path to each column begins; −1: nowhere."""
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         last, starts = np.empty(self.shape[1]), np.empty(self.shape[1], dtype=np.int64)
         if self.steps == THREE and self.band.mask is None:  # open ends have no band, so codes are of all columns
@@ -167,7 +167,7 @@ class Grid:
         return last, np.where(np.isfinite(last), starts, -1)
 
     def _three(self, last: Array, codes: Any, table: Array, limit: float = np.inf) -> bool:
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         lo, hi = self.rows()
         return bool(
@@ -178,7 +178,7 @@ class Grid:
         )  # fmt: skip
 
     def _accumulated(self) -> tuple[Array, Any]:
-        from likely.loops import warp
+        from likely.alignment import _loops as warp
 
         lo, hi, local = *self.rows(), self.local_costs()
         if self.steps.skips:  # what is outside the band is not matched, but a path may pass through

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from likely.alignment.bands import Band, band_of, refuse_apart
+from likely.alignment.dtw_grid import NOTHING, Grid
+from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.series import Series, all_series, flag, same_width
+from likely.alignment.step_patterns import THREE, Steps, rule_named
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
-from likely.models.warp_bands import Band, band_of, refuse_apart
-from likely.models.warp_costs import LocalCost, local_cost
-from likely.models.warp_frames import Series, all_series, flag, same_width
-from likely.models.warp_grid import NOTHING, Grid
-from likely.models.warp_steps import THREE, Steps, rule_named
 
 LANES = 24  # as in loops.warp, which would load the compiler
 ROWS = 64  # series that a task compares with a block of others
@@ -149,7 +149,7 @@ def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
 
 
 def _run(task: Task, first: Series, second: Series, rules: Rules, same: bool, out: Array) -> None:
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     rows, columns = task
     warp.pair_block(

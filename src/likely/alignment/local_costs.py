@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from likely.alignment.series import Series
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.models.warp_frames import Series
 from likely.numerics.spd import is_symmetric
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in loops.warp, which would load the compiler

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from likely.alignment.dtw import dtw
+from likely.alignment.subsequence import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.models.warp_places import subsequence
-from likely.models.warping import dtw
 
 
 @pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])

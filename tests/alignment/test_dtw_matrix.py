@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from likely.alignment import _loops as warp
+from likely.alignment import dtw_matrix as warp_pairs
+from likely.alignment.bands import band_of, band_rows
+from likely.alignment.dtw import dtw
+from likely.alignment.dtw_matrix import dtw_matrix
+from likely.alignment.subsequence import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.loops import warp
-from likely.models import warp_pairs
-from likely.models.warp_bands import band_of, band_rows
-from likely.models.warp_pairs import dtw_matrix
-from likely.models.warp_places import subsequence
-from likely.models.warping import dtw
 
 
 def some(rng, n, D=1, equal=True):

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+from likely.alignment.barycenter import barycentre
+from likely.alignment.dtw import dtw
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
-from likely.models.barycentre import barycentre
-from likely.models.warping import dtw
 
 
 def bumps(rng, n=12):

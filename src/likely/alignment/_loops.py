@@ -232,7 +232,7 @@ def _radius(meant, size, n, m):  # type: ignore[no-untyped-def]
 
 @with_entry
 def _band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
-    """Row i of n × m points takes columns low ≤ j < high: `models.warp_bands.band_rows`, one row at a time."""
+    """Row i of n × m points takes columns low ≤ j < high: `alignment.bands.band_rows`, one row at a time."""
     if meant == NO_BAND or n == 1 or m == 1:
         return 0, m
     if meant == SLOPE:

@@ -7,14 +7,14 @@ from typing import Any, final
 
 import numpy as np
 
+from likely.alignment.bands import Band
+from likely.alignment.dtw_grid import SEEN, Grid, place_scale
+from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.series import Series, one_series, same_width
+from likely.alignment.step_patterns import THREE, Steps, rule_named
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
-from likely.models.warp_bands import Band
-from likely.models.warp_costs import LocalCost, local_cost
-from likely.models.warp_frames import Series, one_series, same_width
-from likely.models.warp_grid import SEEN, Grid, place_scale
-from likely.models.warp_steps import THREE, Steps, rule_named
 
 
 @final
@@ -72,7 +72,7 @@ def subsequence(
 
 def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
     """For each frame of the series the total of the best place that ends there, and where it starts."""
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     gaps = query.gaps or series.gaps
     totals, starts = np.empty(len(series.values)), np.empty(len(series.values), dtype=np.int64)
@@ -98,7 +98,7 @@ def _ends_of_grid(query: Series, series: Series, meant: LocalCost, rule: Steps) 
 
 def _blank(query: Series, series: Series, kind: int) -> float:
     """What frames without a common entry cost: as others do, by some thousand frames of a long series."""
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     some = series.values[:: max(1, len(series.values) // 5_000)]
     return float(warp.typical_cost(query.values, np.ascontiguousarray(some), kind)) if some.shape[1] > 1 else 0.0
@@ -106,7 +106,7 @@ def _blank(query: Series, series: Series, kind: int) -> float:
 
 def _best(distances: Array, starts: Index, k: int, most: float) -> Places:
     """The cheapest, then the cheapest of what does not overlap it, and so on: n log n, whatever k."""
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     stops = np.arange(1, len(starts) + 1)
     left = np.flatnonzero(np.isfinite(distances) & (distances <= most))

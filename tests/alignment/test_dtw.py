@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from likely.alignment.bands import band_of, band_rows, connected, least_radius
+from likely.alignment.dtw import dtw, number_of_paths
+from likely.alignment.step_patterns import RULES, THREE, Steps
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.models.warp_bands import band_of, band_rows, connected, least_radius
-from likely.models.warp_steps import RULES, THREE, Steps
-from likely.models.warping import dtw, number_of_paths
 
 Y1, Y2 = [1, 0, 1, 2, 1], [1, 0, 2, 1]
 

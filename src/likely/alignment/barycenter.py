@@ -7,17 +7,17 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from likely.alignment.bands import Band, band_of
+from likely.alignment.dtw_grid import NOTHING, Grid, Route
+from likely.alignment.dtw_matrix import Rules, distances
+from likely.alignment.local_costs import SQUARED
+from likely.alignment.series import Series, all_series
+from likely.alignment.step_patterns import Steps, rule_named
 from likely.core.arrays import Array, parameter, weights
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.models.warp_bands import Band, band_of
-from likely.models.warp_costs import SQUARED
-from likely.models.warp_frames import Series, all_series
-from likely.models.warp_grid import NOTHING, Grid, Route
-from likely.models.warp_pairs import Rules, distances
-from likely.models.warp_steps import Steps, rule_named
 
 
 @final
@@ -126,7 +126,7 @@ def _matched(series: Series, i: int, mean: Array, how: _How) -> tuple[float, Rou
 
 
 def _add(route: Route, x: Array, scale: float, total: Array, weight: Array) -> None:
-    from likely.loops import warp
+    from likely.alignment import _loops as warp
 
     warp.add_along(route.path, route.weight, x, scale, total, weight)
 

@@ -11,10 +11,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import likely as lk
+from likely.alignment.dtw_matrix import dtw_matrix
+from likely.alignment.estimator import SHARES, DTWClassifier
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.estimators.dtw import SHARES, DTWClassifier
-from likely.models.warp_pairs import dtw_matrix
 
 
 def spoken(rng, n=40, D=1, equal=False):

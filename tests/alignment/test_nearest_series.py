@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.loops import warp
-from likely.models.warp_bands import band_of, band_rows
-from likely.models.warp_frames import all_series
-from likely.models.warp_pairs import Rules, pair_totals
-from likely.models.warp_search import envelopes, nearest
+from likely.alignment import _loops as warp
+from likely.alignment.bands import band_of, band_rows
+from likely.alignment.dtw_matrix import Rules, pair_totals
+from likely.alignment.nearest_series import envelopes, nearest
+from likely.alignment.series import all_series
 
 COSTS = {"absolute": 0, "squared": 1, "euclidean": 2}
 

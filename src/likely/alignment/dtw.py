@@ -9,14 +9,14 @@ from typing import Any, final
 
 import numpy as np
 
+from likely.alignment.bands import band_of
+from likely.alignment.dtw_grid import Grid, Route, total_of
+from likely.alignment.local_costs import local_cost
+from likely.alignment.series import flag, one_series, same_width
+from likely.alignment.step_patterns import rule_named
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.models.warp_bands import band_of
-from likely.models.warp_costs import local_cost
-from likely.models.warp_frames import flag, one_series, same_width
-from likely.models.warp_grid import Grid, Route, total_of
-from likely.models.warp_steps import rule_named
 
 
 @final

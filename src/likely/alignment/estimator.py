@@ -11,6 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from likely.alignment.bands import band_of
+from likely.alignment.dtw_matrix import Rules
+from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.nearest_series import Neighbours, nearest
+from likely.alignment.series import Series, all_series
+from likely.alignment.step_patterns import rule_named
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -19,12 +25,6 @@ from likely.estimators.base import BaseEstimator
 from likely.estimators.labels import checked_labels, encoded, tell_of_labels
 from likely.estimators.novelty import alarm
 from likely.estimators.sequence_border import cut
-from likely.models.warp_bands import band_of
-from likely.models.warp_costs import LocalCost, local_cost
-from likely.models.warp_frames import Series, all_series
-from likely.models.warp_pairs import Rules
-from likely.models.warp_search import Neighbours, nearest
-from likely.models.warp_steps import rule_named
 
 SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.loops import warp
+from likely.alignment import _loops as warp
 
 
 def single(a, b, kind, lo, hi, limit=np.inf):

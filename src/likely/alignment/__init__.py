@@ -1,0 +1,1 @@
+"""Dynamic time warping: alignments, bands, step patterns, barycenters."""
