@@ -19,9 +19,9 @@ from pages import table
 from scipy.optimize import minimize
 
 import likely as lk
-from likely.models.extended import ExtendedFilter
-from likely.models.sigma_points import CubatureFilter, UnscentedFilter
-from likely.models.state_space import StateSpace
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.state_space import StateSpace
+from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, UnscentedFilter
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-tracking.md"

@@ -22,10 +22,10 @@ import numpy as np
 from pages import table
 
 from likely.core.ragged import Ragged
-from likely.estimators.switching import SwitchingDensity
-from likely.estimators.switching_starts import guessed_regimes
-from likely.models.linear_gaussian import LinearGaussian
-from likely.models.switching import SwitchingLinear
+from likely.statespace.estimators.regime_initialization import guessed_regimes
+from likely.statespace.estimators.switching_density import SwitchingDensity
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.switching.switching_linear import SwitchingLinear
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-switching.md"

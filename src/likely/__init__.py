@@ -97,7 +97,7 @@ _HOMES = {
     "likely.hmm.estimators.hmm_density": ["HMMDensity"],
     "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
-    "likely.estimators.linear_gaussian": ["LinearGaussianDensity"],
+    "likely.statespace.estimators.linear_gaussian_density": ["LinearGaussianDensity"],
     "likely.mixture.estimators.mixture_density": ["MixtureDensity"],
     "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
     "likely.estimators.naive_bayes": ["NaiveBayes"],
@@ -110,7 +110,7 @@ _HOMES = {
     "likely.distributions.estimators.product_density": ["ProductDensity"],
     "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
     "likely.distributions.student_t.estimator": ["StudentTDensity"],
-    "likely.estimators.switching": ["SwitchingDensity"],
+    "likely.statespace.estimators.switching_density": ["SwitchingDensity"],
     "likely.estimators.table_classifier": ["TableClassifier"],
     "likely.estimators.table_clusterer": ["TableClusterer"],
     "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
@@ -166,7 +166,7 @@ _HOMES = {
     "likely.alignment.barycenter": ["Barycentre", "barycentre"],
     "likely.cluster.kmeans.centroids": ["Centres"],
     "likely.cluster.kmeans.choose_k": ["choose_k"],
-    "likely.models.continuous": ["ContinuousLinear"],
+    "likely.statespace.continuous.linear_sde": ["ContinuousLinear"],
     "likely.distributions.sums.convolution": ["convolve", "sum_of"],
     "likely.core.covariates": ["with_covariates"],
     "likely.cluster.hierarchy.dendrogram_cut": ["cut_curve"],
@@ -177,7 +177,7 @@ _HOMES = {
     "likely.neighbors.editing": ["condense", "edit"],
     "likely.mixture.sparse_weights": ["SparseWeights"],
     "likely.models.estimating": ["estimate"],
-    "likely.models.extended": ["ExtendedFilter"],
+    "likely.statespace.nonlinear.extended_kalman_filter": ["ExtendedFilter"],
     "likely.decomposition.discriminant_subspace": ["FisherAxes"],
     "likely.mixture.interpolation": ["Fixed", "interpolate"],
     "likely.cluster.hierarchy.linkage": ["linkage"],
@@ -187,38 +187,38 @@ _HOMES = {
     "likely.hmm.priors": ["HMMPrior"],
     "likely.hmm.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
-    "likely.models.interacting": ["InteractingModels"],
+    "likely.statespace.switching.imm_filter": ["InteractingModels"],
     "likely.models.laplace_approximation": ["LaplaceApproximation", "laplace"],
-    "likely.models.linear_forecast": ["StateForecast"],
-    "likely.models.linear_gaussian": ["LinearGaussian"],
-    "likely.models.linear_learning": ["LinearLearner", "LinearPrior"],
-    "likely.models.linear_stats": ["LinearStats"],
+    "likely.statespace.linear.forecast": ["StateForecast"],
+    "likely.statespace.linear.linear_gaussian": ["LinearGaussian"],
+    "likely.statespace.linear.linear_em": ["LinearLearner", "LinearPrior"],
+    "likely.statespace.linear.linear_stats": ["LinearStats"],
     "likely.distributions.maxent.maximum_entropy": ["maximum_entropy"],
     "likely.mixture.mixture": ["Mixture"],
     "likely.mixture.priors": ["MixturePrior"],
     "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
     "likely.density.knn_balls": ["NeighbourBalls"],
     "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
-    "likely.models.particle_belief": ["ParticleBelief"],
-    "likely.models.particle_filter": ["ParticleFilter", "ParticleRun"],
-    "likely.models.particle_smoothing": ["SmoothedPaths"],
+    "likely.statespace.particle.particle_belief": ["ParticleBelief"],
+    "likely.statespace.particle.particle_filter": ["ParticleFilter", "ParticleRun"],
+    "likely.statespace.particle.particle_smoother": ["SmoothedPaths"],
     "likely.density.kde": ["Parzen", "coulomb_potential"],
     "likely.decomposition.principal_subspace": ["Principal"],
-    "likely.models.rao_blackwell": ["RaoBlackwell"],
+    "likely.statespace.switching.rao_blackwellized_filter": ["RaoBlackwell"],
     "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
     "likely.mixture.scaled_copies": ["Scaled"],
-    "likely.models.sigma_points": ["CubatureFilter", "UnscentedFilter"],
+    "likely.statespace.nonlinear.unscented_kalman_filter": ["CubatureFilter", "UnscentedFilter"],
     "likely.core.sketch": ["Sketch"],
-    "likely.models.standard_errors": ["StandardErrors", "standard_errors"],
-    "likely.models.state_belief": ["StateBelief"],
-    "likely.models.state_space": ["StateSpace"],
-    "likely.models.sums": ["components"],
-    "likely.models.switching": ["SwitchingLinear"],
-    "likely.models.switching_alarms": ["fault_alarms"],
-    "likely.models.switching_belief": ["SwitchingBelief"],
-    "likely.models.switching_learning": ["SwitchingLearner", "SwitchingPrior"],
-    "likely.models.switching_stats": ["SwitchingStats"],
-    "likely.models.timed_belief": ["TimedBelief"],
+    "likely.statespace.linear.standard_errors": ["StandardErrors", "standard_errors"],
+    "likely.statespace.linear.state_belief": ["StateBelief"],
+    "likely.statespace.nonlinear.state_space": ["StateSpace"],
+    "likely.statespace.linear.sums_of_models": ["components"],
+    "likely.statespace.switching.switching_linear": ["SwitchingLinear"],
+    "likely.statespace.switching.fault_alarms": ["fault_alarms"],
+    "likely.statespace.switching.switching_belief": ["SwitchingBelief"],
+    "likely.statespace.switching.switching_em": ["SwitchingLearner", "SwitchingPrior"],
+    "likely.statespace.switching.switching_stats": ["SwitchingStats"],
+    "likely.statespace.continuous.timed_belief": ["TimedBelief"],
     "likely.hmm.topology": ["Topology"],
     "likely.models.transcript": ["Transcript"],
     "likely.alignment.dtw_matrix": ["dtw_matrix"],
@@ -410,11 +410,9 @@ if TYPE_CHECKING:
     from likely.estimators.distances import DistanceClassifier
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
-    from likely.estimators.linear_gaussian import LinearGaussianDensity
     from likely.estimators.naive_bayes import NaiveBayes
     from likely.estimators.neighbours import NearestNeighbours
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-    from likely.estimators.switching import SwitchingDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
     from likely.estimators.validation import evaluate
@@ -469,33 +467,11 @@ if TYPE_CHECKING:
     from likely.mixture.priors import MixturePrior
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
-    from likely.models.continuous import ContinuousLinear
     from likely.models.estimating import estimate
-    from likely.models.extended import ExtendedFilter
     from likely.models.imputing import impute
-    from likely.models.interacting import InteractingModels
     from likely.models.laplace_approximation import LaplaceApproximation, laplace
-    from likely.models.linear_forecast import StateForecast
-    from likely.models.linear_gaussian import LinearGaussian
-    from likely.models.linear_learning import LinearLearner, LinearPrior
-    from likely.models.linear_stats import LinearStats
     from likely.models.monte_carlo import MonteCarlo, monte_carlo
-    from likely.models.particle_belief import ParticleBelief
-    from likely.models.particle_filter import ParticleFilter, ParticleRun
-    from likely.models.particle_smoothing import SmoothedPaths
-    from likely.models.rao_blackwell import RaoBlackwell
     from likely.models.robbins_monro import RobbinsMonro, RunningEstimate
-    from likely.models.sigma_points import CubatureFilter, UnscentedFilter
-    from likely.models.standard_errors import StandardErrors, standard_errors
-    from likely.models.state_belief import StateBelief
-    from likely.models.state_space import StateSpace
-    from likely.models.sums import components
-    from likely.models.switching import SwitchingLinear
-    from likely.models.switching_alarms import fault_alarms
-    from likely.models.switching_belief import SwitchingBelief
-    from likely.models.switching_learning import SwitchingLearner, SwitchingPrior
-    from likely.models.switching_stats import SwitchingStats
-    from likely.models.timed_belief import TimedBelief
     from likely.models.transcript import Transcript
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork
@@ -505,6 +481,30 @@ if TYPE_CHECKING:
     from likely.recognisers.fault_monitor import FaultMonitor
     from likely.recognisers.speech import SpokenWords
     from likely.recognisers.tracker import Track, Tracker
+    from likely.statespace.continuous.linear_sde import ContinuousLinear
+    from likely.statespace.continuous.timed_belief import TimedBelief
+    from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity
+    from likely.statespace.estimators.switching_density import SwitchingDensity
+    from likely.statespace.linear.forecast import StateForecast
+    from likely.statespace.linear.linear_em import LinearLearner, LinearPrior
+    from likely.statespace.linear.linear_gaussian import LinearGaussian
+    from likely.statespace.linear.linear_stats import LinearStats
+    from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
+    from likely.statespace.linear.state_belief import StateBelief
+    from likely.statespace.linear.sums_of_models import components
+    from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+    from likely.statespace.nonlinear.state_space import StateSpace
+    from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, UnscentedFilter
+    from likely.statespace.particle.particle_belief import ParticleBelief
+    from likely.statespace.particle.particle_filter import ParticleFilter, ParticleRun
+    from likely.statespace.particle.particle_smoother import SmoothedPaths
+    from likely.statespace.switching.fault_alarms import fault_alarms
+    from likely.statespace.switching.imm_filter import InteractingModels
+    from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwell
+    from likely.statespace.switching.switching_belief import SwitchingBelief
+    from likely.statespace.switching.switching_em import SwitchingLearner, SwitchingPrior
+    from likely.statespace.switching.switching_linear import SwitchingLinear
+    from likely.statespace.switching.switching_stats import SwitchingStats
 
 __all__ = [  # noqa: PLE0604, RUF100
     "Agglomerative", "Bahadur", "BahadurDensity", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity",

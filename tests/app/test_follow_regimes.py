@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.models.switching import SwitchingLinear
+from likely.statespace.switching.switching_linear import SwitchingLinear
 from tests.app.tables import run
 from tests.app.test_sequences import table
 

@@ -11,7 +11,7 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 import likely as lk
-from likely.estimators.linear_gaussian import LinearGaussianDensity
+from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity
 from tests.cases import one_per_class, scikit_learn_checks
 
 ESTIMATORS = [

@@ -23,8 +23,8 @@ from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
 from likely.mixture.fixed_weights import GivenWeights
 from likely.models.association import DataAssociation
-from likely.models.linear_learning import LinearLearner
 from likely.models.sensor_dynamics import SensorDynamics
+from likely.statespace.linear.linear_em import LinearLearner
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1

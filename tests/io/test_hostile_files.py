@@ -30,7 +30,7 @@ import likely as lk
 from likely.core.errors import LikelyError
 from likely.core.value import Value
 from likely.io import container, model_files, schema
-from likely.models.linear_structure import Structure
+from likely.statespace.linear.linear_structure import Structure
 from tests.io.examples import ESTIMATORS, LAWS, SEQUENCE_ESTIMATORS, VALUES, available
 
 SLOWEST = 0.050  # seconds of one processor for one file

@@ -11,9 +11,9 @@ from scipy.stats import multivariate_normal
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.models.association import DataAssociation, collapsed
-from likely.models.extended import ExtendedFilter
-from likely.models.state_belief import StateBelief
-from likely.models.state_space import StateSpace
+from likely.statespace.linear.state_belief import StateBelief
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.state_space import StateSpace
 
 START = ([0.0, 0.0, 1.0, 0.5], np.diag([4.0, 4.0, 1.0, 1.0]))
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.models.extended import ExtendedFilter
-from likely.models.sigma_points import UnscentedFilter
-from likely.models.state_space import StateSpace
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.state_space import StateSpace
+from likely.statespace.nonlinear.unscented_kalman_filter import UnscentedFilter
 
 REFERENCE = json.loads(Path(__file__).with_name("filters.json").read_text())
 Y = np.array(REFERENCE["y"])

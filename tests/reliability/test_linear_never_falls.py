@@ -7,9 +7,9 @@ import pytest
 
 from likely import DataError, Serial, Stop
 from likely.core.fit_loop import iterate
-from likely.models.linear_climbing import learnt
-from likely.models.linear_structure import variance_labels
 from likely.numerics.covariance_roots import is_covariance
+from likely.statespace.linear.linear_structure import variance_labels
+from likely.statespace.linear.quasi_newton import learnt
 from tests.laws.compare import arrays_of
 from tests.reliability.linear_problems import KINDS, Problem, problem
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.app.talk import columns
-from likely.models.wording import counted
+from likely.statespace.linear.result_repr import counted
 
 WIDEST = 6  # rows and columns of a matrix that is written out
 REGIMES = 12  # that are told of

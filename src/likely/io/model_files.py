@@ -44,8 +44,10 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
     "Tracker": lambda: import_module("likely.recognisers.tracker").Tracker,
     "FaultMonitor": lambda: import_module("likely.recognisers.fault_monitor").FaultMonitor,
-    "SwitchingDensity": lambda: import_module("likely.estimators.switching").SwitchingDensity,
-    "LinearGaussianDensity": lambda: import_module("likely.estimators.linear_gaussian").LinearGaussianDensity,
+    "SwitchingDensity": lambda: import_module("likely.statespace.estimators.switching_density").SwitchingDensity,
+    "LinearGaussianDensity": lambda: (
+        import_module("likely.statespace.estimators.linear_gaussian_density").LinearGaussianDensity
+    ),
     "HistogramDensity": lambda: import_module("likely.density.estimators.histogram_density").HistogramDensity,
     "NeighbourDensity": lambda: import_module("likely.density.estimators.knn_density").NeighbourDensity,
     "ParzenDensity": lambda: import_module("likely.density.estimators.kernel_density").ParzenDensity,

@@ -673,56 +673,64 @@ TABLE: dict[str, Entry] = {
         ridge=numbers("p", 0), parts=maybe(prior),
     ),
     "LinearGaussian": entry(
-        lambda: import_module("likely.models.linear_gaussian").LinearGaussian, transition=numbers("d d | T d d"),
+        lambda: import_module("likely.statespace.linear.linear_gaussian").LinearGaussian,
+        transition=numbers("d d | T d d"),
         noise=numbers("d d | T d d"), emission=numbers("p d | T p d"), observation=numbers("p p | T p p"),
         mean=numbers("d"), covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
         feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
     ),
     "Loose": entry(
-        lambda: import_module("likely.models.state_belief").Loose, loose_enough, mean=numbers("d"), root=numbers("d d"),
+        lambda: import_module("likely.statespace.linear.state_belief").Loose,
+        loose_enough, mean=numbers("d"), root=numbers("d d"),
         spread=numbers("d q"), basis=numbers("q q"), point=numbers("q"), rows=numbers("r r"), free=whole,
         known=number(),
     ),
     "StateBelief": entry(
-        lambda: import_module("likely.models.state_belief").StateBelief, mean=numbers("d"), root=numbers("d d"),
+        lambda: import_module("likely.statespace.linear.state_belief").StateBelief,
+        mean=numbers("d"), root=numbers("d d"),
         loose=maybe(of_class("Loose")),
     ),
     "ContinuousLinear": entry(
-        lambda: import_module("likely.models.continuous").ContinuousLinear, drift=numbers("d d"),
+        lambda: import_module("likely.statespace.continuous.linear_sde").ContinuousLinear, drift=numbers("d d"),
         diffusion=numbers("d d"), emission=numbers("p d"), observation=numbers("p p"), mean=numbers("d"),
         covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
     ),
     "TimedBelief": entry(
-        lambda: import_module("likely.models.timed_belief").TimedBelief, state=of_class("StateBelief"),
+        lambda: import_module("likely.statespace.continuous.timed_belief").TimedBelief, state=of_class("StateBelief"),
         time=maybe(number()),
     ),
     "ParticleBelief": entry(
-        lambda: import_module("likely.models.particle_belief").ParticleBelief, states=numbers("N d"), log_weights=logs,
+        lambda: import_module("likely.statespace.particle.particle_belief").ParticleBelief,
+        states=numbers("N d"), log_weights=logs,
         time=whole, seed=whole, seen=flag, before=maybe(numbers("N d")), ancestors=maybe(numbers("N", dtype=np.int64)),
     ),
     "SwitchingLinear": entry(
-        lambda: import_module("likely.models.switching").SwitchingLinear, regimes=items(of_class("LinearGaussian")),
+        lambda: import_module("likely.statespace.switching.switching_linear").SwitchingLinear,
+        regimes=items(of_class("LinearGaussian")),
         moves=numbers("K K", 0), starts=numbers("K", 0),
     ),
     "InteractingModels": entry(
-        lambda: import_module("likely.models.interacting").InteractingModels, model=of_class("SwitchingLinear"),
+        lambda: import_module("likely.statespace.switching.imm_filter").InteractingModels,
+        model=of_class("SwitchingLinear"),
         method=text("imm", "gpb2"),
     ),
     "RaoBlackwell": entry(
-        lambda: import_module("likely.models.rao_blackwell").RaoBlackwell, model=of_class("SwitchingLinear"), n=count,
+        lambda: import_module("likely.statespace.switching.rao_blackwellized_filter").RaoBlackwell,
+        model=of_class("SwitchingLinear"), n=count,
         resample=maybe(text()), threshold=number(0), proposal=text("optimal", "prior"), seed=count,
     ),
     "SwitchingBelief": entry(
-        lambda: import_module("likely.models.switching_belief").SwitchingBelief, means=numbers("n d"),
+        lambda: import_module("likely.statespace.switching.switching_belief").SwitchingBelief, means=numbers("n d"),
         roots=numbers("n d d"), which=numbers("n", 0, np.int64), log_weights=logs, n_regimes=whole, time=whole,
         seed=whole, parents=maybe(numbers("n", 0, np.int64)), particle=maybe(numbers("n", 0, np.int64)),
     ),
     "SwitchingStats": entry(
-        lambda: import_module("likely.models.switching_stats").SwitchingStats, regimes=items(of_class("LinearStats")),
+        lambda: import_module("likely.statespace.switching.switching_stats").SwitchingStats,
+        regimes=items(of_class("LinearStats")),
         starts=numbers("K", 0), moves=numbers("K K", 0), counts=numbers("K", 0), entropy=numbers(""),
     ),
     "SwitchingPrior": entry(
-        lambda: import_module("likely.models.switching_learning").SwitchingPrior,
+        lambda: import_module("likely.statespace.switching.switching_em").SwitchingPrior,
         regimes=items(maybe(of_class("LinearPrior"))), starts=numbers("K", 0), moves=numbers("K K", 0),
     ),
     "DataAssociation": entry(
@@ -750,25 +758,27 @@ TABLE: dict[str, Entry] = {
         error=numbers("p"), moved=numbers("P", 0), surprise=number(), alarm=flag, due=flag, time=count,
     ),
     "StateForecast": entry(
-        lambda: import_module("likely.models.linear_forecast").StateForecast, no_negative_variance, mean=numbers("s p"),
+        lambda: import_module("likely.statespace.linear.forecast").StateForecast,
+        no_negative_variance, mean=numbers("s p"),
         covariance=numbers("s p p"), states=numbers("s d"), state_covariance=numbers("s d d"),
     ),
     "LinearStats": entry(
-        lambda: import_module("likely.models.linear_stats").LinearStats, of_states_and_inputs, starts=numbers("", 0),
+        lambda: import_module("likely.statespace.linear.linear_stats").LinearStats,
+        of_states_and_inputs, starts=numbers("", 0),
         first=numbers("d"), first_scatter=numbers("d d"), moves=numbers("", 0), noise=numbers("d d"),
         noise_by=numbers("d h"), before=numbers("h h"), seen=numbers("", 0), observed=numbers("p p"),
         observed_by=numbers("p h"), states=numbers("h h"), mean=numbers("d"), move=numbers("d h"), emit=numbers("p h"),
         white=numbers("w w"), entropy=numbers(""), frames=numbers("", 0),
     ),
     "LinearPrior": entry(
-        lambda: import_module("likely.models.linear_learning").LinearPrior, stats=of_class("LinearStats")
+        lambda: import_module("likely.statespace.linear.linear_em").LinearPrior, stats=of_class("LinearStats")
     ),
     "Structure": entry(
-        lambda: import_module("likely.models.linear_structure").Structure, learn=texts,
+        lambda: import_module("likely.statespace.linear.linear_structure").Structure, learn=texts,
         forms=forms_of("full", "diagonal", "spherical", "scale"),
     ),
     "LinearLearner": entry(
-        lambda: import_module("likely.models.linear_learning").LinearLearner, model=of_class("LinearGaussian"),
+        lambda: import_module("likely.statespace.linear.linear_em").LinearLearner, model=of_class("LinearGaussian"),
         structure=of_class("Structure"),
     ),
     "Topology": entry(

@@ -15,13 +15,13 @@ from scipy.special import gammaincinv
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.models.clock import moments
-from likely.models.continuous import ContinuousLinear
-from likely.models.gaussian_filtering import GaussianFilter, turned
-from likely.models.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
-from likely.models.linear_gaussian import LinearGaussian
-from likely.models.state_belief import StateBelief
 from likely.numerics import covariance_roots
+from likely.statespace.continuous.linear_sde import ContinuousLinear
+from likely.statespace.continuous.observation_times import moments
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.linear.state_belief import StateBelief
+from likely.statespace.nonlinear.gaussian_filter import GaussianFilter, turned
+from likely.statespace.nonlinear.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
 
 ME = "DataAssociation"
 FAINTEST = 1e-5  # a place less probable than this is forgotten

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, Mask, numbers, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.models.sensor_dynamics import Innovation, SensorDynamics
-from likely.models.wording import path_words
+from likely.statespace.linear.result_repr import path_words
 
 ME = "FaultWatch"
 BITS = float(np.log(2.0))

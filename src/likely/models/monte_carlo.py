@@ -20,11 +20,11 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each
-from likely.models.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
-from likely.models.proposals import is_poor
-from likely.models.resampling import resampled, scheme
-from likely.models.state_space import as_states
 from likely.numerics import spd
+from likely.statespace.nonlinear.state_space import as_states
+from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
+from likely.statespace.particle.proposals import is_poor
+from likely.statespace.particle.resampling import resampled, scheme
 
 Log = Callable[[Array], Array]  # log-densities (N,) of states (N, d)
 GOOD = 0.3  # share of accepted steps that a random walk aims at: between the best for one dimension and for many

@@ -15,9 +15,9 @@ from scipy.special import chdtrc
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.models.linear_gaussian import LinearGaussian
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
+from likely.statespace.linear.linear_gaussian import LinearGaussian
 
 ME = "SensorDynamics"
 RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance that hold moves back; ∞: none

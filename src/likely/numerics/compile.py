@@ -92,7 +92,7 @@ class Announcer:
 def subject_of(module: str) -> str:
     """What the loops of a module are about.
 
-    >>> subject_of("likely.loops.kalman")
+    >>> subject_of("likely.statespace.linear._loops")
     'kalman'
     """
     return ".".join(part for part in module.split(".")[1:] if part.strip("_") != "loops")

@@ -9,8 +9,8 @@ from scipy.special import ndtri
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.models.sums import seen_covariance
 from likely.plots.theme import INK, PALETTE, SOFT, themed
+from likely.statespace.linear.sums_of_models import seen_covariance
 
 STRIPS = 6  # columns that get a strip of their own
 DOTS = 3000  # frames beyond which dots are drawn small and pale

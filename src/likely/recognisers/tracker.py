@@ -15,10 +15,10 @@ from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.estimators.recogniser import Recogniser
 from likely.models.association import DataAssociation, TrackBelief
-from likely.models.clock import clock, clocks
-from likely.models.continuous import ContinuousLinear
-from likely.models.gaussian_filtering import GaussianFilter
-from likely.models.linear_gaussian import LinearGaussian
+from likely.statespace.continuous.linear_sde import ContinuousLinear
+from likely.statespace.continuous.observation_times import clock, clocks
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.nonlinear.gaussian_filter import GaussianFilter
 
 ME = "Tracker"
 BITS = float(np.log(2.0))

@@ -1,0 +1,1 @@
+"""State-space models: linear, continuous-time, nonlinear, switching, and particle filters."""

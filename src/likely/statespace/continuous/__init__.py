@@ -1,0 +1,1 @@
+"""Linear models in continuous time (stochastic differential equations)."""

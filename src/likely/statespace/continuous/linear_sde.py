@@ -1,0 +1,334 @@
+"""A linear system in continuous time: observations may come at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, parameter, rows
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.core.warnings import unheard
+from likely.hmm.decoding import is_one
+from likely.numerics import covariance_roots
+from likely.numerics.sde_discretization import Motion
+from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
+from likely.statespace.continuous.sde_models import ReadyContinuous
+from likely.statespace.continuous.timed_belief import TimedBelief
+from likely.statespace.linear.forecast import StateForecast
+from likely.statespace.linear.kalman_filter import States, locked
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.linear.result_repr import linear_words
+from likely.statespace.linear.sums_of_models import seen_covariance, start_of
+
+WHOSE = "ContinuousLinear"
+LONG = 2048  # frames of a series from which threads share the work
+KEPT = 64  # lengths of steps whose matrices a live filter remembers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContinuousLinear(ReadyContinuous, Value):
+    """dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt; y_i = C x(t_i) + v_i, v ~ N(0, observation).
+
+    `drift` F and `diffusion` Q_c (a density: variance a unit of time) make a transition and a noise covariance for
+    every step between two observations, exactly (`numerics.sde_discretization`). The first observed state is N(mean,
+    covariance), unknown in the directions `diffuse` (d, q); with neither covariance nor diffuse, unknown altogether.
+    Times are numbers that do not fall; two equal ones are two observations at once. Many series are lists of y and of
+    times.
+
+    >>> import likely as lk, numpy as np
+    >>> m = lk.ContinuousLinear.matern(1.5, scale=2.0, variance=1.0, observation=0.01)
+    >>> float(m.smooth([0.0, 1.0, 0.5], times=[0.0, 0.7, 3.0], at=[1.5]).mean[0, 0].round(3))
+    1.148
+    """
+
+    drift: Array  # (d, d)
+    diffusion: Array  # (d, d), positive semi-definite
+    emission: Array  # (p, d)
+    observation: Array  # (p, p)
+    mean: Array = None  # type: ignore[assignment]  # (d,)
+    covariance: Array = None  # type: ignore[assignment]  # (d, d)
+    diffuse: Array | None = None  # (d, q)
+
+    def __post_init__(self) -> None:
+        F, Qc = parameter(self.drift, WHOSE, "drift"), parameter(self.diffusion, WHOSE, "diffusion")
+        d = len(F) if F.ndim == 2 else 0
+        if not d or F.shape != (d, d) or Qc.shape != (d, d):
+            expected = "drift and diffusion must have shape (d, d)"
+            raise ShapeError(sentence(WHOSE, expected, [F.shape, Qc.shape]))
+        if not covariance_roots.is_covariance(Qc):
+            expected = "diffusion must be symmetric, with no negative variance in any direction"
+            raise DomainError(sentence(WHOSE, expected, Qc.tolist()))
+        # whoever checks a noise covariance, an emission and a start for discrete time checks them for this
+        one = LinearGaussian(
+            np.eye(d), Qc, self.emission, self.observation, self.mean, self.covariance, diffuse=self.diffuse
+        )
+        if one.emission.ndim == 3 or one.observation.ndim == 3:
+            raise ShapeError(sentence(WHOSE, "emission (p, d) and observation (p, p) do not change with time",
+                                      [one.emission.shape, one.observation.shape]))  # fmt: skip
+        self._set(
+            drift=F, diffusion=Qc, emission=one.emission, observation=one.observation, mean=one.mean,
+            covariance=one.covariance, diffuse=one.diffuse,
+        )  # fmt: skip
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of an observation."""
+        return int(self.emission.shape[0])
+
+    @property
+    def states(self) -> int:
+        """Number of states d."""
+        return len(self.drift)
+
+    def __repr__(self) -> str:
+        return linear_words(self, ("drift", "diffusion", "emission", "observation"))
+
+    # ---------------------------------------------------------- discrete time
+
+    def at(self, times: Any) -> LinearGaussian:
+        """The linear-Gaussian model of observations at these times (T,): one transition a frame.
+
+        Where all steps are equal the matrices have no leading axis.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.wiener(noise=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
+        [0.0, 2.0, 6.0]
+        """
+        return self._models(Ragged.of(clock(times, WHOSE)))(0)
+
+    def _models(self, told: Ragged) -> Callable[[int], LinearGaussian]:
+        """The model of each sequence of times, made when asked for; steps that come often are computed once."""
+        steps, which = steps_between(told)
+        if len(steps) <= 1:
+            return lambda i: self._over(float(steps.sum()))
+        moves = self._moves(np.append(steps, 0.0))  # the last one, −1, leads to first frames
+        return lambda i: self._discrete(*(M[which[told.offsets[i] : told.offsets[i + 1]]] for M in moves))
+
+    @cached_property
+    def _motion(self) -> Motion:
+        return Motion.of(self.drift, self.diffusion)
+
+    def _moves(self, steps: Array) -> tuple[Array, Array, Array]:
+        """Transitions, noises and roots of these of each step."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            A, Q, U = self._motion.over(steps, root=True)
+        bad = ~(np.isfinite(A) & np.isfinite(Q)).all(axis=(1, 2))
+        if bad.any():
+            expected = "an unstable drift leaves the range of numbers in a long step"
+            raise DomainError(sentence(WHOSE, expected, f"a step of {steps[bad].min():g}"))
+        return A, Q, U
+
+    def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
+        """The model with these transitions and noises (T, d, d), whose roots are known."""
+        out = self._still.replace(transition=A, noise=Q)
+        out.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+        return out
+
+    @cached_property
+    def _still(self) -> LinearGaussian:
+        """The model of observations all at once."""
+        one, nothing = np.eye(self.states), np.zeros((self.states, self.states))
+        return LinearGaussian(
+            one, nothing, self.emission, self.observation, self.mean, self.covariance, diffuse=self.diffuse
+        )
+
+    @cached_property
+    def _lengths(self) -> dict[float, LinearGaussian]:
+        return {}
+
+    def _over(self, step: float) -> LinearGaussian:
+        """The model whose frames are one step apart; the last few lengths are remembered."""
+        known = self._lengths.get(step)
+        if known is None:
+            A, Q, U = self._moves(np.array([step]))
+            known = self._still.replace(transition=A[0], noise=Q[0])
+            known.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+            if len(self._lengths) >= KEPT:
+                self._lengths.clear()
+            self._lengths[step] = known
+        return known
+
+    # ---------------------------------------------------------------- density
+
+    def log_prob(self, y: Any, times: Any) -> Array:
+        """log p(y) of each series at its times (n,)."""
+        series = self._series(y)
+        model = self._models(clocks(times, series, WHOSE))
+        each = _mapped(lambda i: model(i).log_prob(series[i]), series)
+        return np.concatenate([np.empty(0), *each])
+
+    def sample(self, n: int, rng: Generator, times: Any) -> Any:
+        """n series (a Ragged) at the times (T,)."""
+        t = clock(times, WHOSE)
+        return self.at(t).sample(n, rng, len(t))
+
+    # ----------------------------------------------------------------- states
+
+    def filter(self, y: Any, times: Any) -> Any:
+        """The state at each time, from what was seen till then: `mean` (T, d), `covariance` (T, d, d), `log_prob`."""
+        return self._asked(y, times, lambda m, x: m.filter(x))
+
+    def smooth(self, y: Any, times: Any, at: Any = None) -> Any:
+        """The state at each time from all that was seen; with `at`, at these moments (m,) instead.
+
+        `at` may lie between, after and (where the start is one that does not know when it is) before the times.
+        For many series it is one array for all, or a list of arrays.
+        """
+        if at is None:
+            return self._asked(y, times, lambda m, x: m.smooth(x))
+        return self._at_moments(y, times, at, lambda m, x: m.smooth(x))
+
+    def forecast(self, y: Any, times: Any, at: Any) -> Any:
+        """States and observations at moments `at` (m,), not before the last time; of many series a list of these.
+
+        >>> import likely as lk
+        >>> ahead = lk.ContinuousLinear.wiener(noise=2.0, observation=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
+        >>> ahead.mean, ahead.covariance.round(6)
+        (array([[5.]]), array([[[7.5]]]))
+        """
+        found = self._at_moments(y, times, at, lambda m, x: m.filter(x), ahead=True)
+        if is_one(y):
+            return self._ahead(found.mean, found.covariance)
+        return [self._ahead(mean, P) for mean, P in zip(found.mean, found.covariance, strict=True)]
+
+    def _ahead(self, mean: Array, P: Array) -> StateForecast:
+        seen = seen_covariance(self.emission, P) + self.observation
+        return StateForecast.trusted(
+            mean=mean @ self.emission.T, covariance=seen, states=np.array(mean), state_covariance=np.array(P)
+        )
+
+    # -------------------------------------------------------------- series
+
+    def _asked(self, y: Any, times: Any, ask: Callable[[LinearGaussian, Any], Any]) -> Any:
+        series = self._series(y)
+        model = self._models(clocks(times, series, WHOSE))
+        if is_one(y):
+            return ask(model(0), series[0])
+        return _joined(_mapped(lambda i: ask(model(i), series[i]), series))
+
+    def _series(self, y: Any) -> Ragged:
+        """Series as a Ragged of frames (T, p)."""
+        with unheard():  # an uneven time index is what this model is for
+            return Ragged.of(y).map(lambda frames: rows(frames, self.dim, WHOSE))
+
+    def _at_moments(
+        self, y: Any, times: Any, at: Any, ask: Callable[[LinearGaussian, Any], Any], ahead: bool = False
+    ) -> Any:
+        """What `ask` finds at further moments: they are put among the times as frames of which nothing was seen."""
+        series = self._series(y)
+        told = clocks(times, series, WHOSE)
+        at = [at] if isinstance(at, int | float | np.number) else at
+        wanted = [moments(at, WHOSE)] * len(series) if is_one_clock(at, WHOSE) else [moments(one, WHOSE) for one in at]
+        if len(wanted) != len(series):
+            raise ShapeError(sentence(WHOSE, f"at must be one array, or one for each of {len(series)}", len(wanted)))
+
+        def one(i: int) -> Any:
+            t, x = told[i], series[i]
+            if ahead and len(t) and len(wanted[i]) and wanted[i].min() < t[-1]:
+                expected = f"a forecast looks beyond the last time {t[-1]:g}"
+                raise DataError(sentence(WHOSE, expected, f"{wanted[i].min():g}", "use smooth(y, times, at)"))
+            return self._between(t, x, wanted[i], ask)
+
+        return one(0) if is_one(y) else _joined(_mapped(one, series))
+
+    def _between(self, t: Array, x: Array, at: Array, ask: Callable[[LinearGaussian, Any], Any]) -> Any:
+        early = bool(len(t) and len(at) and at.min() < t[0])
+        if early:
+            self._refuse_early(float(at.min()), float(t[0]))
+        more = np.setdiff1d(at, t)
+        order = np.argsort(np.concatenate([t, more]), kind="stable")
+        every = np.concatenate([t, more])[order]
+        frames = np.concatenate([x, np.full((len(more), self.dim), np.nan)])[order]
+        found = ask(self.at(every), frames)
+        here = np.searchsorted(every, at, side="right") - 1
+        log_prob = float(self.at(t).log_prob(x)[0]) if early else found.log_prob
+        return States(found.mean[here], found.covariance[here], log_prob)
+
+    def _refuse_early(self, moment: float, first: float) -> None:
+        """The start is the law of the first observed state; before that only a start for all times will do."""
+        if not self.timeless:
+            expected = (
+                f"the start is the law of the state at the first time {first:g}, and says nothing of earlier ones"
+            )
+            remedy = "ask for later moments, or begin the series with NaN at the earlier time"
+            raise DomainError(sentence(WHOSE, expected, f"{moment:g}", remedy))
+
+    @cached_property
+    def timeless(self) -> bool:
+        """True if the start is the same law at whatever time it is taken: settled, diffuse, or both in parts.
+
+        Off the diffuse directions D the mean stays (F m = 0), the covariance stays (F P + P Fᵀ + Q_c = 0), and nothing
+        leaks in from them (F D stays in D).
+        """
+        (m, P, D), F = start_of(self), self.drift
+        U, s, _ = np.linalg.svd(D, full_matrices=True) if D.size else (np.eye(self.states), np.empty(0), None)
+        N = U[:, int((s > 1e-12 * s.max(initial=0.0)).sum()) :]
+        size = np.sqrt(np.maximum(np.diagonal(P), 1e-300))
+        flow = N.T @ (F @ P + P @ F.T + self.diffusion) @ N
+        scale = (
+            np.abs(N.T) @ (np.abs(F) @ np.outer(size, size) + self.diffusion.diagonal() * np.eye(len(F))) @ np.abs(N)
+        )
+        still = (np.abs(flow) <= 1e-9 * (scale + scale.T)).all() and (
+            np.abs(N.T @ F @ D) <= 1e-12 * (np.abs(N.T) @ np.abs(F) @ np.abs(D))
+        ).all()
+        return bool(still and (np.abs(N.T @ F @ m) <= 1e-12 * np.abs(F) @ np.abs(m) @ np.abs(N)).all())
+
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> TimedBelief:
+        """The state before anything was seen, at no time yet."""
+        return TimedBelief.trusted(state=self._still.initial(), time=None)
+
+    def predict(self, belief: TimedBelief, time: float | None = None) -> TimedBelief:
+        """The state at a later `time`; without one the same belief, since nobody has said how long a step is."""
+        if time is None:
+            return belief
+        t = _moment(time)
+        if belief.time is None:
+            return belief.replace(time=t)
+        if t < belief.time:
+            raise DataError(sentence(WHOSE, f"times must not fall: the belief is of {belief.time:g}", f"{t:g}"))
+        return TimedBelief.trusted(state=self._over(t - belief.time).predict(belief.state), time=t)
+
+    def update(self, belief: TimedBelief, y: Any) -> tuple[TimedBelief, float]:
+        """The state once y = (time, observation) is seen, and log p(observation | all before).
+
+        >>> import likely as lk
+        >>> model = lk.ContinuousLinear.ornstein_uhlenbeck(1.0, observation=0.1)
+        >>> for belief, logp in lk.follow(model, [(0.0, 0.3), (0.8, 0.1), (5.0, -0.6)]):
+        ...     print(belief.time, belief.mean.round(2))
+        0.0 [0.25]
+        0.8 [0.1]
+        5.0 [-0.5]
+        """
+        if not isinstance(y, tuple | list) or len(y) != 2:
+            raise DataError(sentence(WHOSE, "an observation is (time, y)", type(y).__name__))
+        there = self.predict(belief, y[0])
+        state, news = self._still.update(there.state, y[1])
+        return there.replace(state=state), news
+
+
+def _moment(time: Any) -> float:
+    return float(moments([time], WHOSE)[0])
+
+
+def _mapped(f: Callable[[int], Any], series: Ragged) -> list[Any]:
+    """f of the number of each series; in threads where they are long enough for it to pay."""
+    n = len(series)
+    with one_blas_thread():
+        return list(ordered_map(f, range(n), cores() if len(series.values) > LONG * n else 1))
+
+
+def _joined(results: list[Any]) -> Any:
+    """Results of several series as one: Ragged of what goes by frame, (n,) of numbers."""
+    kind = type(results[0])
+    columns = zip(*results, strict=True)
+    return kind(*(np.array(c) if np.ndim(c[0]) == 0 else Ragged.from_list(list(c)) for c in columns))

@@ -1,0 +1,181 @@
+"""Continuous-time models that have names: integrators, Ornstein–Uhlenbeck, Matérn, cycles, and their sums."""
+
+from __future__ import annotations
+
+from math import comb, factorial
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
+from likely.numerics.lyapunov import settled_drift
+from likely.statespace.linear.structural_models import count, real, spread, variance, with_start
+from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_starts, kron
+
+
+class ReadyContinuous:
+    """Ways to make a `ContinuousLinear` by its name, and `+`.
+
+    Everywhere `start=(mean, covariance)` is the law of the state at the first observation. Without it, what wanders
+    starts exactly diffuse, and what settles starts settled. States of several columns stand in groups: all values,
+    then all first derivatives, and so on.
+    """
+
+    @classmethod
+    def integrated(cls, order: int, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
+        """White noise of spectral density `noise`, integrated `order` times: splines (order 2: cubic ones).
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.integrated(2).drift.tolist()
+        [[0.0, 1.0], [0.0, 0.0]]
+        """
+        name = f"{cls.__name__}.integrated"
+        n, p = count(order, name, "order"), count(dim, name, "dim")
+        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), spread(noise, p, name, "noise"))
+        F, C = kron(np.eye(n, k=1), np.eye(p)), kron(np.eye(1, n), np.eye(p))
+        R = spread(observation, p, name, "observation")
+        return _made(cls, {"drift": F, "diffusion": Qc, "emission": C, "observation": R}, start)
+
+    @classmethod
+    def wiener(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
+        """A level that wanders: its variance grows by `noise` in a unit of time.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.wiener(noise=2.0).at([0.0, 1.5]).noise.ravel()
+        array([3.])
+        """
+        return cls.integrated(1, dim, noise, observation, start)
+
+    @classmethod
+    def constant_velocity(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
+        """A point that keeps its velocity but for white acceleration of spectral density `noise`.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.constant_velocity().at([0.0, 2.0]).transition.tolist()
+        [[1.0, 2.0], [0.0, 1.0]]
+        """
+        return cls.integrated(2, dim, noise, observation, start)
+
+    @classmethod
+    def constant_acceleration(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
+        """A point that keeps its acceleration but for white jerk of spectral density `noise`.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.constant_acceleration(dim=2).drift.shape
+        (6, 6)
+        """
+        return cls.integrated(3, dim, noise, observation, start)
+
+    @classmethod
+    def ornstein_uhlenbeck(
+        cls, rate: float, noise: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None
+    ) -> Self:
+        """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance noise/(2 · rate).
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.ornstein_uhlenbeck(0.5, noise=3.0).covariance.round(12).tolist()
+        [[3.0]]
+        """
+        name = f"{cls.__name__}.ornstein_uhlenbeck"
+        r, p = _positive(rate, name, "rate"), count(dim, name, "dim")
+        Qc, R = spread(noise, p, name, "noise"), spread(observation, p, name, "observation")
+        parts = {"drift": -r * np.eye(p), "diffusion": Qc, "emission": np.eye(p), "observation": R}
+        return _made(cls, parts | _still(Qc / (2 * r)), start)
+
+    @classmethod
+    def matern(
+        cls, order: float = 1.5, scale: float = 1.0, variance: Any = 1.0, observation: Any = 1.0, start: Any = None
+    ) -> Self:
+        """The Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, exactly.
+
+        (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/scale, of spectral density variance · (2λ)^{2ν} (n!)²/(2n)!,
+        n = ν − 1/2. States: f and its derivatives. `observation` is the variance of what is seen (Hartikainen and
+        Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.matern(1.5, scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
+        [[2.0, 0.0], [0.0, 2.0]]
+        """
+        name = f"{cls.__name__}.matern"
+        nu, length = _positive(order, name, "order"), _positive(scale, name, "scale")
+        n = nu - 0.5
+        if n != round(n) or n > 6:
+            raise DomainError(
+                sentence(name, "order must be 1/2, 3/2, 5/2, … up to 13/2", nu, "round it to one of them")
+            )
+        rate, n = np.sqrt(2 * nu) / length, int(n)
+        size = _variance(variance, name) * (2 * rate) ** (2 * n + 1) * factorial(n) ** 2 / factorial(2 * n)
+        F, Qc = _cascade(n + 1, float(rate)), np.diag([0.0] * n + [float(size)])
+        R = spread(observation, 1, name, "observation")
+        parts = {"drift": F, "diffusion": Qc, "emission": np.eye(1, n + 1), "observation": R}
+        return _made(cls, parts | _still(settled_drift(F, Qc, name)), start)
+
+    @classmethod
+    def cycle(
+        cls, period: float, damping: float = 0.0, noise: Any = 1.0, observation: Any = 0.0, start: Any = None
+    ) -> Self:
+        """A wave that turns once in a `period`, dies away at the rate `damping`, and is pushed by white noise.
+
+        States: the wave, and what it will be a quarter of a period on. With damping > 0 the start is settled, of
+        variance noise/(2 · damping); with 0 it is diffuse.
+
+        >>> import likely as lk
+        >>> lk.ContinuousLinear.cycle(4.0).at([0.0, 1.0]).transition.round(12).tolist()
+        [[0.0, 1.0], [-1.0, 0.0]]
+        """
+        name = f"{cls.__name__}.cycle"
+        w, r = 2 * np.pi / _positive(period, name, "period"), real(damping, name, "damping", 0.0)
+        Qc, R = variance(noise, name, "noise") * np.eye(2), spread(observation, 1, name, "observation")
+        F = np.array([[-r, w], [-w, -r]])
+        parts = {"drift": F, "diffusion": Qc, "emission": np.eye(1, 2), "observation": R}
+        return _made(cls, parts | (_still(Qc / (2 * r)) if r > 0 else {}), start)
+
+    def __add__(self, other: Any) -> Self:
+        """One observation that is the sum of two: states of the first, then of the second; noises add.
+
+        >>> import likely as lk
+        >>> both = lk.ContinuousLinear.integrated(2) + lk.ContinuousLinear.cycle(1.0)
+        >>> both.emission.tolist(), both.observation.tolist()
+        ([[1.0, 0.0, 1.0, 0.0]], [[1.0]])
+        """
+        return _added(self, other)
+
+    def __radd__(self, other: Any) -> Self:
+        """So that `sum([a, b, c])` works, which begins at 0."""
+        return self if isinstance(other, int) and other == 0 else _added(other, self)
+
+
+def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
+    return cls(**with_start(parts, start, cls.__name__))
+
+
+def _still(covariance: Array) -> dict[str, Array]:
+    """A start that has settled."""
+    return {"mean": np.zeros(len(covariance)), "covariance": covariance}
+
+
+def _cascade(n: int, rate: float) -> Array:
+    """The companion matrix of (s + rate)ⁿ."""
+    F = np.eye(n, k=1)
+    F[-1] = [-comb(n, k) * rate ** (n - k) for k in range(n)]
+    return F
+
+
+def _positive(value: Any, name: str, what: str) -> float:
+    x = real(value, name, what, 0.0)
+    if not x > 0:
+        raise DomainError(sentence(name, f"{what} must be positive", x))
+    return x
+
+
+def _variance(value: Any, name: str) -> float:
+    return variance(value, name, "variance")
+
+
+def _added(a: Any, b: Any) -> Any:
+    check_addable(a, b)
+    return type(a)(
+        drift=blocks(a.drift, b.drift), diffusion=blocks(a.diffusion, b.diffusion),
+        emission=beside(a.emission, b.emission), observation=a.observation + b.observation, **joined_starts(a, b),
+    )  # fmt: skip

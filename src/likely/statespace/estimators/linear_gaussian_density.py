@@ -1,0 +1,454 @@
+"""A linear-Gaussian model learnt from sequences: all of it, or the few numbers that nobody knew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from likely.core.arrays import Array
+from likely.core.blocks import Block
+from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, fit, resolve_prior
+from likely.core.fit_report import FitReport
+from likely.core.ragged import Ragged
+from likely.core.warnings import tell, unheard
+from likely.distributions.stacks.stack import Several
+from likely.estimators.outward import filled_in
+from likely.estimators.sequence_border import (
+    cut,
+    refuse_infinite_frames,
+    refuse_what_holds_none,
+    table_of_frames,
+    tell_of_empty,
+)
+from likely.estimators.sequence_outward import filled_sequences
+from likely.estimators.shell import EM, DensityEstimator
+from likely.estimators.streaming import one_step
+from likely.estimators.workload import evenly, keeper
+from likely.hmm.decoding import is_one
+from likely.statespace.linear.forecast import StateForecast
+from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
+from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, start_unknown
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.linear.linear_structure import Structure
+from likely.statespace.linear.predicted_observations import imputed
+from likely.statespace.linear.quasi_newton import SINGULAR, doubted, learnt
+from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
+from likely.statespace.linear.subspace_identification import first_guess, free_form
+
+SINGULAR_BELOW = 1e-6  # least variance of a direction, in units of the columns' own: below it a covariance is singular
+DETERMINED = 0.1  # nats per frame that a tenth of a variance must cost where frames determine it
+MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
+
+
+class LinearGaussianDensity(DensityEstimator):
+    """Learn p(sequence) by a linear-Gaussian model: `model_` is a `LinearGaussian`   (Shumway and Stoffer 1982).
+
+    - **model**: a `LinearGaussian` to begin with. None: one of so many **states** (None: 1), guessed from the data,
+      beside a state that is always 1 and carries the columns' levels.
+    - **learn**: what is learnt, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
+      for both. None: everything that can be.
+    - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
+      numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
+      with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
+    - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
+      None where a model is given (unless a covariance tends to a singular one: then, with a note, "weak"), and "weak"
+      where everything is learnt.
+    - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps towards
+      variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
+      `accelerate=False` is EM alone.
+
+    A sequence that says too little of where a diffuse start was, for one frame does not tell a velocity, is left out of
+    learning with a note. A variance that has come too near 0 to move is raised if log p rises with it.
+
+    Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may cut; NaN was not
+    observed. `inputs` stand beside them in the same form. Weights are one per sequence.
+
+    >>> import likely as lk, numpy as np
+    >>> level = lk.LinearGaussian.local_level(noise=0.1, observation=1.0)
+    >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
+    >>> est = LinearGaussianDensity(lk.LinearGaussian.local_level(1.0, 1.0), ["noise", "observation"]).fit(tracks)
+    >>> est.model_.noise.round(2), est.model_.observation.round(2)
+    (array([[0.09]]), array([[1.08]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "model": [LinearGaussian, None],
+        "learn": [str, list, tuple, None],
+        "form": [dict, None],
+        "prior": [StrOptions({"auto", "weak"}), LinearPrior, None],
+        "states": [Interval(Integral, 1, None, closed="left"), None],
+        "accelerate": ["boolean"],
+        **EM,
+    }
+
+    def __init__(
+        self, model: Any = None, learn: Any = None, *, form: Any = None, prior: Any = "auto", states: int | None = None,
+        max_iter: int = 500, tol: float = 1e-8, accelerate: bool = True,
+    ) -> None:  # fmt: skip
+        self.model = model
+        self.learn = learn
+        self.form = form
+        self.prior = prior
+        self.states = states
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+
+    _saved = (*DensityEstimator._saved, "structure_", "streamed_", "lengths_")
+    _model_types = (LinearGaussian,)
+    _hides_labels = True
+    _of_sequences = True
+    _looks_once = False  # a first guess looks at all frames
+    hard = False
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:  # fmt: skip
+        """Learn from sequences; `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there.
+
+        It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
+        """
+        self._validate_params()
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True, y=y)
+        self._refuse_nothing(X)
+        learner = self._first(X, weight)
+        self.structure_ = learner.structure
+        with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
+            report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
+        if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
+            report = self._held(learner, X, weight)
+        if not report.converged:
+            tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
+        self.streamed_ = False
+        self.lengths_ = float(np.average(X.lengths, weights=weight))
+        return self._adopt(report)
+
+    def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
+        """Once more with a weak prior: the likelihood of a covariance that collapses has no top."""
+        told = 'a covariance tends to a singular one, so a weak prior holds it; a form, as "scale", may say more'
+        tell(f"{type(self).__name__}: {told}")
+        with self._named_columns(), np.errstate(all="ignore"):
+            return self._learn(learner, X, weight, self._weak)
+
+    def _remedy(self, report: FitReport, X: Ragged) -> str:
+        """What else to say where learning did not settle."""
+        flat = _never_changing(X) if report.prior is None else []
+        if flat:
+            told = self._in_names(f"column {flat[0]} is the same in all frames")
+            return f'; {told}, so its variances have no maximum above 0: give prior="weak"'
+        return "; raise max_iter, or tol" if report.reason.startswith(f"{self.max_iter} ") else ""
+
+    def _learn(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
+        X, weight = self._with_known_start(learner, X, weight)
+        try:
+            return self._climb(learner, evenly(X, weight), prior, checkpoint)
+        except DomainError as error:
+            flat = [] if prior is not None else _never_changing(X)
+            if not flat:
+                raise
+            expected = self._in_names(f"column {flat[0]} is the same in all frames, so its variances have no maximum")
+            remedy = 'give prior="weak", fix its observation, or leave the column out'
+            raise DomainError(sentence(type(self).__name__, expected, "variances that go to 0", remedy)) from error
+
+    def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
+        stop = Stop(self.max_iter, self.tol)
+        if self.accelerate:
+            return learnt(learner, data, prior, stop, checkpoint)
+        return doubted(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
+
+    def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
+        """Sequences that determine a diffuse start, once for all passes; a note tells how many do not."""
+        if learner.model.diffuse is None:
+            return X, weight
+        kept = ~start_unknown(learner.model, series_of(learner.model, X))
+        return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
+    ) -> Self:
+        """One step of EM with more sequences; the first ones are learnt as by `fit`.
+
+        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, y, sample_weight, inputs=inputs, lengths=lengths)
+            self.streamed_ = True
+            return self
+        self._validate_params()
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False, y=y)
+        self._refuse_nothing(X)
+        return self._adopt(one_step(self, X, weight))
+
+    def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
+        return super()._adopt(replace(report, model=report.model.model), rows)
+
+    @property
+    def _learnt(self) -> LinearLearner:
+        return LinearLearner.trusted(model=self.model_, structure=self.structure_)
+
+    def _first(self, X: Ragged, weight: Any) -> LinearLearner:
+        if self.model is None:
+            k = _width_of_inputs(X)
+            states = self.states or 1
+            model = first_guess(_frames(X), states, k, weight)
+            return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
+        if self.model.dim != self.n_features_in_:
+            expected = f"a model of {self.model.dim} columns needs frames of as many"
+            raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
+        return LinearLearner.trusted(model=self.model, structure=self._structure(self.model, {}))
+
+    def _structure(self, model: LinearGaussian, forms: dict[str, Any]) -> Structure:
+        asked = Structure.of(model, self.learn)
+        return Structure.of(model, self.learn, {n: f for n, f in forms.items() if n in asked.learn} | (self.form or {}))
+
+    def _prior_rule(self) -> Any:
+        """A `LinearPrior`, None, or a rule that also knows models side by side: one prior for all of them."""
+        if self.prior == "weak" or (self.prior == "auto" and self.model is None):
+            return self._weak
+        return None if isinstance(self.prior, str) else self.prior
+
+    def _collapsed(self, start: LinearLearner, report: FitReport, X: Ragged, weight: Any) -> bool:
+        """Whether maximum likelihood led a full covariance of several columns to a singular one, where it has no top.
+
+        How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
+        Then the likelihood hardly falls where that variance is a tenth of it; at a maximum it does, with every frame.
+        """
+        sizes = {"noise": start.model.states, "observation": start.model.dim}
+        forms = {n: self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1}
+        full = [name for name, form in forms.items() if isinstance(form, str) and form == "full"]
+        if report.prior is not None or not full:
+            return False
+        stuck = report.reason == SINGULAR or report.reason.startswith("a variance near 0 should be greater")
+        if stuck and not report.converged:
+            return True
+        found, rows = report.model.model, np.ones(len(X)) if weight is None else weight
+        for name in full:
+            if _thinnest(getattr(found, name)) < SINGULAR_BELOW <= _thinnest(getattr(start.model, name)):
+                thinner = found.replace(**{name: _thinned(getattr(found, name))})
+                lost = found.log_prob(X) - thinner.log_prob(X)
+                if not float(rows @ lost) > DETERMINED * float(rows @ X.lengths):
+                    return True
+        return False
+
+    def _weak(self, model: Any, stats: Any) -> LinearPrior:
+        """One frame that looks like the average one; models side by side share it, as their start resolved it."""
+        if not isinstance(model, Several):
+            return model.weak_prior(stats)
+        return model.parts[0].weak_prior(sum(stats.parts)) if self._shared_prior is None else self._shared_prior
+
+    # -------------------------------------------------------- inside a classifier
+
+    def _blank(self, X: Ragged, members: int | None = None) -> Any:
+        one = self._first(X, None)
+        return one if members is None else Several.trusted(parts=(one,) * members)
+
+    def _started(self, blank: Several, X: Ragged, owner: Any, weight: Any) -> list[Several]:
+        """Each member learnt from its own sequences, with one prior for all: labels are known, so passes over all of
+        them only confirm it."""
+        with unheard():
+            prior = resolve_prior(blank, blank.collect(X, weight, owner=owner), self._prior_rule())
+            self._shared_prior = prior
+            return [Several.trusted(parts=tuple(self._members(blank, X, owner, weight, prior)))]
+
+    _shared_prior: Any = None
+
+    def _members(self, blank: Several, X: Ragged, owner: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
+        for k, part in enumerate(blank.parts):
+            mine = np.flatnonzero(owner == k)
+            own = X[mine]
+            seen = len(own.values) and not np.isnan(_frames(own).values).all()
+            w = None if weight is None else weight[mine]
+            yield self._learn(part, own, w, prior).model if seen else part
+
+    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+        if isinstance(model, Several):
+            return Several.trusted(parts=tuple(part.model for part in model.parts))
+        return model
+
+    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+        if members is not None:
+            several = isinstance(model, Several) and model.members == members
+            return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.parts)
+        if not isinstance(model, LinearGaussian) or model.dim != width:
+            return False
+        structure: Any = getattr(self, "structure_", None)
+        if not isinstance(structure, Structure) or type(getattr(self, "streamed_", False)) is not bool:
+            return False
+        Structure.of(model, structure.learn, structure.form)  # an error, if it is not that of such a model
+        length = getattr(self, "lengths_", 0.0)
+        return type(length) is float and 0 <= length < MOST_FRAMES
+
+    # ------------------------------------------------------------------- border
+
+    def _rows(self, X: Any, reset: bool) -> Ragged:
+        """Foreign sequences as the model takes them; inputs, where there are any, travel with the frames."""
+        me = type(self).__name__
+        refuse_what_holds_none(X, me)
+        seqs = Ragged.of(X)
+        if not len(seqs) or not len(seqs.values):
+            if reset:
+                expected, came = "at least one frame is needed", "0 sample(s)"
+                raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
+            return seqs
+        if reset:
+            tell_of_empty(seqs, me)
+            self._shared_prior = None
+        both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
+        frames = seqs.values[FRAMES] if both else seqs.values
+        rows = super()._rows(table_of_frames(X, seqs, frames, None if reset else self.n_features_in_, me), reset)
+        refuse_infinite_frames(rows, seqs.offsets, me)
+        out = Ragged.trusted(values=rows, offsets=seqs.offsets)
+        if not both:
+            return out
+        return with_covariates(out, Ragged.trusted(values=seqs.values[COVARIATES], offsets=seqs.offsets))
+
+    def _refuse_nothing(self, X: Ragged) -> None:
+        if not len(X) or np.isnan(_frames(X).values).all():
+            expected = "at least one entry of one frame must have been observed"
+            raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
+
+    def _outward(self, rows: Any, like: Any = None) -> Any:
+        return rows if like is None else filled_sequences(_Plain, like, rows)
+
+    def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
+        """What the model says of the sequences, of one sequence as of one."""
+        check_is_fitted(self)
+        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        one = lengths is None and is_one(X)
+        return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
+
+    # -------------------------------------------------------------------- in use
+
+    def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
+        """log p of each sequence (n,)."""
+        check_is_fitted(self)
+        return self.model_.log_prob(self._rows(_together(X, inputs, lengths), reset=False))
+
+    def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
+        """Mean log p per sequence; `y` is ignored."""
+        return super().score(_together(X, inputs, lengths), y)
+
+    def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
+        """The signal without its noise, E[C x + G u | whole sequence], of each frame: (T, p), or a Ragged."""
+        check_is_fitted(self)
+        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
+        return signal[0] if lengths is None and is_one(X) else signal
+
+    def _signal(self, states: Ragged, rows: Ragged) -> Array:
+        m, t = self.model_, np.arange(len(states.values)) - np.repeat(states.offsets[:-1], states.lengths)
+        C = m.matrices.C[np.minimum(t, len(m.matrices.C) - 1)]
+        out = np.matmul(C, states.values[:, :, None])[:, :, 0]
+        if m.feedthrough is not None:
+            G = m.feedthrough.reshape(-1, *m.feedthrough.shape[-2:])
+            out = out + np.einsum("fpk,fk->fp", G[np.minimum(t, len(G) - 1)], table(rows.values[COVARIATES]))
+        return out.astype(np.float32) if _frames(rows).dtype == np.float32 else out
+
+    def smooth(self, X: Any, inputs: Any = None, lengths: Any = None, lag: int | None = None) -> Smoothed | States:
+        """p(state | all frames) of each frame, as `LinearGaussian.smooth`."""
+        return self._answer("smooth", X, inputs, lengths, lag=lag)
+
+    def filter(self, X: Any, inputs: Any = None, lengths: Any = None) -> States:
+        """p(state | frames so far) of each frame, as `LinearGaussian.filter`."""
+        return self._answer("filter", X, inputs, lengths)
+
+    def forecast(self, X: Any, steps: int = 1, inputs: Any = None, future: Any = None) -> StateForecast:
+        """Frames 1 … steps after one sequence, with intervals; `future` (steps, k) are the inputs then."""
+        return self._answer("forecast", X, inputs, None, steps=steps, future=future)
+
+    def impute(self, X: Any, random_state: Any = None, inputs: Any = None) -> Any:
+        """Sequences with their gaps filled: by what is expected given all frames, or with `random_state` by a draw."""
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        rows = self._rows(_together(X, inputs, None), reset=False)
+        return self._outward(imputed(self.model_, rows, None, rng), X)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
+        """Sequences drawn from the learnt density; without a `length`, of the training's mean length."""
+        check_is_fitted(self)
+        if length is None and inputs is None:
+            length = max(round(self.lengths_), 1)
+        return self.model_.sample(n_samples, np.random.default_rng(random_state), length, inputs)
+
+    def standard_errors(
+        self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
+    ) -> StandardErrors:
+        """Standard errors of all that was learnt, from the sequences that it was learnt from: see `standard_errors`."""
+        check_is_fitted(self)
+        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
+        s = self.structure_
+        return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
+
+    def summary(self, level: float = 0.95) -> Any:
+        """What was learnt, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
+        from likely.statespace.estimators.linear_summary import linear_summary
+
+        check_is_fitted(self)
+        return linear_summary(self, level)
+
+
+class _Plain:
+    """Frames go out as they came in."""
+
+    @staticmethod
+    def _outward(rows: Any, like: Any) -> Any:
+        return filled_in(like, rows)
+
+
+def _together(X: Any, inputs: Any, lengths: Any) -> Any:
+    """Sequences cut by lengths, and with their inputs, where they have any."""
+    X = cut(X, lengths)
+    return X if inputs is None else with_covariates(X, cut(inputs, lengths))
+
+
+def _frames(X: Ragged) -> Ragged:
+    """Sequences without their inputs."""
+    if not isinstance(X.values, Columns):
+        return X
+    return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
+
+
+def _thinnest(covariance: Array) -> float:
+    """The least variance of a direction, in units in which every column has variance 1; of several, the least."""
+    found = _in_units(covariance)
+    return 0.0 if found is None else float(found[0].min())
+
+
+def _thinned(covariance: Array) -> Array:
+    """The same covariance with a tenth of that variance."""
+    found = _in_units(covariance)
+    assert found is not None
+    values, axes = found[0].copy(), found[1]
+    values[..., 0] /= 10.0
+    return np.asarray((axes * values[..., None, :]) @ np.swapaxes(axes, -1, -2))
+
+
+def _in_units(covariance: Array) -> tuple[Array, Array] | None:
+    """Eigenvalues, the least first, in units of the columns' own deviations, and axes that give it back from them."""
+    deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    if not (deviation > 0).all():
+        return None
+    values, axes = np.linalg.eigh(covariance / (deviation[..., :, None] * deviation[..., None, :]))
+    return np.maximum(values, 0.0), deviation[..., :, None] * axes
+
+
+def _never_changing(X: Ragged) -> list[int]:
+    """Columns whose entries are the same within every sequence."""
+    each = [np.fmax.reduce(x, axis=0) > np.fmin.reduce(x, axis=0) for x in _frames(X) if len(x)]
+    return np.flatnonzero(~np.any(each, axis=0)).tolist()
+
+
+def _width_of_inputs(X: Ragged) -> int:
+    return int(table(X.values[COVARIATES]).shape[1]) if isinstance(X.values, Columns) else 0

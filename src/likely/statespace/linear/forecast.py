@@ -1,0 +1,169 @@
+"""What comes after a sequence of frames, and where a filter settles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from likely.core.arrays import Array, numbers
+from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
+from likely.core.value import Value
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.numerics import covariance_roots, spd
+from likely.statespace.linear.kalman_filter import locked
+from likely.statespace.linear.result_repr import SMALL, counted, matrix_words
+
+ME = "LinearGaussian"
+SETTLED = 1e-14  # change of a root in a frame, in units of the standard deviation
+AT_ONCE = 10_000  # frames between two moments at which a key can interrupt
+UNSEEN = 1e-13  # a least singular value, of columns of length 1, that is rounding
+UNSETTLED = "some direction is neither observed nor bounded; look at filter(y).covariance instead"
+
+
+@dataclass(frozen=True, eq=False)
+class StateForecast(Value):
+    """The next 1 … steps frames: `mean` (steps, p) and `covariance` of observations, `states` and `state_covariance`.
+
+    By index the law of one observation, a Gaussian.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> ahead = walk.forecast([1.0, 1.0], 2)
+    >>> [bound.round(2).tolist() for bound in ahead.interval(0.5)]
+    [[[-0.29], [-0.48]], [[1.89], [2.08]]]
+    """
+
+    mean: Array  # (steps, p)
+    covariance: Array  # (steps, p, p)
+    states: Array  # (steps, d)
+    state_covariance: Array  # (steps, d, d)
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self), 'step')} of {counted(self.mean.shape[1], 'column')}"
+        few = len(self) and self.mean.shape[1] <= SMALL
+        ends = f", mean {matrix_words(self.mean[0])} … {matrix_words(self.mean[-1])}" if few else ""
+        return f"StateForecast({size}{ends})"
+
+    def __getitem__(self, step: int) -> Gaussian:
+        """The density of the observation `step + 1` frames ahead."""
+        return Gaussian(self.mean[step], self.covariance[step])
+
+    def __iter__(self) -> Iterator[Gaussian]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation of each observed column (steps, p)."""
+        return np.sqrt(self.variance)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each observed column (steps, p)."""
+        return np.array(np.diagonal(self.covariance, axis1=1, axis2=2))
+
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Low and high ends (steps, p) between which each column lies with this probability."""
+        if not 0.0 < level < 1.0:
+            raise DomainError(sentence("interval", "level must lie between 0 and 1", level))
+        wide = float(ndtri(0.5 + 0.5 * level)) * self.std
+        return self.mean - wide, self.mean + wide
+
+
+def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateForecast:
+    """Predictions 1 … steps frames after a belief; inputs of these frames in `future` (steps, k)."""
+    if belief.loose is not None:
+        remedy = "see more frames first, or give the start a covariance"
+        raise DataError(
+            sentence(f"{ME}.forecast", "the start must be determined by what was seen", "it is not", remedy)
+        )
+    u = _future(model, steps, future)
+    mean, cov = np.empty((steps, model.dim)), np.empty((steps, model.dim, model.dim))
+    states, state_cov = np.empty((steps, model.states)), np.empty((steps, model.states, model.states))
+    for i in range(steps):
+        belief = model.predict(belief, None if u is None else u[i])
+        C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.emission, model.observation))
+        states[i], state_cov[i] = belief.mean, belief.covariance
+        seen = belief.root @ C.T
+        mean[i], cov[i] = C @ belief.mean, spd.symmetric(seen.T @ seen + R)
+        if model.feedthrough is not None and u is not None:
+            mean[i] += (model.feedthrough if model.feedthrough.ndim == 2 else model.feedthrough[belief.time]) @ u[i]
+    return StateForecast.trusted(mean=mean, covariance=cov, states=states, state_covariance=state_cov)
+
+
+def _future(model: Any, steps: int, future: Any) -> Array | None:
+    if not model.n_inputs:
+        return None
+    if future is None:
+        raise DataError(
+            sentence(f"{ME}.forecast", f"inputs of the next {steps} frames are needed", "none", "give future=")
+        )
+    u = numbers(future, ME).reshape(-1, model.n_inputs) if np.ndim(future) < 2 else numbers(future, ME)
+    if u.shape != (steps, model.n_inputs):
+        raise ShapeError(sentence(f"{ME}.forecast", f"future must have shape ({steps}, {model.n_inputs})", u.shape))
+    return u
+
+
+class Steady(NamedTuple):
+    """Where the filter settles: x̂ = x̂⁻ + gain (y − C x̂⁻), with covariances before and after an observation."""
+
+    gain: Array  # (d, p)
+    predicted: Array  # (d, d)
+    covariance: Array  # (d, d)
+    frames: int  # after which the filter had settled
+
+
+def steady_state(model: Any, most: int = 1_000_000) -> Steady:
+    """Run covariances until they stand still: the solution of Riccati's equation to which the filter itself is led."""
+    from likely.statespace.linear import _loops as kalman
+
+    if model.length is not None:
+        came = f"matrices for {model.length} frames"
+        raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", came))
+    _refuse_unseen(model)
+    m, d, frames, change = model.matrices, model.states, 0, np.inf
+    nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
+    U, ahead = np.array(covariance_roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
+    while frames < most and not change <= SETTLED:
+        more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
+        frames += more
+    if change <= SETTLED:
+        return Steady(_gain(model, ahead), covariance_roots.square(ahead), covariance_roots.square(U), frames)
+    came = f"a standard deviation that still changes by a share of {change:.1e} in a frame"
+    raise NotConverged(sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", came, UNSETTLED))
+
+
+def _refuse_unseen(model: Any) -> None:
+    """A direction that does not die away (|λ| ≥ 1), and that no observation ever feels, has no settled variance.
+
+    It is v with A v = λ v and C v = 0: the columns of [A − λ I; C] depend on each other (Hautus's test).
+    """
+    A, C = model.transition, model.emission / spd.scales(model.emission @ model.emission.T)[:, None]
+    for value in np.linalg.eigvals(A):
+        if abs(value) < 1.0 - 1e-12:
+            continue
+        test = np.vstack([A - value * np.eye(len(A)), C])
+        size = np.sqrt((np.abs(test) ** 2).sum(axis=0))
+        size[size == 0.0] = 1.0  # a column of zeros stays one
+        if np.linalg.svd(test / size, compute_uv=False)[-1] < UNSEEN:
+            came = f"one that is multiplied by {abs(value):.6g} in a frame and never seen"
+            raise NotConverged(
+                sentence(f"{ME}.steady_state", "every direction must be seen or die away", came, UNSETTLED)
+            )
+
+
+def _size(model: Any) -> float:
+    return float(max(np.trace(model.noise), np.trace(model.observation), 1e-300)) / model.states
+
+
+def _gain(model: Any, root: Array) -> Array:
+    seen = root @ model.emission.T
+    spread = seen.T @ seen + model.observation
+    s = spd.scales(spread)
+    return np.asarray(root.T @ seen / s @ np.linalg.pinv(spread / s[:, None] / s[None, :], hermitian=True) / s)

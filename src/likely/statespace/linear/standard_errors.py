@@ -1,0 +1,210 @@
+"""How well a learnt linear-Gaussian model is known: the curvature of log p(y) where it is highest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.warnings import tell
+from likely.numerics import spd
+from likely.statespace.linear.kalman_filter import series_of
+from likely.statespace.linear.linear_em import collected
+from likely.statespace.linear.linear_score import Coordinates, Sizes, slopes
+from likely.statespace.linear.linear_stats import LinearStats
+from likely.statespace.linear.linear_structure import MATRICES, SPREADS, STARTS, Structure
+from likely.statespace.linear.result_repr import matrix_words
+
+STEP = 3e-5  # of numbers of size 1: central differences err by STEP², rounding of slopes adds 1e-14 / STEP a frame
+UNDETERMINED = 1e-7  # information about a direction, as a share of what complete data would say of it
+STRAYS = 1e-6  # share of an entry that lies in undetermined directions and makes it undetermined
+
+
+@dataclass(frozen=True, eq=False)
+class StandardErrors(Mapping[str, Array]):
+    """Standard errors by name, each in the shape of its matrix: 0 for entries that are fixed, infinite for those that
+    the data do not determine. `names` are the free entries, `covariance` (m, m) is that of their estimates: the inverse
+    of −∂² log p / ∂θ∂θᵀ, the observed information (Efron and Hinkley 1978).
+
+    >>> import likely as lk, numpy as np
+    >>> level = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
+    >>> y = level.sample(1, np.random.default_rng(0), length=400)
+    >>> found = lk.standard_errors(level, y, ["observation"])
+    >>> found.names, bool(0.05 < found["observation"].item() < 0.3)
+    (('observation[0, 0]',), True)
+    """
+
+    errors: Mapping[str, Array]
+    names: tuple[str, ...]
+    covariance: Array
+
+    def __getitem__(self, name: str) -> Array:
+        return self.errors[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.errors)
+
+    def __len__(self) -> int:
+        return len(self.errors)
+
+    def __repr__(self) -> str:
+        inside = "".join(f", {name}={matrix_words(a)}" for name, a in self.errors.items())
+        return f"StandardErrors({len(self.names)} free {'entry' if len(self.names) == 1 else 'entries'}{inside})"
+
+
+def standard_errors(
+    model: Any, y: Any, learn: Any = None, form: Any = None, *, weight: Any = None, inputs: Any = None,
+    prior: Any = None,
+) -> StandardErrors:  # fmt: skip
+    """Square roots of the diagonal of the inverse of −∂² log p(y), at a model that was learnt from y.
+
+    The second derivatives are central differences of the exact first ones (Fisher's identity), two E-steps for each
+    free number. `learn` and `form` say what is free, as for `lk.LinearLearner`; a `prior` counts as earlier data. They
+    hold for long sequences, and at a maximum inside; a variance that was estimated as 0 has no such error.
+
+    >>> import likely as lk
+    >>> y = np.sin(np.arange(60.0) ** 2)
+    >>> known = lk.LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[0.0]], [0.0], [[4 / 3]])
+    >>> found = lk.fit(lk.LinearLearner.of(known, ["noise"]), lk.Ragged.of(y)).model.model
+    >>> errors = standard_errors(found, y, ["noise"])
+    >>> (errors["noise"] / found.noise).round(3), float(np.sqrt(2 / 59).round(3))
+    (array([[0.184]]), 0.184)
+    """
+    structure = Structure.of(model, learn, form)
+    series = series_of(model, y, inputs)
+
+    def look(at: Any) -> LinearStats:
+        stats = collected(at, series_of(at, y, inputs) if _changes_inputs(structure) else series, weight)
+        return stats if prior is None else stats + prior.stats
+
+    coordinates = Coordinates(model, look(model), structure)
+    information, counts = _information(model, coordinates, look)
+    return _reported(model, structure, coordinates, information, counts)
+
+
+def _changes_inputs(structure: Structure) -> bool:
+    return "control" in structure.learn or "feedthrough" in structure.learn
+
+
+def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], LinearStats]) -> tuple[Array, Array]:
+    """−∂² log p(y) along all directions (m, m), and how often each could be seen (m,)."""
+    m = len(coordinates)
+    out = np.empty((m, m))
+    for j in range(m):
+        ahead, behind = (_slope(coordinates, j, by, look) for by in (STEP, -STEP))
+        out[j] = (behind - ahead) / (2.0 * STEP)
+    return spd.symmetric(out), _counts(coordinates, look(model))
+
+
+def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
+    """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
+    seen = {"transition": stats.moves, "noise": stats.moves, "mean": stats.starts, "covariance": stats.starts}
+    each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
+    return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)
+
+
+def _slope(coordinates: Coordinates, j: int, by: float, look: Callable[[Any], LinearStats]) -> Array:
+    """The slope along all directions, a step away in direction j."""
+    at = coordinates.model.replace(**_moved(coordinates, j, by))
+    found = slopes(at, look(at))
+    return np.concatenate([_along(piece, at, found) for piece in coordinates.pieces])
+
+
+def _along(piece: Any, at: Any, found: dict[str, Array]) -> Array:
+    slope = found[_of(piece)]
+    if isinstance(piece, Sizes) and slope.ndim == 0:  # by the log of its size, which is linear in it
+        first = np.flatnonzero(piece.base)[0]
+        return np.full(len(piece.directions), slope * piece.base.flat[first] / getattr(at, piece.name).flat[first])
+    return np.tensordot(piece.directions, slope, axes=slope.ndim)
+
+
+def _of(piece: Any) -> str:
+    return getattr(piece, "name", None) or getattr(piece, "names", ("mean",))[0]
+
+
+def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
+    """What changes of the model along direction j, in a straight line."""
+    k = int(np.searchsorted(coordinates.edges, j, side="right")) - 1
+    piece, i = coordinates.pieces[k], j - int(coordinates.edges[k])
+    if not hasattr(piece, "name"):  # matrices and means move in straight lines anyway
+        theta = np.zeros(len(piece.directions))
+        theta[i] = by
+        return piece.parts(theta)
+    return {piece.name: getattr(coordinates.model, piece.name) + by * piece.directions[i]}
+
+
+def _reported(
+    model: Any, structure: Structure, coordinates: Coordinates, information: Array, counts: Array
+) -> StandardErrors:
+    units = 1.0 / np.sqrt(counts)  # in which complete data say 1 of every direction
+    values, vectors = np.linalg.eigh(information * units[:, None] * units[None, :])
+    known, vectors = values > UNDETERMINED, units[:, None] * vectors
+    names, rows, errors = [], [], {}
+    for name in (n for n in (*MATRICES, *SPREADS, *STARTS) if n in structure.learn):
+        changes = _changes(model, coordinates, name)  # (m, *shape)
+        flat = changes.reshape(len(changes), -1).T @ vectors
+        errors[name] = _deviations(flat, known, values).reshape(changes.shape[1:])
+        for at in _free_entries(changes, name in (*SPREADS, "covariance")):
+            names.append(f"{name}[{', '.join(map(str, at))}]")
+            rows.append(_entry(changes, at) @ vectors)
+    table = np.array(rows).reshape(len(rows), len(values))
+    if not known.all():
+        lost = ~np.isfinite(_deviations(table, known, values))
+        told = ", ".join([n for n, gone in zip(names, lost, strict=True) if gone][:5])
+        tell(f"standard_errors: the data do not determine {told}: learn less, or fix some entries")
+    return StandardErrors(errors, tuple(names), _covariance(table, known, values))
+
+
+def _changes(model: Any, coordinates: Coordinates, name: str) -> Array:
+    """How each entry of a parameter changes along every direction (m, *shape)."""
+    out = np.zeros((len(coordinates), *getattr(model, name).shape))
+    for k, piece in enumerate(coordinates.pieces):
+        at = slice(int(coordinates.edges[k]), int(coordinates.edges[k + 1]))
+        if name in getattr(piece, "names", ()):
+            first = name == piece.names[0]
+            out[at] = piece.directions[:, :, : piece.d] if first else piece.directions[:, :, piece.d :]
+        elif _of(piece) == name:
+            out[at] = piece.directions
+    return out
+
+
+def _entry(changes: Array, at: tuple[int, ...]) -> Array:
+    """How one entry changes along every direction (m,)."""
+    index: Any = (slice(None), *at)
+    return np.asarray(changes[index])
+
+
+def _deviations(flat: Array, known: Any, values: Array) -> Array:
+    """Standard deviations of entries whose changes along eigenvectors are rows; infinite where these are unknown."""
+    variance = (flat[:, known] ** 2 / values[known]).sum(axis=1)
+    strays = (flat[:, ~known] ** 2).sum(axis=1) > STRAYS**2 * np.maximum((flat**2).sum(axis=1), 1e-300)
+    return np.where(strays, np.inf, np.sqrt(variance))
+
+
+def _covariance(table: Array, known: Any, values: Array) -> Array:
+    each = _deviations(table, known, values) if len(table) else np.empty(0)
+    out = (table[:, known] / values[known]) @ table[:, known].T
+    lost = ~np.isfinite(each)
+    out[lost], out[:, lost] = 0.0, 0.0
+    out[lost, lost] = np.inf
+    return spd.symmetric(out)
+
+
+def _free_entries(changes: Array, symmetric: bool) -> list[tuple[int, ...]]:
+    """Entries that are free, one for those that change together; of a covariance its upper half."""
+    seen: list[Array] = []
+    out = []
+    for at in np.ndindex(changes.shape[1:]):
+        row = _entry(changes, at)
+        if (symmetric and at[-2] > at[-1]) or not row.any() or any(_parallel(row, other) for other in seen):
+            continue
+        seen.append(row)
+        out.append(at)
+    return out
+
+
+def _parallel(a: Array, b: Array) -> bool:
+    return bool(abs(a @ b) >= (1.0 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b))

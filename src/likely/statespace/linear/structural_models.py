@@ -1,0 +1,316 @@
+"""Linear-Gaussian models that have names: tracks, levels, trends, seasons, cycles, autoregressions, and their sums."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from likely.core.arrays import Array, parameter
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.numerics.lyapunov import settled
+from likely.numerics.sde_discretization import discretise
+from likely.numerics.spd import is_symmetric
+from likely.statespace.linear.sums_of_models import added, blocks, kron
+
+
+class ReadyMade:
+    """Ways to make a `LinearGaussian` by its name, and `+`.
+
+    Everywhere `start=(mean, covariance)` is the law of the first state, (d,) and (d, d) or a number or variances.
+    Without it, what wanders (positions, levels, seasons) starts exactly diffuse, and what settles starts settled.
+    Covariances are a number (the same for all columns), one number per column, or a matrix.
+    """
+
+    @classmethod
+    def constant_velocity(
+        cls, dim: int = 1, dt: Any = 1.0, noise: Any = 1.0, observation: Any = 1.0, start: Any = None
+    ) -> Self:
+        """A point that keeps its velocity but for white acceleration; its position is measured.
+
+        `noise` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt, positions
+        q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T frames.
+
+        >>> import likely as lk
+        >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, noise=3.0, observation=0.25)
+        >>> m.transition.tolist(), m.noise.tolist()
+        ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
+        """
+        return _made(cls, _moving(cls.__name__, 2, dim, dt, noise, observation), start)
+
+    @classmethod
+    def constant_acceleration(
+        cls, dim: int = 1, dt: Any = 1.0, noise: Any = 1.0, observation: Any = 1.0, start: Any = None
+    ) -> Self:
+        """A point that keeps its acceleration but for white jerk of spectral density `noise`; position is measured.
+
+        States: `dim` positions, then velocities, then accelerations. `dt` as in `constant_velocity`.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.constant_acceleration(dt=2.0).transition[0].tolist()
+        [1.0, 2.0, 2.0]
+        """
+        return _made(cls, _moving(cls.__name__, 3, dim, dt, noise, observation), start)
+
+    @classmethod
+    def local_level(cls, noise: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None) -> Self:
+        """A level that wanders with steps of variance `noise`, seen with variance `observation`: one state per column.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.local_level(1469.0, 15099.0).noise.tolist()
+        [[1469.0]]
+        """
+        p, name = count(dim, cls.__name__, "dim"), cls.__name__
+        one, Q, R = np.eye(p), spread(noise, p, name, "noise"), spread(observation, p, name, "observation")
+        return _made(cls, {"transition": one, "noise": Q, "emission": one, "observation": R}, start)
+
+    @classmethod
+    def local_trend(
+        cls, level: Any = 1.0, slope: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None
+    ) -> Self:
+        """A level with a slope; both wander, with steps of these variances. `level=0` makes the trend smooth.
+
+        States: `dim` levels, then `dim` slopes.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.local_trend(0.5, 0.1, 2.0).noise.tolist()
+        [[0.5, 0.0], [0.0, 0.1]]
+        """
+        p, name = count(dim, cls.__name__, "dim"), cls.__name__
+        parts = {
+            "transition": kron([[1.0, 1.0], [0.0, 1.0]], np.eye(p)),
+            "noise": blocks(spread(level, p, name, "level"), spread(slope, p, name, "slope")),
+            "emission": kron([[1.0, 0.0]], np.eye(p)), "observation": spread(observation, p, name, "observation"),
+        }  # fmt: skip
+        return _made(cls, parts, start)
+
+    @classmethod
+    def seasonal(
+        cls, period: float, noise: Any = 0.0, observation: Any = 0.0, form: str = "dummy",
+        harmonics: int | None = None, start: Any = None,
+    ) -> Self:  # fmt: skip
+        """A pattern that repeats after `period` frames and adds up to 0; it changes slowly where `noise` > 0.
+
+        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance `noise`.
+          States: this season's effect, the last one's, … (period − 1).
+        - `form="trigonometric"`: `harmonics` waves of periods period/j (all, by default), each turning, each with
+          steps of variance `noise`; the period need not be whole. States: cosine and sine part of each wave (of the
+          wave of period 2 only the first). The signal is the sum of the first parts.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.seasonal(4).transition.tolist()
+        [[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        """
+        name = f"{cls.__name__}.seasonal"
+        if form == "dummy":
+            if harmonics is not None:
+                raise DomainError(sentence(name, "harmonics belong to form='trigonometric'", harmonics))
+            A, Q, C = _dummies(count(period, name, "period", 2), variance(noise, name, "noise"))
+        elif form == "trigonometric":
+            A, Q, C = _waves(real(period, name, "period", 2.0), harmonics, variance(noise, name, "noise"), name)
+        else:
+            raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
+        R = spread(observation, 1, name, "observation")
+        return _made(cls, {"transition": A, "noise": Q, "emission": C, "observation": R}, start)
+
+    @classmethod
+    def cycle(
+        cls, period: float, damping: float = 1.0, noise: Any = 1.0, observation: Any = 0.0, start: Any = None
+    ) -> Self:
+        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed with variance `noise`.
+
+        States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
+        variance noise/(1 − damping²); with 1 it is diffuse.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.cycle(4, 0.5, noise=3.0).covariance.round(12).tolist()
+        [[4.0, 0.0], [0.0, 4.0]]
+        """
+        name = f"{cls.__name__}.cycle"
+        size, q = real(damping, name, "damping", 0.0), variance(noise, name, "noise")
+        if size > 1.0:
+            raise DomainError(sentence(name, "damping must lie in 0 … 1", size))
+        A = size * _turn(2 * np.pi / real(period, name, "period", 2.0))
+        R = spread(observation, 1, name, "observation")
+        parts = {"transition": A, "noise": q * np.eye(2), "emission": np.array([[1.0, 0.0]]), "observation": R}
+        if size < 1.0:
+            parts |= {"mean": np.zeros(2), "covariance": q / ((1 - size) * (1 + size)) * np.eye(2)}
+        return _made(cls, parts, start)
+
+    @classmethod
+    def ar(
+        cls, coefficients: Any, noise: Any = 1.0, observation: Any = 0.0, mean: Any = 0.0, start: Any = None
+    ) -> Self:
+        """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, noise): an autoregression, started settled.
+
+        `coefficients` (K,) of one column, or (K, p, p) of p columns (a vector autoregression). States: y_t − μ,
+        y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learnt from the series with
+        `mean=None`. A process that does not settle needs `start`.
+
+        >>> import likely as lk
+        >>> lk.LinearGaussian.ar([0.5], noise=3.0).covariance.tolist()
+        [[4.0]]
+        """
+        name = f"{cls.__name__}.ar"
+        A, p = _companion(coefficients, name)
+        Q = np.zeros_like(A)
+        Q[:p, :p] = spread(noise, p, name, "noise")
+        C, R = np.eye(p, len(A)), spread(observation, p, name, "observation")
+        parts = {"transition": A, "noise": Q, "emission": C, "observation": R}
+        if start is None:
+            parts |= {"mean": np.zeros(len(A)), "covariance": settled(A, Q, name)}
+        return _made(cls, _about(parts, mean, p, start is not None, name), start)
+
+    def __add__(self, other: Any) -> Self:
+        """One observation that is the sum of two: states of the first, then of the second; noises add.
+
+        `components` takes the smoothed states of a sum apart again.
+
+        >>> import likely as lk
+        >>> (lk.LinearGaussian.local_level(1.0, 2.0) + lk.LinearGaussian.seasonal(4)).emission.tolist()
+        [[1.0, 1.0, 0.0, 0.0]]
+        """
+        return added(self, other)
+
+    def __radd__(self, other: Any) -> Self:
+        """So that `sum([a, b, c])` works, which begins at 0."""
+        return self if isinstance(other, int) and other == 0 else added(other, self)
+
+
+# ----------------------------------------------------------------------- parts
+
+
+def _moving(name: str, order: int, dim: Any, dt: Any, noise: Any, observation: Any) -> dict[str, Array]:
+    """A chain of integrators of white noise, one for each of `dim` columns."""
+    p = count(dim, name, "dim")
+    A, Q = _steps(np.eye(order, k=1), np.diag([0.0] * (order - 1) + [1.0]), dt, name)
+    parts = {"transition": kron(A, np.eye(p)), "noise": kron(Q, spread(noise, p, name, "noise"))}
+    C, R = kron(np.eye(1, order), np.eye(p)), spread(observation, p, name, "observation")
+    return {**parts, "emission": C, "observation": R}
+
+
+def _steps(drift: Array, diffusion: Array, dt: Any, name: str) -> tuple[Array, Array]:
+    """A and Q of one step (d, d), or of T − 1 steps (T, d, d): entry t leads to frame t."""
+    steps = parameter(dt, name, "dt")
+    if steps.ndim > 1:
+        raise ShapeError(sentence(name, "dt must be a number, or the T − 1 steps between frames", steps.shape))
+    if not (steps >= 0).all():
+        raise DomainError(sentence(name, "dt must not be negative", float(steps.min()), "sort the frames by time"))
+    first = steps[:1] if steps.size > 0 and steps.ndim else np.zeros(1)  # no step makes the first frame: any will do
+    A, Q = discretise(drift, diffusion, np.concatenate([first, np.atleast_1d(steps)]))
+    return (A, Q) if steps.ndim else (A[1], Q[1])
+
+
+def _dummies(period: int, noise: float) -> tuple[Array, Array, Array]:
+    A, Q = np.eye(period - 1, k=-1), np.zeros((period - 1, period - 1))
+    A[0], Q[0, 0] = -1.0, noise
+    return A, Q, np.eye(1, period - 1)
+
+
+def _waves(period: float, harmonics: int | None, noise: float, name: str) -> tuple[Array, Array, Array]:
+    most = int(period / 2)
+    n = most if harmonics is None else count(harmonics, name, "harmonics")
+    if n > most:
+        raise DomainError(sentence(name, f"a period of {period:g} has at most {most} harmonics", n))
+    A, C = np.zeros((0, 0)), np.zeros((1, 0))
+    for j in range(1, n + 1):
+        alone = 2 * j == period  # cos πt is a sign that changes; there is no sine
+        A = blocks(A, np.array([[-1.0]]) if alone else _turn(2 * np.pi * j / period))
+        C = np.concatenate([C, np.eye(1, 1 if alone else 2)], axis=1)
+    return A, noise * np.eye(len(A)), C
+
+
+def _turn(angle: float) -> Array:
+    return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+
+
+def _companion(coefficients: Any, name: str) -> tuple[Array, int]:
+    """The transition of an autoregression, and its number of columns p."""
+    phi = parameter(coefficients, name, "coefficients")
+    phi = phi.reshape(-1, 1, 1) if phi.ndim <= 1 else phi
+    if phi.ndim != 3 or phi.shape[1] != phi.shape[2] or not len(phi):
+        raise ShapeError(sentence(name, "coefficients must have shape (K,) or (K, p, p)", np.shape(coefficients)))
+    K, p, _ = phi.shape
+    A = np.eye(K * p, k=-p)
+    A[:p] = np.concatenate(list(phi), axis=1)
+    return A, p
+
+
+def _about(parts: dict[str, Array], mean: Any, p: int, given: bool, name: str) -> dict[str, Array]:
+    """The same with p more states that never change: the mean, known or (None) to be found."""
+    unknown = mean is None
+    mu = np.zeros(p) if unknown else _each(mean, p, name, "mean")
+    if not unknown and not mu.any():
+        return parts
+    d, none = len(parts["transition"]), np.zeros((p, p))
+    more = {
+        "transition": blocks(parts["transition"], np.eye(p)), "noise": blocks(parts["noise"], none),
+        "emission": np.concatenate([parts["emission"], np.eye(p)], axis=1), "observation": parts["observation"],
+    }  # fmt: skip
+    if not given:
+        more |= {"mean": np.concatenate([np.zeros(d), mu]), "covariance": blocks(parts["covariance"], none)}
+    return more | ({"diffuse": np.eye(d + p, p, k=-d)} if unknown and not given else {})
+
+
+# ----------------------------------------------------------------- what is given
+
+
+def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
+    return cls(**with_start(parts, start, cls.__name__))
+
+
+def with_start(parts: dict[str, Array], start: Any, name: str) -> dict[str, Array]:
+    """The same parts, with the start exchanged for a given (mean, covariance)."""
+    if start is None:
+        return parts
+    if not isinstance(start, tuple | list) or len(start) != 2:
+        raise ShapeError(sentence(name, "start must be (mean, covariance) of the first state", type(start).__name__))
+    d = parts["emission"].shape[-1]
+    mean, covariance = (
+        _each(start[0], d, name, "mean of the start"),
+        spread(start[1], d, name, "covariance of the start"),
+    )
+    given = {"mean": mean, "covariance": covariance}
+    return {**{k: v for k, v in parts.items() if k not in ("mean", "covariance", "diffuse")}, **given}
+
+
+def _each(value: Any, n: int, name: str, what: str) -> Array:
+    """n numbers, from as many or from one."""
+    a = parameter(value, name, what)
+    if a.shape not in ((), (n,)):
+        raise ShapeError(sentence(name, f"{what} must be a number, or have shape ({n},)", a.shape))
+    return np.array(np.broadcast_to(a, (n,)))
+
+
+def spread(value: Any, p: int, name: str, what: str) -> Array:
+    """A covariance (p, p) from a number, p variances, or a matrix."""
+    a = parameter(value, name, what)
+    a = np.diag(np.broadcast_to(a, (p,))) if a.ndim == 0 or a.shape == (p,) else a
+    if a.shape != (p, p):
+        expected = f"{what} must be a number, {p} variances or a matrix ({p}, {p})"
+        raise ShapeError(sentence(name, expected, a.shape))
+    if not is_symmetric(a) or (p and np.linalg.eigvalsh(a)[0] < -1e-9 * np.abs(a).max()):
+        expected = f"{what} must be a covariance: symmetric, no variance below 0"
+        raise DomainError(sentence(name, expected, np.array2string(a, precision=4, threshold=16).replace("\n", "")))
+    return np.array(a)
+
+
+def variance(value: Any, name: str, what: str) -> float:
+    """One number, not below 0."""
+    return float(spread(value, 1, name, what)[0, 0])
+
+
+def real(value: Any, name: str, what: str, least: float) -> float:
+    """A number that is not below the least."""
+    a = parameter(value, name, what)
+    if a.ndim or not a >= least:
+        raise DomainError(sentence(name, f"{what} must be a number from {least:g} on", value))
+    return float(a)
+
+
+def count(value: Any, name: str, what: str, least: int = 1) -> int:
+    """A whole number that is not below the least."""
+    a = parameter(value, name, what)
+    if isinstance(value, bool) or a.ndim or a != np.round(a) or a < least:
+        raise DomainError(sentence(name, f"{what} must be a whole number from {least} on", repr(value)))
+    return int(a)

@@ -1,0 +1,115 @@
+"""A first linear-Gaussian model for sequences: its states are the leading directions of a few frames side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.errors import DataError, sentence
+from likely.core.ragged import Ragged
+from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.linear.linear_structure import solved
+
+NOISY = 0.1  # share of a column's variance that is called noise at least: EM leaves a variance of 0 too slowly
+STABLE = 0.98  # largest modulus of the transition's eigenvalues to begin with
+FLAT = 1e-6  # of a column's size: the deviation of a column that never changes
+NONE = 1e-10  # share of the largest component's variance below which one is rounding: regressions on it would explode
+ROUNDING = 1e-14  # of a column's size: a deviation that is none
+
+
+def first_guess(x: Ragged, states: int, n_inputs: int = 0, weight: Any = None) -> LinearGaussian:
+    """A model of `states` states, and one that is always 1 and carries the columns' levels.
+
+    States are the principal components of frames t, t − 1, …, as many frames as it takes; transition and emission are
+    regressions on them (a subspace method in one line). Inputs do nothing yet.
+
+    >>> y = np.sin(np.arange(200.0) / 3) + 5.0
+    >>> guess = first_guess(Ragged.of(y[:, None]), 2)
+    >>> guess.states, np.abs(np.angle(np.linalg.eigvals(guess.transition[:2, :2]))).round(2).tolist()
+    (3, [0.33, 0.33])
+    """
+    y, w = np.asarray(x.values, dtype=np.float64), x.weights(weight)
+    w = np.ones(len(y)) if w is None else w
+    with np.errstate(all="ignore"):
+        level, scale = _units(y, w)
+    _refuse_extremes(scale)
+    z = np.where(np.isnan(y), 0.0, (y - level) / scale)
+    f = _factors(_windows(z, x.offsets, -(-states // y.shape[1])), w, states)
+    now = np.setdiff1d(np.arange(len(z)), x.offsets[:-1])
+    A = _stable(_regressed(f[now], f[now - 1], w[now]))
+    C = _regressed(z, f, w)
+    noise = _spread(f[now] - f[now - 1] @ A.T, w[now], np.ones(states), NOISY)
+    seen = _spread(z - f @ C.T, w, np.ones(y.shape[1]), NOISY)
+    return _with_level(A, noise, C * scale[:, None], np.diag(np.diagonal(seen)) * scale**2, level, n_inputs)
+
+
+def _units(y: Array, w: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column; of one that never changes a millionth of its size, wherever 0 is."""
+    there = ~np.isnan(y)
+    count = np.maximum(w @ there, 1e-300)
+    level = (w[:, None] * np.where(there, y, 0.0)).sum(axis=0) / count
+    off = np.where(there, y - level, 0.0)
+    scale = np.sqrt((w[:, None] * off**2).sum(axis=0) / count)
+    never = scale <= ROUNDING * np.abs(level)
+    return level, np.where(never, np.where(level == 0, FLAT, FLAT * np.abs(level)), scale)
+
+
+def _refuse_extremes(scale: Array) -> None:
+    """Deviations whose squares are no numbers."""
+    bad = np.flatnonzero(~((scale > 1e-150) & (scale < 1e150)))
+    if len(bad):
+        expected = f"column {bad[0]} must vary by something between 1e-150 and 1e150"
+        raise DataError(sentence("LinearGaussian", expected, float(scale[bad[0]]), "change its units"))
+
+
+def _windows(z: Array, offsets: Index, frames: int) -> Array:
+    """Each frame beside those before it; before the first of a sequence stands the first."""
+    begin = np.repeat(offsets[:-1], np.diff(offsets))
+    at = np.arange(len(z))
+    return np.hstack([z[np.maximum(at - lag, begin)] for lag in range(frames)])
+
+
+def _factors(windows: Array, w: Array, states: int) -> Array:
+    """The leading principal components, each of variance 1; nothing where there is none."""
+    total = max(float(w.sum()), 1e-300)
+    values, vectors = np.linalg.eigh((w[:, None] * windows).T @ windows / total)
+    some = np.argsort(values)[::-1][:states]
+    there = values[some] > NONE * max(float(values[-1]), 1e-300)
+    return np.asarray(windows @ (vectors[:, some] * there) / np.sqrt(np.maximum(values[some], NOISY**2)))
+
+
+def _regressed(of: Array, on: Array, w: Array) -> Array:
+    return solved((w[:, None] * on).T @ on, (w[:, None] * on).T @ of).T
+
+
+def _stable(A: Array) -> Array:
+    largest = float(np.abs(np.linalg.eigvals(A)).max(initial=0.0))
+    return A if largest <= STABLE else A * (STABLE / largest)
+
+
+def _spread(residuals: Array, w: Array, like: Array, least: float) -> Array:
+    covariance = (w[:, None] * residuals).T @ residuals / max(float(w.sum()), 1e-300)
+    return covariance + least * np.diag(like)
+
+
+def _with_level(A: Array, noise: Array, C: Array, seen: Array, level: Array, n_inputs: int) -> LinearGaussian:
+    d, p = len(A), len(C)
+    inside = np.zeros((d + 1, d + 1))
+    inside[:d, :d] = noise
+    transition, start = np.eye(d + 1), np.diag([1.0] * d + [0.0])
+    transition[:d, :d] = A
+    inputs = (np.zeros((d + 1, n_inputs)), np.zeros((p, n_inputs))) if n_inputs else (None, None)
+    mean = np.concatenate([np.zeros(d), [1.0]])
+    return LinearGaussian(transition, inside, np.hstack([C, level[:, None]]), seen, mean, start, *inputs)
+
+
+def free_form(states: int, n_inputs: int) -> dict[str, Any]:
+    """What of such a model may move: all but the state that carries the level."""
+    free = np.zeros((states + 1, states + 1), dtype=bool)
+    free[:states, :states] = True
+    forms: dict[str, Any] = {"transition": free}
+    if n_inputs:
+        forms["control"] = np.repeat(np.arange(states + 1)[:, None] < states, n_inputs, axis=1)
+    return forms

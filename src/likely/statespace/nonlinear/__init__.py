@@ -1,0 +1,1 @@
+"""Nonlinear state-space models: extended, unscented and cubature Kalman filters."""

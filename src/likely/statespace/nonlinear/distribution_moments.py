@@ -1,0 +1,113 @@
+"""The first two moments of a stack of laws: all that a Gaussian belief can remember of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, all_finite
+from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.mixture.mixture import Mixture
+from likely.statespace.nonlinear.function_arguments import named
+from likely.statespace.nonlinear.joint_gaussian import root_of
+
+AXES = {"full": 2, "diagonal": 1, "spherical": 0}  # of one covariance
+
+
+class LawMoments(NamedTuple):
+    """Means and covariances of N laws, and the stack itself."""
+
+    mean: Array  # (N, p)
+    spread: Array  # covariances in the shape of their kind, with a leading N unless all have one
+    kind: str  # full, diagonal, spherical
+    law: Any
+
+    @property
+    def covariance(self) -> Array:
+        """The covariances written out: (N, p, p), or (p, p) where all have one."""
+        return _matrix(self.spread, self.kind, self.mean.shape[1])
+
+    @property
+    def first(self) -> Array:
+        """The covariance of the first law (p, p)."""
+        c = self.covariance
+        return c if c.ndim == 2 else c[0]
+
+    def noise(self) -> Array:
+        """The noise of the first law, as `Linear` takes it."""
+        v = self._spread
+        if self.kind == "full":
+            return root_of(v)
+        return np.sqrt(v) if v.ndim else np.full(self.mean.shape[1], math.sqrt(v))
+
+    def noisy(self) -> bool:
+        """True if no entry of the first law is a constant."""
+        v = self._spread
+        return min((v.diagonal() if self.kind == "full" else v.ravel()).tolist()) > 0
+
+    @property
+    def _spread(self) -> Array:
+        return self.spread if self.spread.ndim == AXES[self.kind] else self.spread[0]
+
+
+def law_moments(law: Any, members: int, whose: str, what: str, t: int) -> LawMoments:
+    """Mean and covariance of each of N laws, whatever they are: Gaussian, StudentT, Poisson, Mixture …
+
+    The rest is for errors: the filter's name, which of its laws these are, and the frame.
+
+    >>> import likely as lk
+    >>> law_moments(lk.Poisson([[2.0, 3.0]]), 1, "test", "transition", 1).covariance.tolist()
+    [[[2.0, 0.0], [0.0, 3.0]]]
+    """
+    if isinstance(law, Gaussian):
+        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law._is_finite
+    else:
+        (mean, spread), kind = _written_out(law, named(whose, what, t)), "full"
+        finite = all_finite(mean) and all_finite(spread)
+    mean = mean[None] if members == 1 and mean.ndim == 1 else mean
+    if mean.ndim != 2 or len(mean) != members:
+        expected = f"the law of {members} states must be a stack of {members} members, means ({members}, columns)"
+        remedy = "write the function for a stack of states (N, d), not for one state"
+        raise ShapeError(sentence(named(whose, what, t), expected, f"means {mean.shape}", remedy))
+    if not finite:
+        expected, remedy = "means and covariances must be finite", "see what the function does with its states"
+        raise DomainError(sentence(named(whose, what, t), expected, "NaN or infinity", remedy))
+    return LawMoments(mean, spread, kind, law)
+
+
+def _written_out(law: Any, whose: str) -> tuple[Array, Array]:
+    try:
+        return (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
+    except LikelyError as error:
+        raise DomainError(sentence(whose, "its laws must have a mean and a covariance", f'"{error}"')) from error
+
+
+def _found(law: Any) -> tuple[Array, Array]:
+    mean = getattr(law, "mean", None)
+    if mean is None or isinstance(mean, dict | list) or callable(mean):
+        raise DomainError(sentence(type(law).__name__, "it has no mean in numbers", remedy="return a law that has one"))
+    return np.asarray(mean, dtype=np.float64), _covariance(law)
+
+
+def _covariance(law: Any) -> Array:
+    written_out = getattr(law, "covariance_matrix", None)
+    if written_out is None and getattr(law, "kind", "full") == "full":
+        written_out = getattr(law, "covariance", None)
+    if written_out is not None:
+        return np.asarray(written_out, dtype=np.float64)
+    variance = getattr(law, "variance", None)
+    if variance is None or isinstance(variance, dict | list) or callable(variance):
+        expected = "it has neither covariance nor variance"
+        raise DomainError(sentence(type(law).__name__, expected, remedy="return a law that has one"))
+    v = np.asarray(variance, dtype=np.float64)
+    return v[..., None] * np.eye(v.shape[-1])
+
+
+def _matrix(covariance: Array, kind: str, d: int) -> Array:
+    """A covariance written out, shared ones once."""
+    if kind == "full":
+        return covariance
+    return (covariance if kind == "diagonal" else covariance[..., None])[..., None] * np.eye(d)

@@ -1,0 +1,134 @@
+"""The extended Kalman filter: follow the tangent where the belief is, and hope that the belief is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, sentence
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.hmm.decoding import whole
+from likely.numerics import spd
+from likely.numerics.special import LOG_2PI
+from likely.statespace.nonlinear.distribution_moments import LawMoments
+from likely.statespace.nonlinear.function_arguments import LAW, asked
+from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
+from likely.statespace.nonlinear.jacobians import displaced, given_slope, slope
+from likely.statespace.nonlinear.joint_gaussian import Linear, Seen, Sizes, grain_of
+
+SETTLED = 1e-8  # standard deviations of the belief before: a shorter step changes nothing
+ROUNDING = 1e-12  # of a log density: a fall that counts as none
+HALVINGS = 20
+SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"}  # as functions of everything: `asked`
+
+
+@dataclass(frozen=True, eq=False)
+class ExtendedFilter(GaussianFilter):
+    """z ≈ h(m) + H (x − m), H = ∂h/∂x at m; covariance H P Hᵀ + V(m)   (Jazwinski 1970, 8.3).
+
+    `model` is a `StateSpace`; h is the mean of its laws, V their covariance. Slopes come from central differences,
+    or from `transition_slope` and `observation_slope`: functions of the same arguments as the laws', which return
+    (1, p, d) for a stack of one state. Differences ask the laws for 2d + 1 states per frame rather than for one: with 7
+    states a filter took 1.6 times as long as with given slopes. `iterations` > 1 repeats the update at the better state
+    that it found (Gauss–Newton), in steps so short that the posterior density never falls: the mean is then the mode
+    (Bell and Cathey 1993). log p(y) is that under the last tangent.
+
+    >>> import likely as lk
+    >>> law = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> ExtendedFilter(law).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    array([1.08 , 1.17 , 1.177])
+    """
+
+    _: KW_ONLY
+    iterations: int = 1
+    transition_slope: Callable[..., Any] | None = None
+    observation_slope: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole(self.iterations, 1, "ExtendedFilter", "iterations")
+        for what, kept in SLOPES.items():
+            name = f"{what}_slope"
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
+            found = None if given is None else asked(given, LAW, f"ExtendedFilter.{name}")
+            object.__setattr__(self, kept, found)
+
+    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+        """The tangent at the mean."""
+        return self._tangent(mean, root, curve, t, u)[0]
+
+    def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, LawMoments]:
+        given = self.__dict__[SLOPES[curve.what]]
+        if given is None:
+            H, found, apart = _differences(x, root, curve, t, u)
+        else:
+            found, apart = curve.at(x[None], t, u), 1.0
+            H = given_slope(given(x[None], t, u), (found.mean.shape[1], len(x)), curve.whose, curve.what, t)
+        sizes = partial(_sizes, found, root, H, apart)
+        return Linear(found.mean[0], root.dot(H.T), found.noise(), sizes, found.noisy), found
+
+    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
+        return (self._mode if self.iterations > 1 else super()._seen)(mean, root, t, y, at, u)
+
+    def _mode(self, m: Array, root: Array, t: int, y: Array, there: Index | slice | None, u: Any) -> Seen:
+        """Gauss–Newton in white coordinates ξ, x = m + rootᵀ ξ: log p(x | y) = log p(y | x) − ½ |ξ|² + constant."""
+        at = np.zeros(len(m))
+        for _ in range(self.iterations):
+            near, found = self._tangent(m + at @ root, root, self._observation, t, u)
+            self._check_length(y, near.mean)
+            best = self._absorbed(m, root, near, y, there, at @ near.slope)
+            if np.isneginf(best.log_prob):
+                return best
+            step = best.white - at
+            if np.abs(step).max() < SETTLED:
+                break
+            height = self._height(found, y) - 0.5 * float(at @ at)
+            step = self._climb(m, root, t, u, y, at, step, height - ROUNDING * abs(height))
+            if not step.any():
+                break
+            at = at + step
+        return best._replace(mean=m + at @ root)
+
+    def _climb(self, m: Array, root: Array, t: int, u: Any, y: Array, at: Array, step: Array, height: float) -> Array:
+        """The longest of the steps 1, ½, ¼ … that does not lower the posterior density; none, where all do."""
+        for _ in range(HALVINGS):
+            there = at + step
+            found = self._observation.at((m + there @ root)[None], t, u)
+            if self._height(found, y) - 0.5 * float(there @ there) >= height:
+                return step
+            step = 0.5 * step
+        return np.zeros_like(step)
+
+    def _height(self, found: LawMoments, y: Array) -> float:
+        """log p(y | x) of the first state, by the law itself."""
+        away = turned(y - found.mean[0], self.wrap)
+        if isinstance(found.law, Gaussian):  # a fifth of the time that the law's own way, made for many members, takes
+            there = ~np.isnan(y)
+            root = spd.cholesky(found.first[np.ix_(there, there)])
+            if root is not None:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    z = spd.inverse_factor(root) @ away[there]
+                    return float(-0.5 * (z @ z + spd.logdet(root) + len(z) * LOG_2PI))
+        return float(np.ravel(found.law.log_prob((found.mean[0] + away)[None]))[0])
+
+
+def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, LawMoments, float]:
+    """The slope by central differences, the laws that were asked for it, and the longest step's share of its spread."""
+    d, spread = len(x), np.sqrt((root * root).sum(axis=0))
+    points = displaced(x, spread)
+    found = curve.at(points, t, u)
+    H = slope(points, turned(found.mean[1 : d + 1] - found.mean[d + 1 :], curve.angles))
+    return H, found, max(1.0, float((spread / np.abs(points[1 : d + 1] - x).diagonal()).max()))
+
+
+def _sizes(found: LawMoments, root: Array, H: Array, apart: float) -> Sizes:
+    size, reach = np.abs(found.mean[0]), (np.abs(root) @ np.abs(H.T)).max(axis=0)
+    # a slope's rounding is that of the mean over the step
+    return Sizes(size + reach, grain_of(apart * size + reach, found.first))

@@ -1,0 +1,169 @@
+"""A state-space model written as laws: where the state begins, how it moves, what is seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, all_finite
+from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import draw_each
+from likely.hmm.decoding import whole
+from likely.statespace.nonlinear.function_arguments import LAW, asked
+
+ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
+
+
+class Simulated(NamedTuple):
+    """States (n, T, d) that a model imagined, and what would have been seen of them (n, T, p)."""
+
+    states: Array
+    observations: Any
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    """x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t): laws of a stack of states   (de Freitas 13).
+
+    `initial` is a density, or a function without arguments that gives one. `transition` and `observation` take states
+    (N, d) and return a stack of N members, one for each state; members may share one covariance. Functions of two
+    arguments also get t, the number of the frame that is reached (from 0), functions of three the known inputs u of
+    that frame; `lambda x, *, u: …` gets u alone.
+
+    >>> import likely as lk, numpy as np
+    >>> sv = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(0.9 * x, 0.1), lambda x: lk.Gaussian(x, 1.0))
+    >>> sv.moved(np.array([[1.0], [2.0]]), 1).mean.ravel()
+    array([0.9, 1.8])
+    """
+
+    initial: Any
+    transition: Callable[..., Any]
+    observation: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        for name in ("transition", "observation"):
+            function = getattr(self, name)
+            if not callable(function):
+                expected = f"{name} must be a function of states that returns a stack of laws"
+                raise DomainError(sentence("StateSpace", expected, type(function).__name__))
+            object.__setattr__(self, ASKED[name], asked(function, LAW, f"StateSpace.{name}"))
+        if not (_is_law(self.initial) or callable(self.initial)):
+            expected = "initial must be a density, or a function that gives one"
+            raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
+
+    def start(self) -> Any:
+        """The law of the first state."""
+        law = self.initial if _is_law(self.initial) else self.initial()
+        if not _is_law(law) or getattr(law, "members", None) is not None:
+            got = f"a stack of {law.members}" if _is_law(law) else type(law).__name__
+            raise DomainError(sentence("StateSpace.initial", "one density is needed", got, "mean (d,), not (N, d)"))
+        return law
+
+    def moved(self, x: Array, t: int, u: Any = None) -> Any:
+        """The law of x_t for each of the states x_{t−1} (N, d)."""
+        return self._law("transition", x, t, u)
+
+    def observed(self, x: Array, t: int, u: Any = None) -> Any:
+        """The law of y_t for each of the states x_t (N, d)."""
+        return self._law("observation", x, t, u)
+
+    def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
+        try:
+            law = self.__dict__[ASKED[name]](x, t, u)
+        except LikelyError as error:  # a law refused its parameters: say whose they were, and when
+            raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
+        members = getattr(law, "members", len(x))
+        if (members != len(x) and not (members is None and len(x) == 1)) or not _is_law(law):
+            _refuse(name, law, len(x), t)
+        return law
+
+    def first(self, n: int, rng: Generator) -> Array:
+        """n first states (n, d)."""
+        return as_states(self.start().sample(n, rng), n, "StateSpace.initial")
+
+    def next(self, x: Array, t: int, u: Any, rng: Generator) -> Array:
+        """One x_t (N, d) for each x_{t−1} (N, d)."""
+        drawn = draw_each(self.moved(x, t, u), rng)
+        return as_states(drawn, len(x), f"StateSpace.transition at frame {t}", x.shape[1])
+
+    def sample(self, n: int, rng: Generator, length: int, inputs: Any = None) -> Simulated:
+        """n runs of the model, each of so many frames: states (n, T, d) and observations (n, T, p).
+
+        >>> import likely as lk
+        >>> walk = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Poisson(np.exp(x)))
+        >>> walk.sample(5, np.random.default_rng(0), length=7).observations.shape
+        (5, 7, 1)
+        """
+        whole(length, 1, "StateSpace.sample", "length")
+        if inputs is not None and len(inputs) < length:
+            expected = f"inputs must have one row for each of {length} frames"
+            raise ShapeError(sentence("StateSpace.sample", expected, len(inputs)))
+        states: list[Array] = []
+        seen: list[Array] = []
+        for t in range(length):
+            u = None if inputs is None else inputs[t]
+            states.append(self.first(n, rng) if t == 0 else self.next(states[-1], t, u, rng))
+            seen.append(np.reshape(draw_each(self.observed(states[-1], t, u), rng), (n, -1)))
+        return Simulated(np.stack(states, axis=1), np.stack(seen, axis=1))
+
+
+def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
+    """What laws drew as states (n, d) of finite numbers."""
+    try:
+        a = np.asarray(draw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        expected = "states must be numbers"
+        raise DataError(sentence(whose, expected, type(draw).__name__, "number the levels: 0, 1, 2, …")) from error
+    a = a.reshape(n, -1) if a.ndim < 2 and a.size % n == 0 else a
+    if a.ndim != 2 or len(a) != n or (d is not None and a.shape[1] != d):
+        raise ShapeError(sentence(whose, f"states must have shape ({n}, {'d' if d is None else d})", a.shape))
+    if not all_finite(a):
+        raise DataError(sentence(whose, "states must be finite", "NaN or infinity", "look at the law's parameters"))
+    return a
+
+
+def _is_law(law: Any) -> bool:
+    return isinstance(law, Gaussian) or (hasattr(law, "log_prob") and hasattr(law, "sample"))
+
+
+def _refuse(name: str, law: Any, n: int, t: int) -> None:
+    whose = f"StateSpace.{name} at frame {t}"
+    if not _is_law(law):
+        raise DomainError(sentence(whose, "a stack of laws must be returned", type(law).__name__))
+    got = "one law" if law.members is None else f"{law.members} members"
+    remedy = "the parameter that depends on the state needs a leading axis, such as a mean of shape (N, d)"
+    raise ShapeError(sentence(whose, f"a stack of {n} members, one for each state, must be returned", got, remedy))
+
+
+def as_laws(model: Any) -> StateSpace:
+    """A linear-Gaussian model as laws; its start must be known.
+
+    >>> import likely as lk, numpy as np
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
+    >>> as_laws(walk).observed(np.array([[3.0]]), 0).mean
+    array([[6.]])
+    """
+    if model.diffuse is not None:
+        remedy = "give the model a covariance of its first state"
+        raise DomainError(sentence("StateSpace", "laws need a start that is known", "a diffuse one", remedy))
+
+    def part(name: str, t: int) -> Any:
+        a = getattr(model, name)
+        return a if a is None or a.ndim == 2 else a[t]
+
+    def law(x: Array, t: int, u: Any, by: str, of: str, inputs: str) -> Gaussian:
+        mean, F = x @ part(by, t).T, part(inputs, t)
+        if F is not None:
+            mean = mean + F @ np.asarray(u, dtype=np.float64)
+        return Gaussian(mean, part(of, t))
+
+    return StateSpace(
+        Gaussian(model.mean, model.covariance),
+        lambda x, t, u: law(x, t, u, "transition", "noise", "control"),
+        lambda x, t, u: law(x, t, u, "emission", "observation", "feedthrough"),
+    )

@@ -1,0 +1,68 @@
+"""The normal numbers that particles move by, drawn for several frames in one go: a call a frame would cost as much.
+
+They are keyed by seed, place and shape alone: who asks for a frame again, in a run or step by step, gets the same bits.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import coloured, draw_each
+from likely.numerics.normal_draws import fill_normal
+from likely.statespace.particle.particle_belief import AHEAD, keyed
+
+FRAMES, NUMBERS = 8, 2**18  # drawn in one go at most: such a memory stays in a core's cache
+
+Shape = tuple[int, ...]
+
+
+class FrameNoise:
+    """Numbers (N, d) of the frames of one run, in one memory: those of a frame hold until a later one is asked for."""
+
+    def __init__(self, seed: int, shape: Shape) -> None:
+        self.seed, self.shape, self.frames = seed, shape, frames_of(shape)
+        self.memory = np.empty((self.frames, *shape))
+        self.place = -1
+
+    def of(self, t: int) -> Array:
+        """The numbers of frame t."""
+        place, k = divmod(t, self.frames)
+        if place != self.place:
+            _drawn(self.seed, place, self.shape, self.memory)
+            self.place = place
+        return self.memory[k]
+
+
+def noise_of(seed: int, t: int, shape: Shape) -> Array:
+    """The same numbers for who goes step by step."""
+    frames = frames_of(shape)
+    drawn = _remembered if frames > 1 else _drawn
+    return drawn(seed, t // frames, shape)[t % frames]
+
+
+def frames_of(shape: Shape) -> int:
+    """The number of frames whose numbers (N, d) are drawn in one go."""
+    return min(FRAMES, max(1, NUMBERS // max(1, shape[0] * shape[1])))
+
+
+def _drawn(seed: int, place: int, shape: Shape, out: Array | None = None) -> Array:
+    """The numbers (frames, N, d) of all frames t with t // frames = place."""
+    out = np.empty((frames_of(shape), *shape)) if out is None else out
+    return fill_normal(keyed(seed, place, AHEAD), out)
+
+
+_remembered = lru_cache(maxsize=2)(_drawn)
+
+
+def draw_at(law: Any, seed: int, t: int, noise: FrameNoise | None = None) -> Any:
+    """One draw from each member of a stack, for frame t."""
+    if not isinstance(law, Gaussian) or not law.members:
+        return draw_each(law, keyed(seed, t))
+    shape = law.mean.shape
+    known = noise is not None and shape == noise.shape
+    return coloured(law, noise.of(t) if known else noise_of(seed, t, shape))  # type: ignore[union-attr]

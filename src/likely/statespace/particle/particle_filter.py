@@ -1,0 +1,330 @@
+"""The particle filter: many guesses move as the model says, and those that explain what is seen multiply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
+from likely.core.columns import Columns
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged
+from likely.core.warnings import tell
+from likely.distributions.stacks.one_row_per_member import log_prob_each
+from likely.hmm.decoding import is_one
+from likely.statespace.nonlinear.state_space import as_states
+from likely.statespace.particle.impoverishment import Descent
+from likely.statespace.particle.noise_draws import FrameNoise, draw_at
+from likely.statespace.particle.particle_belief import (
+    CHOOSE,
+    ParticleBelief,
+    keyed,
+    normalised,
+    seed_of,
+    share,
+    weighted_quantile,
+    whole_number,
+)
+from likely.statespace.particle.particle_smoother import SmoothedPaths, backward_paths
+from likely.statespace.particle.proposals import Setting, bootstrap, is_poor, proposal_of
+from likely.statespace.particle.resampling import resampled, scheme
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleFilter:
+    """p(x_t | y_0 … y_t) by n weighted particles   (de Freitas 13; Gordon, Salmond, Smith 1993).
+
+    - **proposal**: "bootstrap" moves particles by the transition; "guided" by each one's own extended Kalman update;
+      "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
+      inputs u, that returns laws.
+    - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
+      below **threshold** · n (1: at every frame, 0: never).
+    - **seed**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
+
+    The evidence grows by Σ_i W_i α_i a frame, with W the normalised weights before it: exp(log_evidence) is unbiased
+    whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
+    −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
+    that hardly move are no longer told apart once resampling has left few ancestors of all particles: `run` marks them,
+    and it and `lk.follow` warn.
+
+    >>> import likely as lk, numpy as np
+    >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
+    >>> run = ParticleFilter(walk, 2000, seed=1).run([0.3, 0.1, np.nan, 0.4])
+    >>> round(run.log_evidence), run.mean.shape
+    (-3, (4, 1))
+    """
+
+    model: Any
+    n: int
+    proposal: Any = "bootstrap"
+    resample: str = "systematic"
+    threshold: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", getattr(self.model, "laws", self.model))  # of a linear model
+        if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
+            expected = "a model written as laws is needed"
+            raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
+        whole_number(self.n, "ParticleFilter", "n", 1)
+        whole_number(self.seed, "ParticleFilter", "seed")
+        scheme(self.resample)
+        object.__setattr__(self, "_place", proposal_of(self.proposal))
+        share(self.threshold, "ParticleFilter", "threshold")
+
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> ParticleBelief:
+        """The first state, before any frame."""
+        return self._initial(int(self.seed))
+
+    def _initial(self, seed: int) -> ParticleBelief:
+        n = int(self.n)
+        states = self.model.first(n, keyed(seed, 0))
+        return ParticleBelief.trusted(
+            states=states, log_weights=np.full(n, -np.log(n)), time=0, seed=seed, seen=False, before=None,
+            ancestors=None,
+        )  # fmt: skip
+
+    def predict(self, belief: ParticleBelief, u: Any = None) -> ParticleBelief:
+        """The state one frame on: particles are drawn anew if few of them count, and move."""
+        return self._predict(belief, u, None)
+
+    def _predict(self, belief: ParticleBelief, u: Any, noise: FrameNoise | None) -> ParticleBelief:
+        t, n = belief.time + 1, len(belief)
+        before, logs, ancestors = belief.states, belief.log_weights, None
+        if self.proposal != "auxiliary" and is_poor(belief.ess, n, self.threshold):
+            ancestors = resampled(self.resample, belief.weights, n, keyed(belief.seed, t, CHOOSE))
+            before, logs = before.take(ancestors, axis=0), np.full(n, -np.log(n))
+        drawn = draw_at(self.model.moved(before, t, u), belief.seed, t, noise)
+        states = as_states(drawn, n, f"StateSpace.transition at frame {t}", before.shape[1])
+        return ParticleBelief.trusted(
+            states=states, log_weights=logs, time=t, seed=belief.seed, seen=False,
+            before=before if self._looks else None, ancestors=ancestors,
+        )  # fmt: skip
+
+    @property
+    def _looks(self) -> bool:
+        return self._place is not bootstrap  # type: ignore[attr-defined]
+
+    def update(self, belief: ParticleBelief, y: Any, u: Any = None) -> tuple[ParticleBelief, float]:
+        """The state once a frame y is seen, and an estimate of log p(y | all before)."""
+        y = one_frame(y)
+        if not is_seen(y):
+            return belief.replace(seen=True, before=None), 0.0
+        at = Setting(self.model, belief, y, u, self.resample, float(self.threshold))
+        place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
+        states, logs, ancestors = place(at)
+        logs = logs + self._scores(states, y, belief.time, u)
+        logs, weights, news = normalised(logs)
+        if not news < np.inf:  # nor NaN
+            whose = f"StateSpace.observation at frame {belief.time}"
+            raise DataError(sentence(whose, "log-densities must be numbers below infinity", news, "look at its law"))
+        return (_lost(belief) if news == -np.inf else _weighed(belief, states, logs, weights, ancestors)), news
+
+    def _scores(self, states: Array, y: Any, t: int, u: Any) -> Array:
+        scores = log_prob_each(self.model.observed(states, t, u), y)
+        if scores.shape != states.shape[:1]:
+            expected = f"log_prob of one frame must give one number for each of the {len(states)} states"
+            raise ShapeError(sentence(f"StateSpace.observation at frame {t}", expected, scores.shape))
+        return scores
+
+    # -------------------------------------------------------------- sequences
+
+    def run(self, y: Any, inputs: Any = None, keep: bool = True) -> Any:
+        """The filter over one sequence (T,) or (T, p): a `ParticleRun`; over many (Ragged, a list): a list of them.
+
+        `inputs` (T, k), or one such a sequence, go to laws that take a third argument. `keep=False` keeps moments
+        and the last belief only.
+        """
+        seqs, alone = Ragged.of(y), is_one(y)
+        known = _inputs_of(inputs, seqs, alone)
+        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        return runs[0] if alone else runs
+
+    filter = run
+
+    def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> ParticleRun:
+        first = self._initial(seed)
+        news, beliefs, moments = [], [], []
+        belief, descent = first, Descent(first)
+        for belief, increment in self._follow(first, frames, inputs):
+            descent.step(belief)
+            news.append(increment)
+            moments.append((belief.ess, belief.mean, belief.covariance))
+            if keep:
+                beliefs.append(belief)
+        descent.tell(len(first))
+        d = first.states.shape[1]
+        ess, mean, covariance = (list(part) for part in zip(*moments, strict=True)) if moments else ([], [], [])
+        return ParticleRun(
+            np.array(news), np.reshape(mean, (-1, d)), np.reshape(covariance, (-1, d, d)), np.array(ess), belief,
+            tuple(beliefs) if keep else None, descent.impoverished,
+        )  # fmt: skip
+
+    def _follow(self, belief: ParticleBelief, frames: Any, inputs: Any) -> Iterator[tuple[ParticleBelief, float]]:
+        noise = FrameNoise(belief.seed, belief.states.shape)
+        for t in range(len(frames)):
+            u = None if inputs is None else inputs[t]
+            belief = self._predict(belief, u, noise) if t else belief
+            belief, increment = self.update(belief, frames[t : t + 1], u)
+            yield belief, increment
+
+    def _noticing(self, belief: Any) -> Callable[[ParticleBelief], None]:
+        """What `follow` calls after each frame of a live stream."""
+        return Descent(belief if isinstance(belief, ParticleBelief) else self.initial()).notice
+
+    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+        """The estimate of log p(y) of each sequence (n,)."""
+        runs = self.run(y, inputs, keep=False)
+        return np.array([r.log_evidence for r in ([runs] if isinstance(runs, ParticleRun) else runs)])
+
+    def smooth(self, y: Any, n_paths: int = 100, inputs: Any = None) -> Any:
+        """Whole paths of states drawn from p(x_0 … x_T | y), by simulation backwards: (M, T, d) with their moments.
+
+        >>> import likely as lk
+        >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
+        >>> ParticleFilter(walk, 500).smooth([0.3, 0.1, 0.4], n_paths=50).paths.shape
+        (50, 3, 1)
+        """
+        n_paths = whole_number(n_paths, "ParticleFilter.smooth", "n_paths", 1)
+        seqs, alone = Ragged.of(y), is_one(y)
+        known = _inputs_of(inputs, seqs, alone)
+        found = [self._smooth(frames, known[i], i, n_paths) for i, frames in enumerate(seqs)]
+        return found[0] if alone else found
+
+    def _smooth(self, frames: Any, inputs: Any, i: int, n_paths: int) -> SmoothedPaths:
+        if not len(frames):
+            raise DataError(sentence("ParticleFilter.smooth", "a sequence must have at least one frame", "none"))
+        run = self._run(frames, inputs, seed_of(self.seed, i), keep=True)
+        return SmoothedPaths(backward_paths(self.model, run.beliefs, n_paths, inputs), run.log_evidence)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParticleRun:
+    """What a particle filter made of one sequence of T frames.
+
+    >>> import likely as lk
+    >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
+    >>> run = lk.ParticleFilter(walk, 500, seed=1).run([0.3, 0.1, 0.4])
+    >>> run.particles.shape, run.quantile([0.05, 0.95]).shape, bool(run.log_evidence == run.log_evidences.sum())
+    ((3, 500, 1), (3, 2, 1), True)
+    """
+
+    log_evidences: Array  # (T,): estimates of log p(y_t | all before)
+    mean: Array  # (T, d): of x_t, given all up to t
+    covariance: Array  # (T, d, d)
+    ess: Array  # (T,): effective number of particles
+    belief: ParticleBelief  # the last one: `predict` and `update` go on from it
+    beliefs: tuple[ParticleBelief, ...] | None  # all of them, if they were kept
+    impoverished: Mask  # (d,): states that particles no longer tell apart: spreads and the evidence are too small
+
+    @property
+    def log_evidence(self) -> float:
+        """The estimate of log p(y)."""
+        return float(self.log_evidences.sum())
+
+    log_prob = log_evidence  # by the name that exact filters have
+
+    @property
+    def variance(self) -> Array:
+        """Var[x_t] of each column (T, d)."""
+        return np.diagonal(self.covariance, axis1=1, axis2=2)
+
+    def _kept(self) -> tuple[ParticleBelief, ...]:
+        if self.beliefs is None:
+            raise DomainError(sentence("ParticleRun", "particles were not kept", remedy="run(y, keep=True)"))
+        return self.beliefs
+
+    @cached_property
+    def particles(self) -> Array:
+        """x_t^i (T, N, d)."""
+        return np.stack([b.states for b in self._kept()])
+
+    @cached_property
+    def weights(self) -> Array:
+        """W_t^i (T, N)."""
+        return np.stack([b.weights for b in self._kept()])
+
+    @cached_property
+    def ancestors(self) -> Index:
+        """(T, N): the particle of frame t − 1 that each of frame t comes from."""
+        same = np.arange(len(self.belief))
+        return np.stack([same if b.ancestors is None else b.ancestors for b in self._kept()])
+
+    def quantile(self, q: Any) -> Array:
+        """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q."""
+        return np.stack([weighted_quantile(b.states, b.weights, q) for b in self._kept()])
+
+    def genealogy(self) -> Array:
+        """The path (T, d) that each of the last particles came by: (N, T, d)."""
+        index, back = np.arange(len(self.belief)), []
+        for b in self._kept()[::-1]:
+            back.append(b.states[index])
+            index = index if b.ancestors is None else b.ancestors[index]
+        return np.stack(back[::-1], axis=1)
+
+    def __repr__(self) -> str:
+        return (
+            f"ParticleRun({len(self.ess)} frames, {len(self.belief)} particles, log_evidence={self.log_evidence:.4f})"
+        )
+
+
+# ----------------------------------------------------------------------- frames
+
+
+def one_frame(y: Any) -> Any:
+    """One frame as one row: numbers (1, p), a level (1,), or Columns of one row."""
+    if isinstance(y, Columns):
+        return y
+    if isinstance(y, dict):
+        return Columns.of({name: np.asarray(unmasked(part))[None] for name, part in y.items()})
+    a = np.asarray(unmasked(y))
+    if a.dtype.kind in "USO":
+        return a.reshape(1) if a.size == 1 else a.reshape(1, -1)
+    if a.ndim > 2 or (a.ndim == 2 and len(a) != 1):
+        raise ShapeError(sentence("ParticleFilter", "one frame (p,) is needed", a.shape, "pass frames one by one"))
+    return a if a.ndim == 2 else a.reshape(1, -1)
+
+
+def is_seen(y: Any) -> bool:
+    """False for a frame of which nothing was observed."""
+    if isinstance(y, Columns):
+        return any(is_seen(np.asarray(part)) for part in y.parts.values())
+    if y.dtype.kind == "f":
+        return not np.isnan(y).all()
+    return y.dtype.kind != "O" or not all(is_gap(cell) for cell in y.ravel())
+
+
+def _weighed(
+    belief: ParticleBelief, states: Array, logs: Array, weights: Array, ancestors: Index | None
+) -> ParticleBelief:
+    """The belief with these log-weights, whose exponentials are known."""
+    found = ParticleBelief.trusted(
+        states=states, log_weights=logs, time=belief.time, seed=belief.seed, seen=True, before=None,
+        ancestors=ancestors,
+    )  # fmt: skip
+    found.__dict__["weights"] = weights
+    return found
+
+
+def _lost(belief: ParticleBelief) -> ParticleBelief:
+    expected = f"no particle can explain frame {belief.time}, which leaves the belief as it was"
+    remedy = 'take more particles, proposal="guided", or an observation law with wider tails'
+    tell(sentence("ParticleFilter", expected, remedy=remedy))
+    return belief.replace(seen=True, before=None)
+
+
+def _inputs_of(inputs: Any, seqs: Ragged, alone: bool) -> list[Any]:
+    """The known inputs of each sequence, one row per frame; None for those that have none."""
+    if inputs is None:
+        return [None] * len(seqs)
+    known = [np.asarray(inputs)] if alone else [np.asarray(u) for u in inputs]
+    if [len(u) for u in known] != seqs.lengths.tolist():
+        got = [len(u) for u in known][:5]
+        raise ShapeError(sentence("ParticleFilter", f"inputs must have one row per frame {seqs.lengths[:5]}", got))
+    return known

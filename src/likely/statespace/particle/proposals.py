@@ -1,0 +1,227 @@
+"""Where particles are put: any law will do, as long as the weights pay for the difference.
+
+α = p(y | x) p(x | x′) / q(x | x′, y): a proposal q that looks at the observation puts particles where they are needed.
+Each function here gives states, and what they carry *before* p(y | x) is multiplied in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index, rows
+from likely.core.errors import DataError, DomainError, sentence
+from likely.distributions.gaussian.gaussian import Gaussian
+from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each, spread_factor
+from likely.numerics import small_matrices
+from likely.statespace.nonlinear.function_arguments import PROPOSAL, asked
+from likely.statespace.nonlinear.state_space import as_states
+from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalised
+from likely.statespace.particle.resampling import resampled
+
+STEP = 1e-3  # of a central difference, in standard deviations of the noise
+DEFENCE = 0.3  # share of the particles that a look ahead chooses by their weights alone: none is ruled out by its mean
+SHARP = 1e12  # precision of an observation, in units of the noise, beyond which a proposal is no sharper
+
+
+class Placed(NamedTuple):
+    """States (N, d), the logarithms of what they carry (N,), and which particle each comes from."""
+
+    states: Array
+    logs: Array
+    ancestors: Index | None
+
+
+class Setting(NamedTuple):
+    """What a proposal may look at: the filter's model and rules, the belief before y, y itself (1, p), the inputs."""
+
+    model: Any
+    belief: ParticleBelief
+    y: Any
+    u: Any
+    resample: str
+    threshold: float
+
+
+def bootstrap(at: Setting) -> Placed:
+    """Particles stay where the transition put them: q = p(x | x′), α = p(y | x)."""
+    return Placed(at.belief.states, at.belief.log_weights, at.belief.ancestors)
+
+
+def is_first(at: Setting) -> bool:
+    """Whether particles are those that the filter itself drew from the first law; others say where the state is."""
+    b, n = at.belief, len(at.belief)
+    if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
+        return False
+    return np.array_equal(b.states, at.model.first(n, keyed(b.seed, 0)))
+
+
+# --------------------------------------------------------------------- guided
+
+
+def guided(at: Setting) -> Placed:
+    """Each particle's own extended Kalman update of its transition law.
+
+    With x = m + L z, z ~ N(0, I), and y ≈ h(m) + G z + v, G by central differences along the columns of L:
+    q(z) = N(Λ⁻¹GᵀR⁻¹(y − h), Λ⁻¹), Λ = I + GᵀR⁻¹G. In the coordinates z of the noise a singular one needs no care.
+    A first law that is no Gaussian is drawn from as it is, and particles of a belief that somebody made stay.
+    """
+    b, n = at.belief, len(at.belief)
+    if b.before is None and not is_first(at):
+        return bootstrap(at)
+    law = at.model.start() if b.before is None else at.model.moved(b.before, b.time, at.u)
+    if not isinstance(law, Gaussian):
+        if b.before is None:
+            return bootstrap(at)
+        expected = 'proposal="guided" needs a Gaussian transition law'
+        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use "auxiliary" or "bootstrap"'))
+    centre, factor = np.broadcast_to(law.mean, (n, law.dim)), spread_factor(law)
+    states, ratio = _steered(at, centre, factor, keyed(b.seed, b.time, LOOK))
+    return Placed(states, b.log_weights + ratio, b.ancestors)
+
+
+def _steered(at: Setting, centre: Array, factor: Array, rng: Generator) -> tuple[Array, Array]:
+    """States drawn about what y suggests (N, d), and log p(x | x′) − log q(x) (N,)."""
+    n, r = len(centre), factor.shape[1]
+    whitened, surprise = _white_regression(at, centre, factor)
+    precision = np.einsum("pin,pjn->ijn", whitened, whitened)
+    ease = SHARP / np.maximum(np.einsum("iin->n", precision), SHARP)
+    root = small_matrices.roots(np.eye(r)[:, :, None] + ease * precision)
+    assert root is not None  # the identity, and no more than SHARP beside it
+    pulled = ease * np.einsum("pin,pn->in", whitened, surprise)
+    noise = rng.standard_normal((r, n))
+    z = small_matrices.solve_transposed(root, small_matrices.solve(root, pulled) + noise)
+    ratio = 0.5 * (np.einsum("in,in->n", noise, noise) - np.einsum("in,in->n", z, z) - small_matrices.logdet(root))
+    return centre + small_matrices.apply(factor, z).T, ratio
+
+
+def _white_regression(at: Setting, centre: Array, factor: Array) -> tuple[Array, Array]:
+    """R^−½G (p, r, N) and R^−½(y − h) (p, N) for the entries of y that were seen."""
+    law = at.model.observed(centre, at.belief.time, at.u)
+    y = rows(at.y, getattr(law, "dim", None), "ParticleFilter")
+    seen = np.flatnonzero(~np.isnan(y[0]))
+    root = small_matrices.roots(_spread(law, seen))
+    if root is None:
+        expected = 'proposal="guided" needs an observation law with noise in every direction'
+        raise DomainError(sentence("ParticleFilter", expected, "a singular one", "give it a small variance"))
+    slopes = [_slope(at, centre, STEP * factor[:, j], seen) / (2 * STEP) for j in range(factor.shape[1])]
+    away = y[0, seen][:, None] - _mean(law, "observation")[:, seen].T
+    return small_matrices.solve(root, np.stack(slopes, axis=1)), small_matrices.solve(root, away)
+
+
+def _slope(at: Setting, centre: Array, step: Array, seen: Index) -> Array:
+    """h(m + s) − h(m − s) (p, N) for steps s (d, N or 1)."""
+    ends = [at.model.observed(centre + sign * step.T, at.belief.time, at.u) for sign in (1.0, -1.0)]
+    high, low = (_mean(law, "observation")[:, seen].T for law in ends)
+    return high - low
+
+
+def _mean(law: Any, name: str) -> Array:
+    """The means (N, d) of a stack."""
+    mean = getattr(law, "mean", None)
+    if not isinstance(mean, np.ndarray):
+        expected = f"this proposal needs an {name} law that has a mean"
+        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use proposal="bootstrap"'))
+    return np.atleast_2d(mean)
+
+
+def _spread(law: Any, seen: Index) -> Array:
+    """Covariances (p, p, N or 1) of the entries that were seen."""
+    if isinstance(law, Gaussian):
+        full = np.atleast_3d(law.covariance_matrix[:1] if law.tied else law.covariance_matrix)
+        return small_matrices.members_last(full.reshape(-1, law.dim, law.dim)[:, seen[:, None], seen])
+    variance = getattr(law, "variance", None)
+    if not isinstance(variance, np.ndarray):
+        expected = 'proposal="guided" needs an observation law with mean and variance'
+        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use "auxiliary" or "bootstrap"'))
+    return small_matrices.members_last(np.atleast_2d(variance)[:, seen, None] * np.eye(len(seen)))
+
+
+# ------------------------------------------------------------------ auxiliary
+
+
+def auxiliary(at: Setting) -> Placed:
+    """Resample by W · p(y | mean of the transition) first, then move, and divide by the look ahead (Pitt, Shephard).
+
+    The increment Σ W g · 1/N Σ p(y | x_j) / g_{a_j} has the right mean whatever g is, as long as it is positive.
+    """
+    b, n = at.belief, len(at.belief)
+    if b.before is None:
+        return bootstrap(at)
+    centre = np.ascontiguousarray(_mean(at.model.moved(b.before, b.time, at.u), "transition"))
+    ahead = log_prob_each(at.model.observed(centre, b.time, at.u), at.y)
+    top = ahead.max()
+    if not np.isfinite(top):  # nothing can be told from the means
+        return bootstrap(at)
+    ahead = _defended(ahead - top, b.log_weights)  # a factor of all that look ahead cancels, and an outlier's is large
+    _, shares, total = normalised(b.log_weights + ahead)
+    if not is_poor(1.0 / np.add.reduce(shares * shares), n, at.threshold):
+        return bootstrap(at)
+    rng = keyed(b.seed, b.time, LOOK)
+    ancestors = resampled(at.resample, shares, n, rng)
+    states = at.model.next(b.before[ancestors], b.time, at.u, rng)
+    return Placed(states, total - np.log(n) - ahead[ancestors], ancestors)
+
+
+def _defended(ahead: Array, logs: Array) -> Array:
+    """The look ahead mixed with its mean: where it was too sure, weights grow threefold at most."""
+    mean = normalised(logs + ahead)[2]
+    return np.logaddexp(np.log1p(-DEFENCE) + ahead, np.log(DEFENCE) + mean) if np.isfinite(mean) else ahead
+
+
+def is_poor(ess: float, n: int, threshold: float) -> bool:
+    """True if so few particles count that they should be drawn anew."""
+    return threshold >= 1 or ess < threshold * n
+
+
+# ------------------------------------------------------------------ anybody's
+
+
+def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
+    """propose(x, y, t) gives a stack of N laws for old states x (N, d); for the first frame x is None, and one law.
+
+    Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own law is the
+    proposal.
+    """
+    ask = asked(propose, PROPOSAL, "ParticleFilter.proposal")
+
+    def place(at: Setting) -> Placed:
+        b, n = at.belief, len(at.belief)
+        if b.before is None and not is_first(at):
+            return bootstrap(at)
+        frame = at.y[0] if isinstance(at.y, np.ndarray) else at.y
+        law = ask(b.before, frame, b.time, at.u)
+        if law is None:
+            return bootstrap(at)
+        rng, whose = keyed(b.seed, b.time, LOOK), f"the proposal at frame {b.time}"
+        d = b.states.shape[1]
+        if b.before is None:
+            states = as_states(law.sample(n, rng), n, whose, d)
+            ratio = at.model.start().log_prob(states) - law.log_prob(states)
+        else:
+            states = as_states(draw_each(law, rng), n, whose, d)
+            ratio = log_prob_each(at.model.moved(b.before, b.time, at.u), states) - log_prob_each(law, states)
+        if np.isnan(ratio).any() or np.isposinf(ratio).any():
+            expected = "the proposal's density must be positive and finite where it draws"
+            raise DataError(sentence("ParticleFilter", expected, "0, infinity or NaN", "look at proposal"))
+        return Placed(states, b.log_weights + ratio, b.ancestors)
+
+    return place
+
+
+PROPOSALS: dict[str, Callable[[Setting], Placed]] = {
+    "bootstrap": bootstrap, "guided": guided, "auxiliary": auxiliary,
+}  # fmt: skip
+
+
+def proposal_of(proposal: Any) -> Callable[[Setting], Placed]:
+    """A proposal by name, or made of a function."""
+    if isinstance(proposal, str) and proposal in PROPOSALS:
+        return PROPOSALS[proposal]
+    if callable(proposal):
+        return by_function(proposal)
+    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t, u) that returns laws"
+    raise DomainError(sentence("ParticleFilter", expected, repr(proposal)))

@@ -1,0 +1,83 @@
+"""Resampling: particles multiply in proportion to their weights, and all count the same afterwards.
+
+Whatever the scheme, particle i is copied N W_i times on average; schemes differ in how far a number of copies strays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+
+from likely.core.arrays import Array, Index
+from likely.core.errors import DomainError, sentence
+
+
+def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:
+    """Ancestors (n,), in order, of n particles drawn by weights (N,) that add up to one.
+
+    >>> resampled("systematic", np.array([0.5, 0.0, 0.25, 0.25]), 4, np.random.default_rng(0)).tolist()
+    [0, 0, 2, 3]
+    """
+    return scheme(name)(np.ascontiguousarray(weights), n, rng)
+
+
+def scheme(name: str, whose: str = "ParticleFilter") -> Callable[[Array, int, Generator], Index]:
+    """The scheme of that name."""
+    if not isinstance(name, str) or name not in SCHEMES:
+        raise DomainError(sentence(whose, f"resample must be one of {', '.join(SCHEMES)}", repr(name)))
+    return SCHEMES[name]
+
+
+def _systematic(weights: Array, n: int, rng: Generator) -> Index:
+    """One uniform number for all strata: copies are ⌊NW⌋ or ⌈NW⌉."""
+    return _in_strata(weights, np.full(n, rng.random()))
+
+
+def _stratified(weights: Array, n: int, rng: Generator) -> Index:
+    """One uniform number a stratum."""
+    return _in_strata(weights, rng.random(n))
+
+
+def _multinomial(weights: Array, n: int, rng: Generator) -> Index:
+    """n independent choices; uniform numbers come sorted as partial sums of exponential ones."""
+    steps = np.cumsum(rng.standard_exponential(n + 1))
+    return _chosen(weights, steps[:-1] / steps[-1])
+
+
+def _residual(weights: Array, n: int, rng: Generator) -> Index:
+    """⌊NW⌋ copies for certain, and the rest by independent choices among what is left over."""
+    expected = weights * (n / weights.sum())
+    sure = np.floor(expected)
+    left = n - int(sure.sum())
+    rest = np.maximum(expected - sure, 0.0)
+    drawn = _multinomial(rest, left, rng) if left > 0 and rest.any() else np.empty(0, np.intp)
+    certain = np.repeat(np.arange(len(weights)), sure.astype(np.intp))
+    return np.sort(np.concatenate([certain, drawn]), kind="stable")[:n]
+
+
+SCHEMES: dict[str, Callable[[Array, int, Generator], Index]] = {
+    "systematic": _systematic, "stratified": _stratified, "residual": _residual, "multinomial": _multinomial,
+}  # fmt: skip
+
+
+def _chosen(weights: Array, points: Array) -> Index:
+    from likely.statespace.particle._loops import choose
+
+    out = np.empty(len(points), dtype=np.intp)
+    choose(_own(weights), points, out)
+    return out
+
+
+def _in_strata(weights: Array, offsets: Array) -> Index:
+    from likely.statespace.particle._loops import strata
+
+    out = np.empty(len(offsets) + 1, dtype=np.intp)
+    strata(_own(weights), offsets, out)
+    return out[:-1].copy()
+
+
+def _own(weights: Array) -> Array:
+    """As the loops were compiled for: read-only arrays would be another type."""
+    return weights if weights.flags.writeable else weights.copy()

@@ -1,0 +1,1 @@
+"""Switching linear-Gaussian models: interacting multiple models, Rao-Blackwellized particles."""

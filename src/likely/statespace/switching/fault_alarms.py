@@ -1,0 +1,62 @@
+"""Fault alarms: the cheapest action under what is believed of the regimes, frame by frame."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.decision.cost import Cost
+from likely.decision.posteriors import posteriors
+from likely.hmm.decoding import whole
+from likely.statespace.linear.result_repr import counted
+
+ME = "fault_alarms"
+
+
+class Alarms(NamedTuple):
+    """What to do at every frame, and what each action would cost."""
+
+    actions: Index  # (T,): rows of the cost table; row 0 is to go on as if regime 0 were true
+    expected: Array  # (T, A)
+    first: int | None  # the first frame whose action is not 0
+
+    @property
+    def raised(self) -> Index:
+        """The frames at which an action other than 0 begins."""
+        return np.flatnonzero((self.actions != 0) & (np.append(0, self.actions[:-1]) != self.actions))
+
+    def __repr__(self) -> str:
+        some, size = int(np.count_nonzero(self.actions)), counted(len(self.actions), "frame")
+        return f"Alarms({size}, {some:,} with an action, first={self.first})"
+
+
+def fault_alarms(posterior: Any, cost: Any = None, *, hold: int = 1) -> Alarms:
+    """Actions by least expected cost from regime probabilities (T, K), regime 0 being the normal one.
+
+    - **cost** (A, K): rows are actions, columns true regimes; the first K rows claim a regime each, others may do
+      something else (call somebody). None: every mistake costs 1.
+    - **hold**: an action is changed once another one was cheapest for so many frames in a row.
+
+    >>> p = [[0.99, 0.01], [0.8, 0.2], [0.3, 0.7]]
+    >>> fault_alarms(p, [[0, 10], [1, 0]]).actions.tolist()
+    [0, 1, 1]
+    """
+    P = posteriors(posterior, ME)
+    hold = whole(hold, 1, ME, "hold")
+    table = Cost.of(cost, np.arange(P.shape[1]), named=False)
+    expected = table.expected_of(P)
+    actions = _held(np.asarray(expected.argmin(axis=1)), hold)
+    raised = np.flatnonzero(actions != 0)
+    return Alarms(actions, expected, int(raised[0]) if len(raised) else None)
+
+
+def _held(cheapest: Index, hold: int) -> Index:
+    """The action in force: the cheapest of `hold` frames in a row, or the one before; it begins with 0."""
+    if hold == 1 or not len(cheapest):
+        return cheapest
+    began = np.append(True, cheapest[1:] != cheapest[:-1])
+    age = np.arange(len(cheapest)) - np.maximum.accumulate(np.where(began, np.arange(len(cheapest)), 0)) + 1
+    ready = np.maximum.accumulate(np.where(age >= hold, np.arange(len(cheapest)), -1))
+    return np.where(ready >= 0, cheapest[np.maximum(ready, 0)], 0)

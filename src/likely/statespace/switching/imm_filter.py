@@ -1,0 +1,135 @@
+"""Interacting models: one Kalman filter a regime, each begun anew from a blend of all at every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.core.warnings import tell
+from likely.hmm.decoding import is_one
+from likely.statespace.switching import switching_filter as passes
+from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
+
+METHODS = ("imm", "gpb2")
+ME = "InteractingModels"
+
+
+@dataclass(frozen=True, eq=False)
+class InteractingModels(Value):
+    """The filters of Blom and Bar-Shalom (1988) for a `SwitchingLinear`: K Gaussians instead of Kᵗ.
+
+    - **method** "imm": successor j begins from the blend of all regimes weighted by p(z_{t−1} = i | z_t = j, y), so a
+      frame takes K filters; "gpb2" (generalised pseudo-Bayes of order 2) runs all K² pairs of regimes and blends
+      afterwards, which is closer to the truth.
+
+    Both approximate: a mixture is replaced by the Gaussian of the same mean and covariance. Their evidence
+    is a proper density of sequences, though not quite the model's; `RaoBlackwell` is unbiased for that.
+
+    >>> import likely as lk, numpy as np
+    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    >>> model = lk.SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
+    >>> InteractingModels(model).run([0.0, 0.3, -0.2, 12.0, 12.1]).regime_posterior.argmax(axis=1).tolist()
+    [0, 0, 0, 1, 1]
+    """
+
+    model: Any
+    method: str = "imm"
+
+    def __post_init__(self) -> None:
+        refuse_other(self.model, ME)
+        if self.method not in METHODS:
+            raise DomainError(sentence(ME, f"method must be one of {', '.join(METHODS)}", repr(self.method)))
+
+    @property
+    def _both(self) -> bool:
+        return self.method == "gpb2"
+
+    def initial(self) -> SwitchingBelief:
+        """The first state and regime, before any frame."""
+        return first_belief(self.model, 0)
+
+    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+        """State and regime one frame on, before that frame is seen."""
+        from likely.statespace.linear import _loops as kalman
+
+        s, (K, d) = self.model.stack, self.model.stack.m.shape
+        n = K * K if self._both else K
+        logs, which, means, roots = np.empty(n), np.empty(n, np.int64), np.empty((n, d)), np.empty((n, d, d))
+        own = [np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots)]
+        kalman.interact_once(s.P, s.A, s.N, self.model.push(inputs), self._both, *own, logs, which, means, roots)
+        return belief.replace(
+            means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=None, particle=None
+        )
+
+    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+        """State and regime once a frame y is seen, and log p(y | all before): −inf if it cannot be."""
+        return weighed(self.model, belief, y, inputs)
+
+    def run(self, y: Any, inputs: Any = None) -> Any:
+        """The filter over one sequence: a `SwitchingRun`; over many: a list of them."""
+        series, alone = passes.switched(self.model, y, inputs), is_one(y)
+        runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
+        return runs[0] if alone else runs
+
+    def filter(self, y: Any, inputs: Any = None) -> Any:
+        """The same as `run`, by the name that models have for it."""
+        return self.run(y, inputs)
+
+    def _run(self, series: passes.Switched) -> SwitchingRun:
+        kept = passes.forward(self.model.stack, series, self._both)
+        share = np.exp(kept.log_weights)
+        ess = 1.0 / np.maximum((share**2).sum(axis=1), 1e-300)
+        last = self._belief(kept) if len(share) else None
+        return SwitchingRun(share, *passes.moments(share, kept.means, kept.roots), kept.news, ess, last)
+
+    def _belief(self, kept: passes.Filtered) -> SwitchingBelief:
+        K = self.model.n_regimes
+        return SwitchingBelief.trusted(
+            means=kept.means[-1].copy(), roots=kept.roots[-1].copy(), which=np.arange(K),
+            log_weights=kept.log_weights[-1].copy(), n_regimes=K, time=len(kept.news) - 1, seed=0, parents=None,
+            particle=None,
+        )  # fmt: skip
+
+    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+        """The approximate log p(y) of each sequence (n,)."""
+        series = passes.switched(self.model, y, inputs)
+        parts = passes.in_parts(
+            lambda ab: passes.forward(self.model.stack, series.cut(*ab), self._both).total, series, self.model
+        )
+        return np.concatenate([np.empty(0), *parts])
+
+
+def refuse_other(model: Any, whose: str) -> None:
+    """Only a switching model can be filtered here."""
+    if not hasattr(model, "stack") or not hasattr(model, "regimes"):
+        remedy = "pass a SwitchingLinear"
+        raise DomainError(sentence(whose, "a switching model is needed", type(model).__name__, remedy))
+
+
+def first_belief(model: Any, seed: int) -> SwitchingBelief:
+    """One Gaussian per regime, before any frame."""
+    if model.incomparable:
+        tell(model.incomparable)
+    s = model.stack
+    return SwitchingBelief.trusted(
+        means=s.m.copy(), roots=s.U.copy(), which=np.arange(model.n_regimes), log_weights=s.log_starts.copy(),
+        n_regimes=model.n_regimes, time=0, seed=seed, parents=None, particle=None,
+    )  # fmt: skip
+
+
+def weighed(model: Any, belief: SwitchingBelief, y: Any, inputs: Any) -> tuple[SwitchingBelief, float]:
+    """Each Gaussian updated by its own regime, and weighed by what it foresaw."""
+    from likely.statespace.linear import _loops as kalman
+
+    s = model.stack
+    logs, which, means, roots = (np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots))
+    news = float(kalman.weigh_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
+    if news == -np.inf:
+        return belief, news
+    return belief.replace(means=means, roots=roots, log_weights=logs), news

@@ -1,0 +1,233 @@
+"""Rao–Blackwell particles: guess only the regimes, and let a Kalman filter say the rest exactly."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.covariates import table
+from likely.core.errors import DomainError, sentence
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.core.warnings import tell
+from likely.hmm.decoding import is_one
+from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number
+from likely.statespace.particle.proposals import is_poor
+from likely.statespace.particle.resampling import SCHEMES, resampled
+from likely.statespace.switching.imm_filter import first_belief, refuse_other, weighed
+from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun, run_of
+
+ME = "RaoBlackwell"
+PROPOSALS = ("optimal", "prior")
+
+
+@dataclass(frozen=True, eq=False)
+class RaoBlackwell(Value):
+    """p(z_t, x_t | y) of a `SwitchingLinear` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
+
+    - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
+      "prior": each path draws its next regime by `moves`.
+    - **resample** "optimal" (with that proposal, and the default of it): of n·K successors those of large weight stay
+      as they are, the others are thinned without bias, and no path is ever there twice (Fearnhead and Clifford
+      2003); while Kᵗ ≤ n nothing is given up and all is exact. "systematic", "stratified", "residual",
+      "multinomial": each path draws its successor, and paths are copied by weight when the effective number falls below
+      **threshold** · n.
+    - **seed**: random numbers are keyed by seed and frame, so the verbs are pure.
+
+    exp(log_evidence) is an unbiased estimate of p(y). Where no path can explain a frame the increment is −inf, the
+    belief stays that before it, and a warning says so.
+
+    >>> import likely as lk, numpy as np
+    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    >>> model = lk.SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
+    >>> y = [0.0, 0.3, -0.2, 12.0, 12.1]
+    >>> run = RaoBlackwell(model, 100, seed=1).run(y)
+    >>> run.regime_posterior.argmax(axis=1).tolist(), bool(abs(run.log_evidence - model.exact(y).log_prob) < 1e-9)
+    ([0, 0, 0, 1, 1], True)
+    """
+
+    model: Any
+    n: int
+    _: KW_ONLY
+    resample: str | None = None
+    threshold: float = 0.5
+    proposal: str = "optimal"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_other(self.model, ME)
+        n, seed = whole_number(self.n, ME, "n", 1), whole_number(self.seed, ME, "seed")
+        self._set(n=n, seed=seed, threshold=share(self.threshold, ME, "threshold"))
+        if self.proposal not in PROPOSALS:
+            raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))
+        if self.resample is not None and self.resample not in self._schemes:
+            expected = f"resample must be one of {', '.join(self._schemes)} with the proposal {self.proposal!r}"
+            raise DomainError(sentence(ME, expected, repr(self.resample)))
+
+    @property
+    def _schemes(self) -> tuple[str, ...]:
+        return (*SCHEMES,) if self.proposal == "prior" else ("optimal", *SCHEMES)
+
+    @property
+    def _scheme(self) -> str:
+        return self.resample or ("systematic" if self.proposal == "prior" else "optimal")
+
+    # ----------------------------------------------------------------- filter
+
+    def initial(self) -> SwitchingBelief:
+        """The first state and regime, before any frame."""
+        return self._initial(self.seed)
+
+    def _initial(self, seed: int) -> SwitchingBelief:
+        first = first_belief(self.model, seed)
+        if self.proposal == "optimal":
+            alive = np.flatnonzero(first.log_weights > -np.inf)
+            return _some(first, alive, first.log_weights[alive])
+        chosen = resampled(self._scheme, first.weights, self.n, keyed(seed, 0, CHOOSE))
+        return _some(first, chosen, np.full(len(chosen), -np.log(self.n)))
+
+    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+        """State and regime one frame on: some paths are given up, the others continued."""
+        from likely.statespace.linear import _loops as kalman
+
+        chosen, logs = self._survivors(belief)
+        particle, which, logs = self._continued(belief, chosen, logs)
+        parents, s = chosen[particle], self.model.stack
+        means, roots = belief.means[parents], belief.roots[parents]
+        nothing = np.full((self.model.n_regimes, self.model.dim), np.nan)
+        kalman.step_many(
+            s.A, s.N, s.C, s.R, self.model.push(inputs), nothing, which, True, means, roots, np.empty(len(which))
+        )
+        return belief.replace(
+            means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=parents,
+            particle=particle,
+        )  # fmt: skip
+
+    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+        """State and regime once a frame y is seen, and an estimate of log p(y | all before)."""
+        after, news = weighed(self.model, belief, y, inputs)
+        if news == -np.inf:
+            tell(f"{ME}: no path can explain frame {belief.time}: its evidence is 0, and the belief stays as it was")
+        return after, news
+
+    # ------------------------------------------------------------------ paths
+
+    def _survivors(self, belief: SwitchingBelief) -> tuple[Index, Array]:
+        """Numbers of the Gaussians that are continued, in order, and the logarithms of their weights."""
+        n, rng = self.n, keyed(belief.seed, belief.time + 1, CHOOSE)
+        if self._scheme == "optimal":
+            return thinned(belief.log_weights, n, rng.random())
+        if self.proposal == "optimal" and belief.particle is not None:
+            at, begins, logs = _particles(belief)
+            each = np.exp(logs)
+            if len(each) <= n and not is_poor(1.0 / float((each * each).sum()), n, self.threshold):
+                return _successors(belief, at, begins, rng.random(len(each))), logs
+        elif self.proposal == "prior" and not is_poor(belief.ess, n, self.threshold):
+            return np.arange(len(belief)), belief.log_weights
+        chosen = resampled(self._scheme, belief.weights, n, rng)
+        return chosen, np.full(n, -np.log(n))
+
+    def _continued(self, belief: SwitchingBelief, chosen: Index, logs: Array) -> tuple[Index, Index, Array]:
+        """The particle, regime and log-weight of every successor."""
+        K, now = self.model.n_regimes, belief.which[chosen]
+        if self.proposal == "prior":
+            reach = np.cumsum(self.model.moves, axis=1)[now]
+            u = keyed(belief.seed, belief.time + 1, MOVE).random(len(chosen)) * reach[:, -1]
+            which = (u[:, None] >= reach).sum(axis=1).astype(np.int64)
+            return np.arange(len(chosen)), which, np.array(logs)
+        after = (logs[:, None] + self.model.log_moves[now]).ravel()
+        there = np.flatnonzero(after > -np.inf)
+        return there // K, (there % K).astype(np.int64), after[there]
+
+    # -------------------------------------------------------------- sequences
+
+    def run(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+        """The filter over one sequence: a `SwitchingRun`; over many: a list of them.
+
+        With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
+        """
+        seqs, alone = Ragged.of(y), is_one(y)
+        known = [None] * len(seqs) if inputs is None else list(Ragged.of(inputs).map(table))
+        if len(known) != len(seqs):
+            raise DomainError(sentence(ME, f"inputs of {len(seqs)} sequences are needed", len(known)))
+        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        return runs[0] if alone else runs
+
+    def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+        """The same as `run`, by the name that models have for it."""
+        return self.run(y, inputs, keep)
+
+    def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> SwitchingRun:
+        belief, rows, history = self._initial(seed), [], []
+        for t in range(len(frames)):
+            u = None if inputs is None else inputs[t]
+            belief = self.predict(belief, u) if t else belief
+            belief, increment = self.update(belief, frames[t], u)
+            rows.append((belief.regimes, belief.mean, belief.covariance, increment, belief.ess))
+            if keep:
+                history.append((belief.which, belief.log_weights, belief.parents))
+        return run_of(rows, belief, history if keep else None)
+
+    def log_prob(self, y: Any, inputs: Any = None) -> Any:
+        """The estimate of log p(y) of each sequence (n,)."""
+        runs = self.run(y, inputs)
+        return np.array([r.log_evidence for r in ([runs] if isinstance(runs, SwitchingRun) else runs)])
+
+
+def _some(belief: SwitchingBelief, index: Index, logs: Array) -> SwitchingBelief:
+    """Some of the Gaussians, with other weights."""
+    return belief.replace(
+        means=belief.means[index], roots=belief.roots[index], which=belief.which[index], log_weights=logs
+    )
+
+
+def thinned(logs: Array, n: int, u: float) -> tuple[Index, Array]:
+    """At most n of the weighted paths, so that each keeps its weight on average   (Fearnhead and Clifford 2003).
+
+    With c such that Σ min(W_i / c, 1) = n, weights above c stay; of the others n − (number kept) are chosen in
+    proportion to W by one uniform number, and weigh c each.
+
+    >>> thinned(np.log([0.5, 0.2, 0.2, 0.1]), 3, 0.5)[0].tolist()
+    [0, 1, 2]
+    """
+    alive = np.flatnonzero(logs > -np.inf)
+    if len(alive) <= n:
+        return alive, logs[alive]
+    w = np.exp(logs[alive] - logs[alive].max())
+    order = np.argsort(-w, kind="stable")
+    rest = np.cumsum(w[order][::-1])[::-1]  # of weights from the i-th largest on
+    kept = int(np.argmax(w[order[:n]] * (n - np.arange(n)) <= rest[:n] * (1.0 + 1e-12)))
+    c = rest[kept] / (n - kept)
+    small = np.sort(order[kept:])
+    reach = np.cumsum(w[small])
+    points = (np.arange(n - kept) + u) * (reach[-1] / (n - kept))
+    picked = small[np.minimum(np.searchsorted(reach, points, side="right"), len(small) - 1)]
+    after = np.zeros_like(w)
+    after[order[:kept]] = w[order[:kept]]
+    np.add.at(after, picked, c)
+    chosen = np.flatnonzero(after)
+    return alive[chosen], np.log(after[chosen] / after.sum())
+
+
+def _particles(belief: SwitchingBelief) -> tuple[Index, Index, Array]:
+    """The Gaussians that are possible, where among them each particle's begin, and the particles' log-weights.
+
+    All in logarithms: without resampling, weights of particles differ by more than numbers can.
+    """
+    at = np.flatnonzero(belief.log_weights > -np.inf)
+    logs, particle = belief.log_weights[at], np.asarray(belief.particle)[at]
+    begins = np.flatnonzero(np.append(True, particle[1:] != particle[:-1]))
+    return at, begins, np.logaddexp.reduceat(logs, begins)
+
+
+def _successors(belief: SwitchingBelief, at: Index, begins: Index, u: Array) -> Index:
+    """One Gaussian of each particle, drawn in proportion to their weights; they stand in the order of particles."""
+    logs, ends = belief.log_weights[at], np.append(begins[1:], len(at)) - 1
+    top = np.repeat(np.maximum.reduceat(logs, begins), ends - begins + 1)
+    reach = np.cumsum(np.exp(logs - top))
+    before = np.append(0.0, reach[ends[:-1]])
+    found = np.searchsorted(reach, before + u * (reach[ends] - before), side="right")
+    return at[np.clip(found, begins, ends)]

@@ -1,0 +1,328 @@
+"""Learning a switching model: the smoother says which frames are whose, and each regime learns from its share.
+
+The expectation is approximate, so the (approximate) evidence need not rise at every step; `fit` stops where it would
+fall, and returns the best model. Where all regimes are given the expectation is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, weights
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.fit_loop import Stop, fit
+from likely.core.fit_report import FitReport
+from likely.core.ragged import Ragged
+from likely.core.value import Value
+from likely.core.warnings import tell
+from likely.hmm.hmm import masks
+from likely.numerics import spd
+from likely.statespace.linear import linear_e_step, linear_em
+from likely.statespace.linear.kalman_filter import Series
+from likely.statespace.linear.linear_em import LinearPrior, beside
+from likely.statespace.linear.linear_stats import LinearStats
+from likely.statespace.linear.linear_structure import STARTS, Structure
+from likely.statespace.switching import switching_filter as passes
+from likely.statespace.switching.switching_stats import SwitchingStats
+
+ME = "SwitchingLinear"
+MOVES = ("moves", "starts")
+
+
+# ------------------------------------------------------------------ expectation
+
+
+def collected(model: Any, y: Any, weight: Any, given: Any, inputs: Any = None) -> SwitchingStats:
+    """The E-step over all sequences."""
+    seqs = Ragged.of(y)
+    mask = None if given is None else known_regimes(given, seqs, model.n_regimes).values
+    series = passes.switched(model, y, inputs, mask)
+    n = len(series.offsets) - 1
+    w = weights(weight, n, ME)
+    w = np.ones(n) if w is None else w
+    if w.ndim != 1:
+        raise ShapeError(sentence(ME, "weights must be one per sequence", w.shape))
+    found = passes.in_parts(lambda ab: _collected(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
+    return reduce(add, found)
+
+
+def known_regimes(given: Any, seqs: Ragged, K: int, whose: str = ME) -> Ragged:
+    """What is known of the regimes as log-masks (T, K), from numbers, −1 where nothing is, or from log-masks.
+
+    >>> known_regimes([[1, -1]], Ragged.of([[0.0, 0.0]]), 2).values.tolist()
+    [[-inf, 0.0], [0.0, 0.0]]
+    """
+    known = Ragged.of(given)
+    if known.offsets.shape != seqs.offsets.shape or (known.offsets != seqs.offsets).any():
+        expected = "given must have the regime of every frame of every sequence, −1 where it is not known"
+        raise ShapeError(sentence(whose, expected, f"{known!r} for {seqs!r}"))
+    values = np.asarray(known.values)
+    numbers = values.ndim == 1 and values.dtype.kind in "iu"
+    if values.size and numbers and not -1 <= values.min() <= values.max() < K:
+        outside = int(values.max() if values.max() >= K else values.min())
+        raise DomainError(sentence(whose, f"given regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
+    if values.size and not numbers and not (values.dtype.kind == "f" and values.shape[1:] == (K,)):
+        expected = f"given must be whole numbers, one per frame, or log-masks of {K} columns"
+        raise DomainError(sentence(whose, expected, f"{values.dtype} {values.shape}"))
+    return masks(known, seqs, K)
+
+
+def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> SwitchingStats:
+    kept = passes.forward(model.stack, series, both=True)
+    bad = np.flatnonzero(np.isneginf(kept.total) & (w > 0))
+    if len(bad):
+        expected = "every sequence must be possible in some path of regimes"
+        q = int(bad[0])
+        f = int(np.argmax(np.isneginf(kept.news[series.offsets[q] :])))  # of that sequence: it has one
+        got = f"sequence {before + q} is not at frame {f}"
+        raise DataError(sentence(ME, expected, got, _remedy(series, int(series.offsets[q]) + f)))
+    found = passes.backward(model.stack, series, kept)
+    frames = np.repeat(w, np.diff(series.offsets))
+    first = series.offsets[:-1][np.diff(series.offsets) > 0]
+    share = found.share * frames[:, None]
+    each = tuple(_of_regime(model.regimes[k], k, series, found, frames, first) for k in range(model.n_regimes))
+    stats = SwitchingStats.trusted(
+        regimes=each, starts=share[first].sum(axis=0), moves=np.tensordot(frames, found.joint, axes=1),
+        counts=share.sum(axis=0), entropy=np.asarray(0.0),
+    )  # fmt: skip
+    evidence = float(w[w > 0] @ kept.total[w > 0])
+    return stats.replace(entropy=np.asarray(evidence - expected_log(model, stats)))
+
+
+def _remedy(series: passes.Switched, f: int) -> str:
+    """What to do about a frame that no regime allows."""
+    if len(series.mask) > 1 and np.isneginf(series.mask[f]).any():
+        return "correct the regimes given for it, or allow noise where there is none"
+    return "replace an entry that is too far out by NaN, or allow noise where there is none"
+
+
+def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, w: Array, first: Any) -> LinearStats:
+    """Moments of one regime: observations of its frames, and moves into it, whatever regime they left."""
+    own, roots = series.each[k], found.roots[:, k]
+    cov = np.swapaxes(roots, 1, 2) @ roots
+    t = np.zeros(len(w), np.intp)
+    none = np.empty((0, m.states, m.states))
+    share = found.share[:, k] * w
+    seen = linear_e_step.observations(m, own, linear_e_step.Path(found.means[:, k], cov, none, share, t))
+    moved = linear_e_step.moves(m, *_moves_into(k, own, found, cov, w))
+    start = share[first]
+    off = found.means[first, k] - m.mean
+    scatter = (start[:, None] * off).T @ off + np.tensordot(start, cov[first], axes=1)
+    return LinearStats.trusted(
+        starts=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
+        moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
+        seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
+        mean=m.mean, move=beside(m, "transition", "control"), emit=beside(m, "emission", "feedthrough"),
+        white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(share.sum()),
+    )  # fmt: skip
+
+
+def _moves_into(
+    k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array
+) -> tuple[Series, linear_e_step.Path]:
+    """Each move (f, j → k) as a sequence of two frames, which the moments of a linear model take."""
+    f, j = np.nonzero(found.joint[:, :, k] > 0)
+    d = cov.shape[1]
+    mean, spread, lag = np.zeros((len(f), 2, d)), np.zeros((len(f), 2, d, d)), np.zeros((len(f), 2, d, d))
+    mean[:, 0], mean[:, 1] = found.left[f, j, k], found.means[f, k]
+    spread[:, 0], spread[:, 1] = found.left_cov[f, j, k], cov[f]
+    lag[:, 1] = found.lag[f, j, k]
+    count = np.repeat(found.joint[f, j, k] * w[f], 2)
+    two = np.repeat(f, 2)
+    inputs = None if own.inputs is None else own.inputs[two]
+    push = own.push if own.inputs is None else own.push[two]
+    path = linear_e_step.Path(
+        mean.reshape(-1, d), spread.reshape(-1, d, d), lag.reshape(-1, d, d), count, np.tile([0, 1], len(f))
+    )
+    return Series(own.y[two], 2 * np.arange(len(f) + 1), push, inputs), path
+
+
+def expected_log(model: Any, stats: SwitchingStats) -> float:
+    """Expected log-likelihood of regimes, states and observations together."""
+    each = [linear_em.expected(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
+    return sum(each) + _cross(stats.starts, model.starts) + _cross(stats.moves, model.moves)
+
+
+def _cross(counts: Array, probs: Array) -> float:
+    """Σ n log p, where 0 log 0 = 0."""
+    some = counts > 0
+    with np.errstate(divide="ignore"):
+        return float((counts[some] * np.log(probs[some])).sum())
+
+
+def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
+    """The approximate free energy: at the model that looked it is the approximate log p(y), plus the log prior."""
+    value = expected_log(model, stats) + float(stats.entropy)
+    return value if prior is None else value + prior.log_density(model)
+
+
+# ----------------------------------------------------------------- maximisation
+
+
+def structures(model: Any, learn: Any = None, form: Any = None) -> tuple[Structure, ...]:
+    """What each regime learns: the same for all, or one entry per regime; None: all but the law of the first state."""
+    each = [learn] * model.n_regimes if learn is None or not _one_each(learn) else list(learn)
+    forms = list(form) if isinstance(form, list | tuple) else [form] * model.n_regimes
+    if len(each) != model.n_regimes or len(forms) != model.n_regimes:
+        expected = f"learn and form must be for all regimes, or one for each of {model.n_regimes}"
+        raise DomainError(sentence(ME, expected, (len(each), len(forms))))
+    return tuple(_structure(m, a, b) for m, a, b in zip(model.regimes, each, forms, strict=True))
+
+
+def _one_each(learn: Any) -> bool:
+    return not isinstance(learn, str) and any(not isinstance(entry, str) for entry in learn)
+
+
+def _structure(m: Any, learn: Any, form: Any) -> Structure:
+    if learn is None:
+        learn = [name for name in Structure.of(m).learn if name not in STARTS]
+    names = [learn] if isinstance(learn, str) else [name for name in learn if name not in MOVES]
+    return Structure.of(m, names, form)
+
+
+def refitted(
+    model: Any, stats: SwitchingStats, prior: Any, what: tuple[Structure, ...], chain: tuple[str, ...] = MOVES
+) -> Any:
+    """The M-step: each regime from its share, and moves and starts from counts."""
+    priors = (None,) * model.n_regimes if prior is None else prior.regimes
+    regimes = [
+        linear_em.refitted(m, s, p, w)
+        for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
+    ]
+    parts: dict[str, Any] = {"regimes": tuple(regimes if prior is not None else _off_singular(regimes, stats, what))}
+    for name in chain:
+        counts = getattr(stats, name) + (0.0 if prior is None else getattr(prior, name))
+        total = counts.sum(axis=-1, keepdims=True)
+        parts[name] = np.where(total > 0, counts / np.where(total > 0, total, 1.0), getattr(model, name))
+    return model.replace(**parts)
+
+
+FLOOR = 1e-9  # of a column's residual variance over all regimes, as in `distributions.gaussian.variance_floors`
+
+
+def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structure, ...]) -> list[Any]:
+    """Regimes whose learnt observation covariance is not singular.
+
+    By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
+    possible or impossible by rounding alone, and so would the whole sequence.
+    """
+    scatter = np.sum([np.diagonal(s.observed) for s in stats.regimes], axis=0)
+    floor = FLOOR * scatter / max(sum(float(s.seen) for s in stats.regimes), 1e-300)
+    unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
+    out = []
+    for k, (m, structure) in enumerate(zip(regimes, what, strict=True)):
+        S, form = m.observation, structure.form.get("observation", "full")
+        free = "observation" in structure.learn and S.ndim == 2 and isinstance(form, str) and form != "scale"
+        if free and (floor > 0).any() and np.linalg.eigvalsh(unit[:, None] * S * unit).min() < 1:
+            tell(
+                f"{ME}: the observation covariance of regime {k} is singular, its frames are too few: "
+                f"{FLOOR:g} of each column's variance was added; a prior avoids this"
+            )
+            m = m.replace(observation=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max())))
+        out.append(m)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchingPrior(Value):
+    """A prior is data that came before: moments of each regime, and moves and starts that were counted already.
+
+    >>> import likely as lk
+    >>> m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> jump = lk.SwitchingLinear([m, m], [[0.9, 0.1], [0.1, 0.9]])
+    >>> stats = jump.collect([[0.0, 1.0, 0.5]], given=[[0, 0, 1]])
+    >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).moves
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+
+    regimes: tuple[LinearPrior | None, ...]
+    starts: Array  # (K,)
+    moves: Array  # (K, K)
+
+    def log_density(self, model: Any) -> float:
+        """Log of the prior at a model, up to a constant."""
+        each = [0.0 if p is None else p.log_density(m) for p, m in zip(self.regimes, model.regimes, strict=True)]
+        return sum(each) + _cross(self.starts, model.starts) + _cross(self.moves, model.moves)
+
+
+def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
+    """One frame of each regime as the first pass saw it, one start, and one move from each, by the first model."""
+    each = tuple(linear_em.weak_prior(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True))
+    return SwitchingPrior.trusted(regimes=each, starts=model.starts.copy(), moves=model.moves.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchingLearner(Value):
+    """A switching model of which some is learnt: what `lk.fit` improves.
+
+    >>> import likely as lk, numpy as np
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> jump = lk.SwitchingLinear([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
+    >>> learner = SwitchingLearner.of(jump, ["noise"], chain=())
+    >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.moves.tolist()
+    [[0.9, 0.1], [0.1, 0.9]]
+    """
+
+    model: Any
+    structures: tuple[Structure, ...]
+    chain: tuple[str, ...] = MOVES
+
+    of_sequences = True
+    takes_parts = True
+
+    @classmethod
+    def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = MOVES) -> SwitchingLearner:
+        """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: moves and starts."""
+        chain = (chain,) if isinstance(chain, str) else tuple(chain)
+        if any(name not in MOVES for name in chain):
+            raise DomainError(sentence(ME, f"chain must be some of {', '.join(MOVES)}", chain))
+        return cls.trusted(model=model, structures=structures(model, learn, form), chain=chain)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of a frame."""
+        return int(self.model.dim)
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that are learnt."""
+        ways = np.maximum((self.model.moves > 0).sum(axis=1) - 1, 0).sum() if "moves" in self.chain else 0
+        begin = (self.model.starts > 0).sum() - 1 if "starts" in self.chain else 0
+        each = sum(s.n_parameters(m) for s, m in zip(self.structures, self.model.regimes, strict=True))
+        return int(each + ways + begin)
+
+    def log_prob(self, y: Any) -> Array:
+        """The approximate log p(y) of each sequence."""
+        return np.asarray(self.model.log_prob(y))
+
+    def collect(self, y: Any, weight: Any = None, given: Any = None) -> SwitchingStats:
+        """The approximate E-step."""
+        return collected(self.model, y, weight, given)
+
+    def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLearner:
+        """The M-step for what is learnt."""
+        return self.replace(model=refitted(self.model, stats, prior, self.structures, self.chain))
+
+    def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
+        """The approximate free energy."""
+        return objective(self.model, stats, prior)
+
+    def weak_prior(self, stats: SwitchingStats) -> SwitchingPrior:
+        """One frame's worth of what the first pass saw."""
+        return weak_prior(self.model, stats)
+
+
+def learnt(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
+    """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
+    report = fit(learner, data, prior=prior, stop=stop)
+    model = report.model.model
+    if not report.reason.startswith("the next step would be worse"):
+        return replace(report, model=model)
+    told = "the approximate evidence would fall at the next step, which exact EM never does: the best model is kept"
+    return replace(report, model=model, converged=False, reason=told)

@@ -1,0 +1,168 @@
+"""Sequences in, regimes and states out: arranges frames for the compiled passes of switching models."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from likely.core.arrays import Array, Index
+from likely.core.engine import cores, one_blas_thread, ordered_map
+from likely.core.ragged import Ragged
+from likely.core.warnings import tell
+from likely.hmm.decoding import is_one
+from likely.numerics import spd
+from likely.statespace.linear.kalman_filter import Series, parts_of, series_of
+
+
+class Stack(NamedTuple):
+    """All regimes side by side, as the loops take them."""
+
+    P: Array  # (K, K): moves
+    A: Array  # (K, d, d)
+    N: Array  # (K, d, d): roots of the noises
+    C: Array  # (K, p, d)
+    R: Array  # (K, p, p): roots of the observations'
+    log_starts: Array  # (K,)
+    m: Array  # (K, d): first states
+    U: Array  # (K, d, d)
+
+
+class Switched(NamedTuple):
+    """Sequences as each regime sees them: without what inputs add to y, and with what they add to the state."""
+
+    each: list[Series]  # one a regime
+    offsets: Index
+    y: Array  # (F, p), or (K F, p)
+    stride: int
+    push: Array  # (1, d), or (K F, d)
+    step: int
+    mask: Array  # (1, K), or (F, K): log of what is known of the regimes
+
+    @classmethod
+    def of(cls, each: list[Series], mask: Array) -> Switched:
+        """From the series of each regime."""
+        F, driven = len(each[0].y), each[0].inputs is not None
+        same = all(s.y is each[0].y or not driven for s in each)
+        y = each[0].y if same else np.concatenate([s.y for s in each])
+        push = np.concatenate([s.push for s in each]) if driven else np.array(each[0].push)
+        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(push), int(driven), _own(mask))
+
+    def cut(self, a: int, b: int) -> Switched:
+        """Sequences a … b − 1."""
+        first, last = int(self.offsets[a]), int(self.offsets[b])
+        mask = self.mask if len(self.mask) == 1 else self.mask[first:last]
+        return Switched.of([s.cut(a, b) for s in self.each], np.ascontiguousarray(mask))
+
+
+def _own(a: Array) -> Array:
+    """As the loops were compiled for: read-only arrays would be another type."""
+    a = np.ascontiguousarray(a)
+    return a if a.flags.writeable else a.copy()
+
+
+class Filtered(NamedTuple):
+    """What a pass keeps: of every frame the log-weight, mean and root of each regime."""
+
+    log_weights: Array  # (F, K)
+    means: Array  # (F, K, d)
+    roots: Array  # (F, K, d, d)
+    news: Array  # (F,)
+    total: Array  # (n,)
+
+
+class Smoothed(NamedTuple):
+    """The same given all frames, and of every move (f, j, k) the state that it left."""
+
+    share: Array  # (F, K)
+    means: Array  # (F, K, d)
+    roots: Array  # (F, K, d, d)
+    joint: Array  # (F, K, K): p(z_{f−1} = j, z_f = k)
+    left: Array  # (F, K, K, d): x_{f−1} in that case
+    left_cov: Array  # (F, K, K, d, d)
+    lag: Array  # (F, K, K, d, d): Cov(x_f, x_{f−1})
+
+
+class SwitchingStates(NamedTuple):
+    """Of every frame the regimes (T, K), the mean (T, d) and covariance (T, d, d) of the state; and log p of all.
+
+    Of many sequences all but log_prob (n,) are Ragged. All of it is approximate, see `SwitchingLinear`.
+    """
+
+    regimes: Any
+    mean: Any
+    covariance: Any
+    log_prob: Any
+
+
+def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) -> Switched:
+    """Sequences checked against the model."""
+    if model.incomparable:
+        tell(model.incomparable)
+    each = [series_of(m, y, inputs) for m in model.regimes]
+    return Switched.of(each, np.zeros((1, model.n_regimes)) if mask is None else np.ascontiguousarray(mask))
+
+
+def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
+    """One filter pass: interacting models, or with `both` all pairs of regimes (generalised pseudo-Bayes)."""
+    from likely.statespace.linear import _loops as kalman
+
+    F, (K, d) = len(s.each[0].y), stack.m.shape
+    kept = Filtered(np.full((F, K), -np.inf), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.empty(F),
+                    np.empty(len(s.offsets) - 1))  # fmt: skip
+    kalman.switch_pass(
+        stack.P, stack.A, stack.N, stack.C, stack.R, s.push, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
+        stack.log_starts, stack.m, stack.U, both, *kept,
+    )  # fmt: skip
+    return kept
+
+
+def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
+    """Expectation correction over a filter pass (Barber 2006): z_t is weighed by what it foresaw of x_{t+1}."""
+    from likely.statespace.linear import _loops as kalman
+
+    F, K, d = kept.means.shape
+    out = Smoothed(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
+                   np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
+    kalman.switch_back(
+        stack.P, stack.A, stack.N, s.push, s.step, F * s.step, s.offsets, kept.log_weights, kept.means, kept.roots, *out
+    )
+    pairs = (F, K, K, d)
+    left_cov, lag = out.left_cov.reshape(*pairs, d), out.lag.reshape(*pairs, d)
+    return out._replace(left=out.left.reshape(pairs), left_cov=left_cov, lag=lag)
+
+
+def moments(share: Array, means: Array, roots: Array) -> tuple[Array, Array]:
+    """Mean (F, d) and covariance (F, d, d) of the state, whatever the regime."""
+    mean = np.einsum("fk,fkd->fd", share, means)
+    off = means - mean[:, None]
+    inside = np.sqrt(share)[:, :, None, None] * roots
+    cov = np.einsum("fkai,fkaj->fij", inside, inside) + np.einsum("fk,fki,fkj->fij", share, off, off)
+    return mean, spd.symmetric(cov)
+
+
+def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> SwitchingStates:
+    """Filtered or smoothed regimes and states of all sequences."""
+    series = switched(model, y, inputs)
+
+    def part(edges: tuple[int, int]) -> tuple[Array, Array, Array, Array]:
+        some = series.cut(*edges)
+        kept = forward(model.stack, some, both)
+        found = backward(model.stack, some, kept) if smooths else None
+        share, means, roots = found[:3] if found else (np.exp(kept.log_weights), kept.means, kept.roots)
+        return share, *moments(share, means, roots), kept.total
+
+    found = in_parts(part, series, model)
+    share, mean, cov, total = (np.concatenate(column) for column in zip(*found, strict=True))
+    if is_one(y):
+        return SwitchingStates(share, mean, cov, float(total[0]))
+    a, b, c = (Ragged(part, series.offsets) for part in (share, mean, cov))
+    return SwitchingStates(a, b, c, total)
+
+
+def in_parts(f: Any, series: Switched, model: Any) -> list[Any]:
+    """f of sequences a … b − 1, in parts whose pairs of regimes fit into memory, in threads."""
+    frames = max(2**24 // (model.n_regimes * (model.states + 1)) ** 2, 256)
+    parts = parts_of(series.offsets, frames) or [(0, 0)]
+    with one_blas_thread():
+        return list(ordered_map(f, parts, cores()))

@@ -1,0 +1,59 @@
+"""What learning a switching model adds up: moments of each regime, and how often each begins and follows another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from likely.core.arrays import Array
+from likely.core.stats import Addable
+from likely.core.value import Value
+from likely.statespace.linear.linear_stats import LinearStats
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchingStats(Addable, Value):
+    """`LinearStats` of each regime, weighted by its posterior, and expected counts of starts and moves.
+
+    >>> import likely as lk
+    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> lk.SwitchingLinear([walk], [[1.0]]).collect([[0.0, 1.0], [2.0]]).moves
+    array([[1.]])
+    """
+
+    regimes: tuple[LinearStats, ...]
+    starts: Array  # (K,)
+    moves: Array  # (K, K)
+    counts: Array  # (K,): frames in each regime
+    entropy: Array  # (): of all that is hidden
+
+    complete = False
+    unit = "frame"
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of all frames."""
+        return float(self.counts.sum())
+
+    @property
+    def units(self) -> float:
+        """What a gain is measured by: frames."""
+        return self.total_weight
+
+    def __add__(self, other: SwitchingStats) -> SwitchingStats:
+        return self.trusted(
+            regimes=tuple(a + b for a, b in zip(self.regimes, other.regimes, strict=True)),
+            **{name: np.asarray(getattr(self, name) + getattr(other, name)) for name in SUMS},
+        )
+
+    def __mul__(self, factor: float) -> SwitchingStats:
+        return self.trusted(
+            regimes=tuple(a * factor for a in self.regimes),
+            **{name: np.asarray(getattr(self, name) * factor) for name in SUMS},
+        )
+
+    __rmul__ = __mul__
+
+
+SUMS = ("starts", "moves", "counts", "entropy")

@@ -1,0 +1,154 @@
+"""Variances near 0: what data say of them, against finite differences, and that learning leaves them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likely import LinearGaussian, LinearLearner, LinearPrior, Ragged, Stop
+from likely.statespace.linear.kalman_filter import series_of
+from likely.statespace.linear.linear_em import collected, explained
+from likely.statespace.linear.quasi_newton import doubted, learnt
+from likely.statespace.linear.small_variances import doubt, lifts, raised
+from tests.reference.make_linear_em import START
+
+LEVEL = LinearGaussian.local_level
+
+
+def looks(y):
+    def look(m):
+        series = series_of(m, y)
+        return collected(m, series, None), explained(m, series, None)
+
+    return look
+
+
+def walk(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    return 50.0 + np.cumsum(rng.normal(size=n)) + 2.0 * rng.normal(size=n)
+
+
+def gappy(m, seed=0):
+    rng = np.random.default_rng(seed)
+    x = m.sample(4, rng, [20, 30, 5, 9])
+    return Ragged(np.where(rng.random(x.values.shape) < 0.2, np.nan, x.values), x.offsets)
+
+
+FORMS = [
+    {},
+    {"noise": "diagonal", "observation": "spherical"},
+    {"noise": "scale", "observation": "scale"},
+    {"noise": [("full", [0]), ("scale", [1])], "observation": np.array([1, 0])},
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["full", "labels", "scale", "blocks"])
+@pytest.mark.parametrize("prior", [False, True])
+def test_slopes_are_those_of_log_p(form, prior):
+    m = LinearGaussian(**START)
+    y = gappy(m)
+    learner = LinearLearner.of(m, ["noise", "observation", "covariance"], form)
+    learner = learner.refit(learner.collect(y))
+    m = learner.model
+    law = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
+    found = lifts(m, looks(y)(m), law, learner.structure)
+    assert {lift.name for lift in found} == {"noise", "observation", "covariance"}
+
+    def total(at):
+        return float(at.log_prob(y).sum()) + (law.log_density(at) if law else 0.0)
+
+    for lift in found:
+        h = 1e-5
+        plain = (total(raised(m, [lift], [h])) - total(raised(m, [lift], [-h]))) / (2 * h)
+        assert lift.slope == pytest.approx(plain, rel=1e-5, abs=1e-5)
+        assert -1e-9 < lift.share <= 1.0 + 1e-9 and lift.rounding < 1e-10
+
+
+def test_sizes_of_what_changes_with_time_too():
+    T = 30
+    sizes = np.linspace(0.2, 2.0, T)[:, None, None]
+    m = LinearGaussian(**{**START, "noise": np.array(START["noise"]) * sizes})
+    learner = LinearLearner.of(m, ["noise"], {"noise": "scale"})
+    y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
+    (lift,) = lifts(m, looks(y)(m), None, learner.structure)
+    h = 1e-5
+    ahead, behind = (float(raised(m, [lift], [by]).log_prob(y).sum()) for by in (h, -h))
+    assert lift.slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
+    assert 0 < lift.share < 1
+
+
+def test_the_share_falls_with_the_variance():
+    """Below the data's scale, variance / share is that scale, whatever the variance."""
+    y = walk()
+    learner = LinearLearner.of(LEVEL(1.0, 4.0), ["noise"])
+    scales = []
+    for noise in (1e-3, 1e-4, 1e-5):
+        m = LEVEL(noise, 4.0)
+        (lift,) = lifts(m, looks(y)(m), None, learner.structure)
+        scales.append(noise / lift.share)
+    assert max(scales) / min(scales) < 1.5 and 0.01 < scales[-1] < 10
+
+
+@pytest.mark.parametrize("tiny", [1e-6, 1e-12, 1e-20, 1e-60])
+@pytest.mark.parametrize("which", ["noise", "observation"])
+def test_a_variance_that_is_lost_is_found_again(tiny, which):
+    y = walk()
+    want = learnt(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), Ragged.of(y))
+    start = LEVEL(tiny, 6.0) if which == "noise" else LEVEL(9.0, tiny)
+    learner = LinearLearner.of(start, ["noise", "observation"])
+    found = doubt(start, looks(y), None, learner.structure, 1e-3)
+    assert which in [lift.name for lift in found.lifts]
+    report = learnt(learner, Ragged.of(y))
+    assert report.converged and report.objective == pytest.approx(want.objective, abs=1e-4)
+    assert (np.diff(report.trace) >= -1e-9).all()
+
+
+def test_a_variance_that_belongs_at_0_is_left_there():
+    """Differences of white noise: a level that moves would explain them worse, however little."""
+    y = np.diff(np.random.default_rng(1).normal(size=301))
+    reports = [learnt(LinearLearner.of(LEVEL(q, 1.0), ["noise", "observation"]), Ragged.of(y)) for q in (1e-9, 1.0)]
+    assert all(r.converged and r.model.model.noise.item() < 1e-5 for r in reports)
+    assert reports[0].objective == pytest.approx(reports[1].objective, abs=1e-3)
+    found = doubt(reports[0].model.model, looks(y), None, reports[0].model.structure, 1e-3)
+    assert not found.lifts and not found.cut
+
+
+def test_em_alone_does_not_call_it_converged():
+    from likely import fit
+
+    y = Ragged.of(walk())
+    stop = Stop(200, 1e-8)
+    stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["noise", "observation"]), y, stop=stop)
+    assert stuck.converged
+    told = doubted(stuck, y, 1e-8)
+    assert not told.converged and "begin with a greater noise" in told.reason
+    good = learnt(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), y)
+    assert doubted(good, y, 1e-8).converged
+
+
+@pytest.mark.slow
+def test_trend_and_season_end_at_one_place():
+    rng = np.random.default_rng(0)
+    t = np.arange(240)
+    y = 300 + 0.1 * t + 3 * np.sin(2 * np.pi * t / 6) + np.cumsum(rng.normal(0, 0.2, 240)) + rng.normal(0, 0.3, 240)
+    reached = []
+    for size in (1e-6, 1.0):
+        m = LinearGaussian.local_trend(size, size * 1e-2, size) + LinearGaussian.seasonal(6, size * 1e-2)
+        form = {"noise": np.array([1, 2, 3, 0, 0, 0, 0])}
+        reached.append(learnt(LinearLearner.of(m, ["noise", "observation"], form), Ragged.of(y)).objective)
+    assert reached[0] == pytest.approx(reached[1], abs=1e-2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
+    """The start's variance is 0 at the maximum. Raised for a look, it bends the slopes of all others: at a maximum a
+    fit said "not converged: begin with a greater observation"."""
+    m = LinearGaussian([[0.95]], [[0.5]], [[1.0]], [[0.5]], [0.0], [[1e-9]])
+    y = m.sample(1, np.random.default_rng(seed), 40)
+    m = m.replace(mean=y[0][0])
+    top = learnt(LinearLearner.of(m, ["noise", "observation"]), y, stop=Stop(2000, 1e-14)).model.model
+    every = LinearLearner.of(top, ["noise", "observation", "covariance"]).structure
+    first = lifts(top, looks(y)(top), None, every)
+    assert [lift.name for lift in first if lift.lost] == ["covariance"]
+    found = doubt(top, looks(y), None, every, 1e-13)
+    assert found.looks > 1 and not found.cut and not found.lifts
