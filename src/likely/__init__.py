@@ -188,7 +188,7 @@ _HOMES = {
     "likely.hmm.hmm_stats": ["HMMStats"],
     "likely.models.imputing": ["impute"],
     "likely.statespace.switching.imm_filter": ["InteractingModels"],
-    "likely.models.laplace_approximation": ["LaplaceApproximation", "laplace"],
+    "likely.inference.laplace_approximation": ["LaplaceApproximation", "laplace"],
     "likely.statespace.linear.forecast": ["StateForecast"],
     "likely.statespace.linear.linear_gaussian": ["LinearGaussian"],
     "likely.statespace.linear.linear_em": ["LinearLearner", "LinearPrior"],
@@ -196,7 +196,7 @@ _HOMES = {
     "likely.distributions.maxent.maximum_entropy": ["maximum_entropy"],
     "likely.mixture.mixture": ["Mixture"],
     "likely.mixture.priors": ["MixturePrior"],
-    "likely.models.monte_carlo": ["MonteCarlo", "monte_carlo"],
+    "likely.inference.smc_sampler": ["MonteCarlo", "monte_carlo"],
     "likely.density.knn_balls": ["NeighbourBalls"],
     "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
     "likely.statespace.particle.particle_belief": ["ParticleBelief"],
@@ -205,7 +205,7 @@ _HOMES = {
     "likely.density.kde": ["Parzen", "coulomb_potential"],
     "likely.decomposition.principal_subspace": ["Principal"],
     "likely.statespace.switching.rao_blackwellized_filter": ["RaoBlackwell"],
-    "likely.models.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
+    "likely.inference.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
     "likely.mixture.scaled_copies": ["Scaled"],
     "likely.statespace.nonlinear.unscented_kalman_filter": ["CubatureFilter", "UnscentedFilter"],
     "likely.core.sketch": ["Sketch"],
@@ -427,6 +427,9 @@ if TYPE_CHECKING:
     from likely.hmm.hmm_stats import HMMStats
     from likely.hmm.priors import HMMPrior
     from likely.hmm.topology import Topology
+    from likely.inference.laplace_approximation import LaplaceApproximation, laplace
+    from likely.inference.robbins_monro import RobbinsMonro, RunningEstimate
+    from likely.inference.smc_sampler import MonteCarlo, monte_carlo
     from likely.information.divergence import cross_entropy, js_divergence, kl
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
@@ -469,9 +472,6 @@ if TYPE_CHECKING:
     from likely.mixture.sparse_weights import SparseWeights
     from likely.models.estimating import estimate
     from likely.models.imputing import impute
-    from likely.models.laplace_approximation import LaplaceApproximation, laplace
-    from likely.models.monte_carlo import MonteCarlo, monte_carlo
-    from likely.models.robbins_monro import RobbinsMonro, RunningEstimate
     from likely.models.transcript import Transcript
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork

@@ -845,11 +845,11 @@ TABLE: dict[str, Entry] = {
         multipliers=numbers("k"), low=end, high=end, centre=number(), scale=number(0),
     ),
     "RobbinsMonro": entry(
-        lambda: import_module("likely.models.robbins_monro").RobbinsMonro, law=law, step=number(0), delay=number(0),
+        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, law=law, step=number(0), delay=number(0),
         power=number(0), learn=texts, natural=flag, average=flag, seed=count,
     ),
     "RunningEstimate": entry(
-        lambda: import_module("likely.models.robbins_monro").RunningEstimate, None, {"drift": np.zeros(0)},
+        lambda: import_module("likely.inference.robbins_monro").RunningEstimate, None, {"drift": np.zeros(0)},
         rule=of_class("RobbinsMonro"), theta=numbers("P"),
         average=numbers("P"), fisher=numbers("P P"), count=count, drift=numbers("?"),
     ),

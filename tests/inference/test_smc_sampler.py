@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.models.monte_carlo import monte_carlo
+from likely.inference.smc_sampler import monte_carlo
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal([1.0, -0.5], 1.0, (12, 2))

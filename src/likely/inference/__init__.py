@@ -1,0 +1,1 @@
+"""Approximate inference: Laplace approximation, sequential Monte Carlo, stochastic approximation."""
