@@ -186,7 +186,7 @@ _HOMES = {
     "likely.hmm.hmm": ["HMM"],
     "likely.hmm.priors": ["HMMPrior"],
     "likely.hmm.hmm_stats": ["HMMStats"],
-    "likely.models.imputing": ["impute"],
+    "likely.imputation.impute": ["impute"],
     "likely.statespace.switching.imm_filter": ["InteractingModels"],
     "likely.inference.laplace_approximation": ["LaplaceApproximation", "laplace"],
     "likely.statespace.linear.forecast": ["StateForecast"],
@@ -427,6 +427,7 @@ if TYPE_CHECKING:
     from likely.hmm.hmm_stats import HMMStats
     from likely.hmm.priors import HMMPrior
     from likely.hmm.topology import Topology
+    from likely.imputation.impute import impute
     from likely.inference.laplace_approximation import LaplaceApproximation, laplace
     from likely.inference.robbins_monro import RobbinsMonro, RunningEstimate
     from likely.inference.smc_sampler import MonteCarlo, monte_carlo
@@ -471,7 +472,6 @@ if TYPE_CHECKING:
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
     from likely.models.estimating import estimate
-    from likely.models.imputing import impute
     from likely.models.transcript import Transcript
     from likely.models.word_grammar import Bigram, learn_bigram
     from likely.models.word_network import WordNetwork

@@ -25,8 +25,8 @@ from likely.estimators.border import row_weights
 from likely.estimators.deciding import RULES, Deciding, class_probabilities
 from likely.estimators.labels import checked_labels, encoded, owners_among
 from likely.estimators.shell import DensityEstimator
+from likely.imputation.impute import impute
 from likely.mixture.mixture import Mixture
-from likely.models.imputing import impute
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

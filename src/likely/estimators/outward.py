@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import unmasked
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.models.imputing import gaps
+from likely.imputation.impute import gaps
 
 
 def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.ragged import Ragged
 from likely.estimators.outward import filled_in
 from likely.hmm.decoding import is_one
-from likely.models.sequence_imputing import as_given
+from likely.imputation.impute_sequences import as_given
 
 
 def filled_sequences(component: Any, like: Any, rows: Ragged) -> Any:

@@ -31,7 +31,7 @@ from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimators.fast import is_plain
 from likely.estimators.outward import filled_in
 from likely.estimators.sequence_border import refuse_other_y
-from likely.models.imputing import impute
+from likely.imputation.impute import impute
 
 
 class ADensity(HasMethods):

@@ -29,7 +29,7 @@ from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.estimators.hmm_initialization import STARTS
 from likely.hmm.hmm import masks
 from likely.hmm.topology import Topology
-from likely.models.imputing import impute
+from likely.imputation.impute import impute
 
 LEAST = 1e-6  # probability of a possible move to begin with
 SHORTLY = 1e-4  # gain a frame at which the chain that learning begins with is good enough

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import likely as lk
-from likely.models.imputing import impute
+from likely.imputation.impute import impute
 
 NAN = np.nan
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import likely as lk
 from likely.core.columns import Columns
 from likely.core.errors import DataError
 from likely.core.ragged import Ragged
-from likely.models.imputing import impute
+from likely.imputation.impute import impute
 
 NAN = np.nan
 STARTS, MOVES = [0.6, 0.4], [[0.8, 0.2], [0.3, 0.7]]

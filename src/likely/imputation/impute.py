@@ -31,10 +31,10 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
+from likely.imputation.impute_sequences import any_in, as_given, driven_shares, frame_shares, is_of_sequences
 from likely.mixture.interpolation import Fixed
 from likely.mixture.mixture import Mixture
 from likely.mixture.scaled_copies import Scaled
-from likely.models.sequence_imputing import any_in, as_given, driven_shares, frame_shares, is_of_sequences
 from likely.numerics import spd
 
 

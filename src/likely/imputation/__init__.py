@@ -1,0 +1,1 @@
+"""Imputation of missing values in rows and sequences."""
