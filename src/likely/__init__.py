@@ -220,13 +220,13 @@ _HOMES = {
     "likely.statespace.switching.switching_stats": ["SwitchingStats"],
     "likely.statespace.continuous.timed_belief": ["TimedBelief"],
     "likely.hmm.topology": ["Topology"],
-    "likely.models.transcript": ["Transcript"],
+    "likely.language.transcript": ["Transcript"],
     "likely.alignment.dtw_matrix": ["dtw_matrix"],
     "likely.alignment.subsequence": ["Places", "subsequence"],
     "likely.alignment.step_patterns": ["Steps"],
     "likely.alignment.dtw": ["Warping", "dtw", "number_of_paths"],
-    "likely.models.word_grammar": ["Bigram", "learn_bigram"],
-    "likely.models.word_network": ["WordNetwork"],
+    "likely.language.bigram": ["Bigram", "learn_bigram"],
+    "likely.language.word_network": ["WordNetwork"],
     "likely.distributions.univariate.beta": ["Beta"],
     "likely.distributions.priors.bilateral_pareto": ["BilateralPareto"],
     "likely.distributions.priors.direction_prior": ["DirectionPrior"],
@@ -435,6 +435,9 @@ if TYPE_CHECKING:
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
     from likely.io.model_files import Checkpoint, load, save
+    from likely.language.bigram import Bigram, learn_bigram
+    from likely.language.transcript import Transcript
+    from likely.language.word_network import WordNetwork
     from likely.metrics.clusterings import (
         adjusted_mutual_information,
         adjusted_rand,
@@ -472,9 +475,6 @@ if TYPE_CHECKING:
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
     from likely.models.estimating import estimate
-    from likely.models.transcript import Transcript
-    from likely.models.word_grammar import Bigram, learn_bigram
-    from likely.models.word_network import WordNetwork
     from likely.neighbors.editing import condense, edit
     from likely.neighbors.nearest_neighbors import NeighbourSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2

@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from likely.models.transcript import Transcript
+from likely.language.transcript import Transcript
 from likely.plots.transcripts import words
 
 HEARD = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))

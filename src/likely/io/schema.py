@@ -787,7 +787,7 @@ TABLE: dict[str, Entry] = {
         density=numbers("K", 0, np.int64), origin=maybe(numbers("K", 0, np.int64)),
     ),
     "WordNetwork": entry(
-        lambda: import_module("likely.models.word_network").WordNetwork, words=densities, names=texts,
+        lambda: import_module("likely.language.word_network").WordNetwork, words=densities, names=texts,
         bigram=numbers("C C", 0), starts=numbers("C", 0), ends=numbers("C", 0), silence=maybe(density), pause=number(0),
     ),
     "Cepstra": entry(

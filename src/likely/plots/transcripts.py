@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, rows
-from likely.models.transcript import Transcript
+from likely.language.transcript import Transcript
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CURVES = 3  # columns of frames up to which they are drawn as curves, else as an image

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.features.mfcc import Cepstra
-from likely.models.transcript import Transcript
+from likely.language.transcript import Transcript
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from likely.features.mfcc import Cepstra
 from likely.features.spectrum import is_silent, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
+from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.models.word_network import WordNetwork
 from likely.recognisers.background import background
 from likely.recognisers.heard import NOTHING, Heard, in_seconds
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.hmm.markov_chain import Chain, Ways
-from likely.models.word_grammar import Bigram
+from likely.language.bigram import Bigram
 
 
 class Units(NamedTuple):

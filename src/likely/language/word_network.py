@@ -18,10 +18,10 @@ from likely.core.value import Value
 from likely.hmm.decoding import is_one
 from likely.hmm.hmm import HMM, BadFrame
 from likely.hmm.markov_chain import Chain
-from likely.models.transcript import Transcript
-from likely.models.word_grammar import Bigram, check_bigram, check_names
-from likely.models.word_passing import Found, best_way, best_ways, log_total, shares_of
-from likely.models.word_units import Boundaries, Plan, Units, chained, ways_of
+from likely.language.bigram import Bigram, check_bigram, check_names
+from likely.language.token_passing import Found, best_way, best_ways, log_total, shares_of
+from likely.language.transcript import Transcript
+from likely.language.word_units import Boundaries, Plan, Units, chained, ways_of
 
 WHOSE = "WordNetwork"
 
@@ -234,7 +234,7 @@ class WordNetwork(Value):
         Boundaries are null states. All that an HMM can do is then exact for the network, at the price of a
         matrix of all states by all states.
         """
-        from likely.models.joined_words import joined
+        from likely.language.network_hmm import joined
 
         return joined(self)
 
@@ -242,7 +242,7 @@ class WordNetwork(Value):
 
     def sample(self, n: int, rng: Generator) -> tuple[list[tuple[str, ...]], Ragged]:
         """n utterances: the words of each, and their frames."""
-        from likely.models.joined_words import uttered
+        from likely.language.network_hmm import uttered
 
         return uttered(self, n, rng)
 

@@ -13,10 +13,10 @@ import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.hmm.hmm import HMM
+from likely.language import token_passing
+from likely.language.bigram import Bigram, learn_bigram
+from likely.language.word_network import WordNetwork
 from likely.metrics.word_errors import word_errors
-from likely.models import word_passing
-from likely.models.word_grammar import Bigram, learn_bigram
-from likely.models.word_network import WordNetwork
 
 
 def left_to_right(*means, stay=0.6, width=1.0):
@@ -184,7 +184,7 @@ def test_pieces_of_an_utterance_make_no_difference(monkeypatch, rng):
     net = network(SILENCE)
     _, x = net.sample(4, rng)
     whole, totals = net.decode(x), net.log_prob(x)
-    monkeypatch.setattr(word_passing, "PIECE", 3 * net._columns[1])
+    monkeypatch.setattr(token_passing, "PIECE", 3 * net._columns[1])
     for a, b in zip(whole, net.decode(x), strict=True):
         assert (a.words, a.log_prob, a.begins.tolist()) == (b.words, b.log_prob, b.begins.tolist())
         assert a.confidence == pytest.approx(b.confidence, abs=1e-12)
@@ -417,7 +417,7 @@ def test_networks_are_values(rng):
 
 
 def test_loops_are_compiled_once(rng):
-    from likely.loops import tokens
+    from likely.language import _loops as tokens
 
     network(SILENCE).decode([0.0, 1.0, 2.0])
     WordNetwork([WORD], ["a"]).decode(np.float32([0.0, 1.0]), beam=5)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.models.word_units import Plan, Units
+from likely.language.word_units import Plan, Units
 
 PIECE = 2**22  # emission scores in memory at a time, 32 MB
 
@@ -42,7 +42,7 @@ def pieces(frames: int, columns: int) -> Iterator[tuple[int, int]]:
 def best_way(units: Units, plan: Plan, scores: Scores, frames: int, columns: int, beam: float) -> Found:
     """Token passing   (Young, Russell and Thornton 1989; Ney 1984): exact for beam = inf."""
     tokens, links = _Tokens.at_the_beginning(units, plan), _Links()
-    from likely.loops.tokens import advance
+    from likely.language._loops import advance
 
     for a, b in pieces(frames, columns):
         links.make_room((b - a) * len(plan.finals))
@@ -119,7 +119,7 @@ class _Links:
 
 def best_ways(units: Units, plan: Plan, scores: Scores, frames: int, columns: int, k: int) -> list[Found]:
     """The best way of each of the k best word sequences, best first; fewer where there are fewer."""
-    from likely.loops.tokens import advance_many
+    from likely.language._loops import advance_many
 
     S, U, G = len(units.starts), len(units.context), len(plan.finals)
     said = [np.zeros((size, k), dtype=np.int64) for size in (S, U, G)]
@@ -154,7 +154,7 @@ def _beside_nothing(a: Array, k: int) -> Array:
 
 def log_total(units: Units, plan: Plan, scores: Scores, frames: int, columns: int, which: Index | None = None) -> Any:
     """log p(frames) over all ways, and of unit which[t] at each frame log p(frames until t, state) (frames, widest)."""
-    from likely.loops.tokens import forward
+    from likely.language._loops import forward
 
     alpha = np.full(len(units.starts), -np.inf)
     boundary, enter = _entering(units, plan)
@@ -168,7 +168,7 @@ def log_total(units: Units, plan: Plan, scores: Scores, frames: int, columns: in
 
 def shares_of(units: Units, plan: Plan, scores: Scores, frames: int, columns: int, which: Index) -> Array:
     """p(a token is in unit which[t] at frame t | all frames) of every frame (frames,), 0 where which is −1."""
-    from likely.loops.tokens import backward
+    from likely.language._loops import backward
 
     total, kept = log_total(units, plan, scores, frames, columns, which)
     ahead, onward, share = np.full(len(units.starts), -np.inf), plan.finals.copy(), np.zeros(frames)

@@ -1,0 +1,1 @@
+"""Word networks, bigrams and connected-word recognition."""
