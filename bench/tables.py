@@ -39,9 +39,9 @@ from likely.app.job import Job
 from likely.app.journey import prepared
 from likely.data.table import Table
 from likely.decision.cost import Cost
+from likely.estimation.class_labels import encoded
+from likely.estimation.foreign_classifiers import log_posteriors
 from likely.estimators.contest import compete, from_all_rows
-from likely.estimators.foreign import log_posteriors
-from likely.estimators.labels import encoded
 from likely.estimators.splits import Split, make_splits
 from likely.estimators.table_classifier import TableClassifier, arranged_schema
 from likely.metrics.confidence_intervals import mean

@@ -176,7 +176,7 @@ _HOMES = {
     "likely.hmm.driven.driven_stats": ["DrivenStats"],
     "likely.neighbors.editing": ["condense", "edit"],
     "likely.mixture.sparse_weights": ["SparseWeights"],
-    "likely.models.estimating": ["estimate"],
+    "likely.estimation.estimate": ["estimate"],
     "likely.statespace.nonlinear.extended_kalman_filter": ["ExtendedFilter"],
     "likely.decomposition.discriminant_subspace": ["FisherAxes"],
     "likely.mixture.interpolation": ["Fixed", "interpolate"],
@@ -403,6 +403,7 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.uniform_predictive import Plateau
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
+    from likely.estimation.estimate import estimate
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.choosing_states import StateChoice, choose_states
@@ -474,7 +475,6 @@ if TYPE_CHECKING:
     from likely.mixture.priors import MixturePrior
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
-    from likely.models.estimating import estimate
     from likely.neighbors.editing import condense, edit
     from likely.neighbors.nearest_neighbors import NeighbourSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2

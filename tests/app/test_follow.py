@@ -25,7 +25,7 @@ from likely.app.follow_alarms import BySurprise, HeldOut, law_of_increments
 from likely.app.follow_lines import MISSING
 from likely.app.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
-from likely.estimators.left_out_frames import supported_share
+from likely.estimation.novelty.left_out_frames import supported_share
 from likely.statespace.continuous.linear_sde import ContinuousLinear
 from likely.statespace.switching.switching_linear import SwitchingLinear
 from tests.app.tables import run, write

@@ -12,7 +12,7 @@ from scipy.stats import laplace
 from sklearn.neighbors import NearestCentroid
 
 import likely as lk
-from likely.estimators.alarms import folds
+from likely.estimation.novelty.novelty_threshold import folds
 from likely.neighbors.distances import METRICS, Metric
 
 

@@ -769,7 +769,7 @@ def test_a_wide_frame_is_asked_for_its_columns_once():
             asked.append(1)
             return super().columns
 
-    from likely.estimators.border import refuse_dates
+    from likely.estimation.input_validation import refuse_dates
 
     refuse_dates(Counted({f"x{i}": [1.0] for i in range(50)}), "test", [f"x{i}" for i in range(50)])
     assert len(asked) < 5

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 import likely as lk
-from likely.estimators.labels import checked_labels, encoded_with_gaps
+from likely.estimation.class_labels import checked_labels, encoded_with_gaps
 from tests.laws.compare import arrays_of, bits
 from tests.reliability.plainly import log_prior, log_probs
 

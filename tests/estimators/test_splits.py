@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
 import likely as lk
+from likely.estimation.foreign_tables import equal_rows, take_columns, take_rows
 from likely.estimators.splits import Copies, fold_of, make_splits
-from likely.estimators.tables import equal_rows, take_columns, take_rows
 
 
 @pytest.fixture

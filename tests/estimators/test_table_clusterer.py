@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, FitWarning, ModelFileError
-from likely.estimators.left_out import left_out_surprises
+from likely.estimation.novelty.mixture_surprise import left_out_surprises
 from likely.estimators.table_clusterer import TableClusterer, most_clusters
 from likely.estimators.table_mixture import bic, discover, shapes
 
@@ -98,7 +98,7 @@ def test_left_out_surprises_are_larger_than_those_of_rows_learnt_from():
     rng = np.random.default_rng(0)
     X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
     found = discover(X, dict.fromkeys(X.columns, "real"), 2, restarts=1)
-    from likely.estimators.novelty import surprise
+    from likely.estimation.novelty.novelty_score import surprise
 
     own = surprise(found.mixture.model_, X.to_numpy())
     assert np.median(left_out_surprises(found.mixture, X)[0]) > np.median(own)

@@ -21,10 +21,10 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.decide import settled
-from likely.estimators.base import BaseEstimator
-from likely.estimators.labels import checked_labels, encoded, tell_of_labels
-from likely.estimators.novelty import alarm
-from likely.estimators.sequence_border import cut
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
+from likely.estimation.novelty.novelty_score import alarm
+from likely.estimation.sequence_validation import cut
 
 SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
 

@@ -102,7 +102,7 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 def _kind(classifier: Any) -> Iterator[str]:
     """How it comes to its posteriors, and whether the file gives rows away."""
-    from likely.estimators.kept_data import what_is_kept
+    from likely.estimation.stored_data import what_is_kept
 
     name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
     yield {
@@ -209,7 +209,7 @@ def _said(value: float | None) -> str:
 
 
 def _false_alarms(rate: float | None, classifier: Any) -> str:
-    from likely.estimators.novelty import support_in_words
+    from likely.estimation.novelty.novelty_score import support_in_words
 
     return _said(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
 

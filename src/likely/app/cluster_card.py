@@ -47,7 +47,7 @@ def _alarm(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 def set_by(model: Any) -> str:
     """What the alarm's level rests on, in words."""
-    from likely.estimators.alarms import MANY
+    from likely.estimation.novelty.novelty_threshold import MANY
 
     rows = model.calm_.shape[1]
     if not rows:

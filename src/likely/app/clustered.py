@@ -18,7 +18,7 @@ class Clustered:
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
         from likely.data.read_table import chosen
         from likely.data.table import Table
-        from likely.estimators.novelty import exceeds
+        from likely.estimation.novelty.novelty_score import exceeds
         from likely.estimators.table_classifier import Typed, laid_out
         from likely.estimators.watch import Watch
 

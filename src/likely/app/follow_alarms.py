@@ -55,7 +55,7 @@ class BySurprise:
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
         from likely.decision.sequential.cusum import Cusum
-        from likely.estimators.left_out_frames import enough
+        from likely.estimation.novelty.left_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)
         self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
@@ -88,7 +88,7 @@ class BySurprise:
 
 
 def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
-    from likely.estimators.left_out_frames import drift, drifts, supported_share
+    from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share
 
     often = 1.0 / supported_share(subject.calm, subject.later)
     if often >= false_alarm_every:
@@ -103,7 +103,7 @@ class HeldOut:
     """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
-        from likely.estimators.left_out_frames import stretches
+        from likely.estimation.novelty.left_out_frames import stretches
         from likely.metrics.false_alarms import NAT, tail
 
         self.runs, self.weights = stretches(kept)
@@ -140,7 +140,7 @@ def law_of_increments(z: Any) -> Any:
 
 def _tail_of(plays: Any, path: str) -> Any:
     if hasattr(plays, "emissions"):
-        from likely.estimators.chain_tail import ChainTail
+        from likely.estimation.novelty.hmm_surprise import ChainTail
 
         return ChainTail(plays)
     if hasattr(plays, "emission") and hasattr(plays, "observation"):

@@ -25,8 +25,8 @@ def importance(
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
     own law and loses every tie with the class and the other columns.
     """
+    from likely.estimation.parallel import in_threads
     from likely.estimators.contest import silence
-    from likely.estimators.parallel import in_threads
 
     rng = np.random.default_rng(seed)
     splits = [field.splits[i] for i in sorted(rng.permutation(len(field.splits))[:SPLITS])]

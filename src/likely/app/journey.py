@@ -113,8 +113,8 @@ def described(table: Table) -> int:
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
     """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
+    from likely.estimation.class_labels import encoded
     from likely.estimators.contest import Field
-    from likely.estimators.labels import encoded
     from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
     from likely.estimators.table_classifier import arranged_schema, laid_out
 

@@ -71,7 +71,7 @@ def _names(model: Any, path: str) -> list[str]:
 def watch_model(path: str) -> Watch:
     """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
     from likely.app.sequence_models import refuse_sequences
-    from likely.estimators.shell import DensityEstimator
+    from likely.estimation.density_estimator import DensityEstimator
     from likely.estimators.watch import Watch
 
     clusters, thing = cluster_model(path)

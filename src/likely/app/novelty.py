@@ -199,7 +199,7 @@ class Marked:
         import numpy as np
 
         from likely.data.table import Table
-        from likely.estimators.novelty import exceeds
+        from likely.estimation.novelty.novelty_score import exceeds
         from likely.estimators.table_classifier import laid_out
 
         names = list(watch.schema)

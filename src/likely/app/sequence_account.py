@@ -10,7 +10,7 @@ import numpy as np
 from likely.app.report.words import number
 from likely.app.talk import clipped, columns
 from likely.distributions.stacks.tied import untied
-from likely.estimators.left_out_frames import support
+from likely.estimation.novelty.left_out_frames import support
 
 ROWS = 30  # states that a terminal shows
 COLUMNS = 4  # of a frame

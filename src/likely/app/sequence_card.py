@@ -68,7 +68,7 @@ def _described(journey: Any) -> Iterator[str]:
     if told is not None:
         yield from _decoded(told, journey.model.state_names)
     from likely.app.sequence_account import states_table
-    from likely.estimators.left_out_frames import support
+    from likely.estimation.novelty.left_out_frames import support
 
     yield from states_table(journey.model.density_, journey.model.state_names, list(journey.material.kinds))
     value = journey.found["log_likelihood_a_frame"]

@@ -144,8 +144,8 @@ def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJou
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
     from likely.app.costs import read_class_prior, read_cost
+    from likely.estimation.class_labels import encoded
     from likely.estimators.contest import Field
-    from likely.estimators.labels import encoded
 
     classes, owner = encoded(material.labels)
     if len(classes) < 2:
@@ -327,8 +327,8 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 
 def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Talk) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
+    from likely.estimation.parallel import in_threads
     from likely.estimators.contest import silence
-    from likely.estimators.parallel import in_threads
     from likely.estimators.sequence_ladder import chain
     from likely.estimators.splits import make_splits
     from likely.metrics.confidence_intervals import mean

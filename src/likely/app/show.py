@@ -42,7 +42,7 @@ def told(model: str, as_json: bool) -> str:
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
     """The file's own outline, and what a table's classifier says of itself."""
-    from likely.estimators.kept_data import what_is_kept
+    from likely.estimation.stored_data import what_is_kept
     from likely.metrics.evaluation_summary import plain
 
     more: dict[str, Any] = {}
@@ -192,7 +192,7 @@ def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
              "reject_below": "refuses where the largest posterior is below {:g}"}  # fmt: skip
     told = [text.format(getattr(clf, name)) for name, text in words.items() if getattr(clf, name, None) is not None]
     if getattr(clf, "novelty", None) is not None:
-        from likely.estimators.novelty import support_in_words
+        from likely.estimation.novelty.novelty_score import support_in_words
 
         rate, why = support_in_words(clf._left_out_surprises(), clf.novelty)
         told.append(f"refuses rows unlike training, with {rate} of false alarms{why}")

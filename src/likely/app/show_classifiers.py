@@ -34,7 +34,7 @@ def windows(law: Any) -> str:
     >>> windows(lk.ParzenDensity(scale=0.25).fit([[0.0], [1.0], [3.0]]).model_)
     'kernel gaussian, widths given, unit pooled, α 0.25'
     """
-    from likely.estimators.summary import settings
+    from likely.estimation.density_summary import settings
 
     told = [f"{name} {value}" for name, value in settings(law).items()]
     told += [f"α {_few(law.relative_scale)}"] if hasattr(law, "relative_scale") else []
@@ -43,7 +43,7 @@ def windows(law: Any) -> str:
 
 def kept(thing: Any) -> Iterator[str]:
     """A word of warning where rows or values can be read back from the file."""
-    from likely.estimators.kept_data import what_is_kept
+    from likely.estimation.stored_data import what_is_kept
 
     if held := what_is_kept(thing):
         yield ""

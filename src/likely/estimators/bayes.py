@@ -29,11 +29,8 @@ from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Law
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimators import alarms
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import foreign, row_weights
-from likely.estimators.deciding import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimators.labels import (
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import (
     checked_labels,
     encoded_with_gaps,
     labelled_things,
@@ -41,11 +38,14 @@ from likely.estimators.labels import (
     owners_among,
     tell_of_labels,
 )
-from likely.estimators.novelty import alarm, exceeds
-from likely.estimators.sequence_border import cut
-from likely.estimators.shell import ADensity, DefaultParts, tell_of_strangers
+from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimation.density_estimator import ADensity, DefaultParts, tell_of_strangers
+from likely.estimation.foreign_tables import as_table, take_rows
+from likely.estimation.input_validation import foreign, row_weights
+from likely.estimation.novelty import novelty_threshold
+from likely.estimation.novelty.novelty_score import alarm, exceeds
+from likely.estimation.sequence_validation import cut
 from likely.estimators.small_classes import notes_on_classes
-from likely.estimators.tables import as_table, take_rows
 from likely.mixture.fixed_weights import GivenWeights
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
@@ -147,7 +147,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
-        self.calm_ = alarms.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self.calm_ = novelty_threshold.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
         self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
@@ -190,7 +190,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
         owner = owners_among(y, self.classes_, type(self).__name__)
-        before = None if first else alarms.surprise_of(self, X)[0]
+        before = None if first else novelty_threshold.surprise_of(self, X)[0]
         hidden = self.density_._hides_labels or bool((owner < 0).any())
         if first:  # what is hidden needs more than one look
             model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
@@ -208,9 +208,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self._adopt(self._stepped(model, stats))
         self._check_cost()
         if before is None:
-            self.calm_ = alarms.left_out(self, X, owner, weight)
+            self.calm_ = novelty_threshold.left_out(self, X, owner, weight)
         else:  # rows that the model had not seen when it was asked about them
-            self.calm_ = alarms.streamed(self.calm_, before, weight, self.stats_.total_weight)
+            self.calm_ = novelty_threshold.streamed(self.calm_, before, weight, self.stats_.total_weight)
         return self
 
     def _fresh_density(self, X: Any) -> Any:
@@ -532,7 +532,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """How unlike training each row is (n,): the median of log p over the model's own draws with the same gaps,
         minus log p(x), in units of their interquartile range; infinite where a level was never seen."""
         check_is_fitted(self)
-        return alarms.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
+        return novelty_threshold.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """log p(c | x) of each row (n, C) under a classifier learnt from all the others: fast, for statistics subtract.
@@ -580,8 +580,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         limit = alarm(self.calm_, rate, type(self).__name__)
         with unheard():  # what there is to say of these rows is said where they are decided
             rows = self.density_._rows(X, reset=False)
-        found, strange = alarms.surprise_of(self, rows)
-        return exceeds(found, limit), alarms.Why(found, limit, rate, strange)
+        found, strange = novelty_threshold.surprise_of(self, rows)
+        return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
 

@@ -21,9 +21,9 @@ from likely.core.warnings import said_once, tell
 from likely.decision.combine import change_log_prior
 from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
 from likely.decisions.floor import Floor
-from likely.estimators.base import BaseEstimator
-from likely.estimators.deciding import RULES, Deciding
-from likely.estimators.foreign import (
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.decision_mixin import RULES, Deciding
+from likely.estimation.foreign_classifiers import (
     checked_targets,
     fitted,
     one_score_a_class,
@@ -31,9 +31,9 @@ from likely.estimators.foreign import (
     response_of,
     weight_argument,
 )
-from likely.estimators.parallel import in_threads
+from likely.estimation.foreign_tables import as_table, take_rows
+from likely.estimation.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits
-from likely.estimators.tables import as_table, take_rows
 
 
 def _inside(name: str) -> Any:

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
+from likely.estimation.parallel import in_threads
 from likely.estimators.contest import silence
-from likely.estimators.parallel import in_threads
 from likely.estimators.sequence_tables import known_rows
 from likely.estimators.splits import Split, make_splits
 from likely.metrics.confidence_intervals import mean

@@ -20,12 +20,12 @@ from likely.core.warnings import tell as tell_of
 from likely.core.warnings import unheard
 from likely.decision.cost import Cost
 from likely.decisions.calibrators import Calibration
-from likely.estimators.foreign import checked_targets, fitted, log_posteriors, weight_argument
+from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument
+from likely.estimation.foreign_tables import take_rows
+from likely.estimation.parallel import in_threads
 from likely.estimators.ladder import Rung
-from likely.estimators.parallel import in_threads
 from likely.estimators.recalibrated import Recalibration, recalibrated
 from likely.estimators.splits import Split, fold_of, make_splits
-from likely.estimators.tables import take_rows
 from likely.metrics.confidence_intervals import Mean, mean
 from likely.metrics.evaluation import Evaluation
 

@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once
-from likely.estimators.foreign import checked_targets, fitted
-from likely.estimators.parallel import in_threads
+from likely.estimation.foreign_classifiers import checked_targets, fitted
+from likely.estimation.foreign_tables import as_table, column_keys, take_columns, take_rows
+from likely.estimation.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits
-from likely.estimators.tables import as_table, column_keys, take_columns, take_rows
 from likely.metrics.confidence_intervals import as_counts, proportion
 
 POINTS = 8  # on a curve, unless others are asked for

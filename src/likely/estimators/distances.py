@@ -21,11 +21,11 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.statistics_subtraction import Cancelled, without
-from likely.estimators.alarms import folds
-from likely.estimators.base import BaseEstimator
-from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
-from likely.estimators.novelty import alarm, exceeds
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
+from likely.estimation.decision_mixin import NOVELTY, RULES
+from likely.estimation.novelty.novelty_score import alarm, exceeds
+from likely.estimation.novelty.novelty_threshold import folds
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians

@@ -20,11 +20,11 @@ from likely.decomposition.discriminant_subspace import FisherAxes
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import row_weights
-from likely.estimators.deciding import RULES, Deciding, class_probabilities
-from likely.estimators.labels import checked_labels, encoded, owners_among
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import checked_labels, encoded, owners_among
+from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
+from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.input_validation import row_weights
 from likely.imputation.impute import impute
 from likely.mixture.mixture import Mixture
 

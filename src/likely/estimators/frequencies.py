@@ -10,10 +10,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import row_weights
-from likely.estimators.deciding import NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimators.labels import checked_labels, encoded, tell_of_labels
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
+from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimation.input_validation import row_weights
 
 
 class ClassFrequencies(Deciding, BaseEstimator):

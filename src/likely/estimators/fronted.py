@@ -8,9 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.estimators.base import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.decision_mixin import Deciding
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.deciding import Deciding
 
 
 class Fronted(Deciding, BaseEstimator):

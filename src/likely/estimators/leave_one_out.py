@@ -12,10 +12,10 @@ from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
 from likely.distributions.statistics_subtraction import Cancelled, without
+from likely.estimation.class_labels import owners_among
+from likely.estimation.foreign_classifiers import fitted, log_posteriors
+from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.foreign import fitted, log_posteriors
-from likely.estimators.labels import owners_among
-from likely.estimators.tables import as_table, take_rows
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:

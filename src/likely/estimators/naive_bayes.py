@@ -33,8 +33,8 @@ from likely.distributions.estimators.uniform_density import UniformDensity
 from likely.distributions.estimators.von_mises_density import VonMisesDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
+from likely.estimation.density_estimator import ADensity
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.shell import ADensity
 
 LAWS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),

@@ -15,10 +15,10 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once, tell
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimators.base import BaseEstimator
-from likely.estimators.deciding import NOVELTY, RULES
-from likely.estimators.labels import checked_labels, encoded, owners_among, tell_of_labels
-from likely.estimators.novelty import alarm
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
+from likely.estimation.decision_mixin import NOVELTY, RULES
+from likely.estimation.novelty.novelty_score import alarm
 from likely.estimators.plain_deciding import PlainDeciding
 from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
-from likely.estimators.deciding import Deciding
+from likely.estimation.decision_mixin import Deciding
 from likely.estimators.plain_rows import plain_rows
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, refuse_infinite
 from likely.core.errors import DataError, sentence
-from likely.estimators import border
-from likely.estimators.border import numeric_rows
+from likely.estimation import input_validation
+from likely.estimation.input_validation import numeric_rows
 from likely.neighbors.distances import METRICS, plain_name
 
 
@@ -45,7 +45,7 @@ def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
     """Weights (n,) of rows, ones without any; some must be above 0."""
     if sample_weight is None:
         return np.ones(len(X))
-    w = border.row_weights(sample_weight, X)
+    w = input_validation.row_weights(sample_weight, X)
     if not (w > 0).any():
         expected = "some row must have a weight above 0"
         raise DataError(sentence(type(estimator).__name__, expected, "sample_weight all zero"))

@@ -16,12 +16,12 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.estimators.base import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.decision_mixin import Deciding
+from likely.estimation.sequence_validation import cut, refuse_other_y
 from likely.estimators.bayes import BayesClassifier
-from likely.estimators.deciding import Deciding
 from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.recalibrated import applied
-from likely.estimators.sequence_border import cut, refuse_other_y
 from likely.hmm.estimators.hmm_density import HMMDensity
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"

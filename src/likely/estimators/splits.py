@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.tables import equal_rows, take_rows
+from likely.estimation.foreign_tables import equal_rows, take_rows
 
 MOST = 20  # copies of a row, on average, up to which they are written out
 HEAVY = 0.01  # the share of a class from which on a unit could unbalance the folds

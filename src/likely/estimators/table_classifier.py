@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Mask, unmasked
 from likely.core.errors import DataError, DomainError, sentence
 from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.estimators.base import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.decision_mixin import Deciding
 from likely.estimators.contest import calibration_of
-from likely.estimators.deciding import Deciding
 from likely.estimators.explain import Explanation
 from likely.estimators.ladder import WORDS, arranged, ladder
 from likely.estimators.recalibrated import applied

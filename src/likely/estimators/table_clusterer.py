@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
-from likely.estimators.base import BaseEstimator
-from likely.estimators.left_out import left_out_surprises
-from likely.estimators.shell import tell_of_strangers
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.density_estimator import tell_of_strangers
+from likely.estimation.novelty.mixture_surprise import left_out_surprises
 from likely.estimators.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
 from likely.estimators.table_mixture import BY, MOST, Found, discover
 from likely.mixture.estimators.mixture_density import MixtureDensity

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
-from likely.estimators.foreign import aligned_to, checked_targets, fitted, log_posteriors, rows_of
-from likely.estimators.labels import checked_labels, labelled_things
-from likely.estimators.parallel import in_threads
+from likely.estimation.class_labels import checked_labels, labelled_things
+from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors, rows_of
+from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
+from likely.estimation.parallel import in_threads
 from likely.estimators.splits import Copies, Split, make_splits
-from likely.estimators.tables import as_table, equal_rows, take_rows
 from likely.metrics.evaluation import Evaluation
 
 

@@ -14,8 +14,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.time_index import tell_of_uneven
 from likely.core.warnings import tell
-from likely.estimators.recogniser import Recogniser
-from likely.estimators.sequence_border import cut
+from likely.estimation.recognizer import Recogniser
+from likely.estimation.sequence_validation import cut
 from likely.metrics.false_alarms import (
     CONFIDENCE,
     allowed_shares,

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.estimators.recogniser import Recogniser
+from likely.estimation.recognizer import Recogniser
 from likely.models.association import DataAssociation, TrackBelief
 from likely.statespace.continuous.linear_sde import ContinuousLinear
 from likely.statespace.continuous.observation_times import clock, clocks

@@ -16,8 +16,8 @@ from likely.cluster.hierarchy.linkage_criteria import LINKS
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import numeric_rows, row_weights
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.input_validation import numeric_rows, row_weights
 
 
 class Agglomerative(ClusterMixin, BaseEstimator):

@@ -20,9 +20,9 @@ from likely.core.fit_loop import Stop
 from likely.core.fit_report import FitReport
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import numeric_rows, row_weights
-from likely.estimators.fast import is_plain
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.input_validation import numeric_rows, row_weights
+from likely.estimation.plain_arrays import is_plain
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):

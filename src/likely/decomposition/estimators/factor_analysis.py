@@ -25,7 +25,7 @@ from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.pseudo_observations import EarlierRows
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
 LOOK = 4096  # rows that a first look takes where nothing is missing

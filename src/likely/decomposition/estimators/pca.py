@@ -29,8 +29,8 @@ from likely.decomposition.principal_subspace import (
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
-from likely.estimators.base import BaseEstimator
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.density_estimator import DensityEstimator
 
 PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores end together
 

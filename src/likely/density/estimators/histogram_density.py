@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.histogram import Histogram
-from likely.estimators.intervals import TELLERS, Row, of_share
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_intervals import TELLERS, Row, of_share
 
 
 class HistogramDensity(DensityEstimator):

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from likely.density.bandwidth import UNITS
 from likely.density.kde import Parzen
 from likely.density.kernels import KERNELS, WITH_GAPS
-from likely.estimators.intervals import TELLERS, Row
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_intervals import TELLERS, Row
 
 
 class ParzenDensity(DensityEstimator):

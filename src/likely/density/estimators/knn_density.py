@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.knn_balls import METRICS, NeighbourBalls
-from likely.estimators.intervals import TELLERS, Row
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_intervals import TELLERS, Row
 from likely.neighbors.distances import SYNONYMS
 
 NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as others call them

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.distributions.elliptical.elliptical import Elliptical
 from likely.distributions.elliptical.radial_profile import PROFILES
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class EllipticalDensity(DensityEstimator):

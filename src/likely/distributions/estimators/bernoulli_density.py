@@ -13,8 +13,8 @@ from likely.core.errors import DataError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli, is_binary
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.column_density import OTHER_LAWS
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.estimators.sparse_border import checked_sparse, odd_columns, tell_of_columns
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
 
 
 class BernoulliDensity(DensityEstimator):

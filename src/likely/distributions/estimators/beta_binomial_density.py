@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from likely.core.warnings import tell
 from likely.distributions.estimators.count_density import TrialsDensity
 from likely.distributions.univariate.beta_binomial import BetaBinomial
-from likely.estimators.shell import EM, PRIOR
+from likely.estimation.density_estimator import EM, PRIOR
 
 
 class BetaBinomialDensity(TrialsDensity):

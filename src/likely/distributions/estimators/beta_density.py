@@ -12,7 +12,7 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.estimators.column_density import OTHER_LAWS, ColumnDensity
 from likely.distributions.estimators.gamma_density import without_edges
 from likely.distributions.univariate.beta import Beta
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class BetaDensity(ColumnDensity):

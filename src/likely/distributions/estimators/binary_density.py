@@ -13,8 +13,8 @@ from likely.core.errors import DataError, sentence
 from likely.distributions.binary.bernoulli import is_binary
 from likely.distributions.binary.sign_products import earlier_signs
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.estimators.sparse_border import checked_sparse, odd_columns, tell_of_columns
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
 
 BINARY_SETTINGS: dict[str, Any] = {
     "order": [Interval(Integral, 1, None, closed="left")],

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from likely.distributions.estimators.count_density import TrialsDensity
 from likely.distributions.univariate.beta_binomial import BetaBinomial
 from likely.distributions.univariate.binomial import Binomial
-from likely.estimators.shell import EM, PRIOR, predictive
+from likely.estimation.density_estimator import EM, PRIOR, predictive
 
 
 class BinomialDensity(TrialsDensity):

@@ -7,7 +7,7 @@ from typing import Any
 from likely.distributions.estimators.column_density import ColumnDensity
 from likely.distributions.estimators.gamma_density import without_edges
 from likely.distributions.univariate.chi_square import ChiSquare
-from likely.estimators.shell import DensityEstimator
+from likely.estimation.density_estimator import DensityEstimator
 
 
 class ChiSquareDensity(ColumnDensity):

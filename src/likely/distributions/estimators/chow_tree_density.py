@@ -15,9 +15,9 @@ from likely.distributions.categorical.chow_liu import ChowTree
 from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
-from likely.estimators.border import foreign, refuse_dates
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.estimators.sparse_border import checked_sparse
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.sparse_validation import checked_sparse
 
 MANY, FEW = 64, 8  # levels beyond which a column looks like numbers; if broken ones hardly come twice, beyond these
 

@@ -12,7 +12,7 @@ from likely.core.warnings import tell
 from likely.distributions.column_distribution import ColumnLaw, outside
 from likely.distributions.constant_columns import NARROW, constant_columns
 from likely.distributions.unobserved_columns import nothing_seen
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 
 OTHER_LAWS = 'use a law of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
 

@@ -13,7 +13,7 @@ from likely.core.errors import DataError
 from likely.core.warnings import tell
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import refuse_outside
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class DirichletDensity(DensityEstimator):

@@ -10,8 +10,8 @@ from likely.core.arrays import refuse_infinite
 from likely.core.errors import DataError
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
-from likely.estimators.sparse_border import checked_sparse, odd_columns, refuse_negative, tell_of_columns
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.sparse_validation import checked_sparse, odd_columns, refuse_negative, tell_of_columns
 
 
 class DirichletMultinomialDensity(DensityEstimator):

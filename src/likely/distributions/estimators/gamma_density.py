@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from likely.core.warnings import tell
 from likely.distributions.estimators.column_density import ColumnDensity
 from likely.distributions.univariate.gamma import Gamma
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class GammaDensity(ColumnDensity):

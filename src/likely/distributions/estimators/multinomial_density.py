@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.estimators.sparse_border import (
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.sparse_validation import (
     checked_sparse,
     odd_columns,
     refuse_negative,

@@ -10,7 +10,7 @@ from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.count_density import CountDensity, only_whole
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
-from likely.estimators.sparse_border import checked_sparse, refuse_negative
+from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 
 
 class NegativeBinomialDensity(CountDensity):

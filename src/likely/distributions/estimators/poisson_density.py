@@ -12,8 +12,8 @@ from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.column_density import OTHER_LAWS
 from likely.distributions.estimators.count_density import counts_tags, only_whole
 from likely.distributions.univariate.poisson import Poisson
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
-from likely.estimators.sparse_border import checked_sparse, refuse_negative
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 
 
 class PoissonDensity(DensityEstimator):

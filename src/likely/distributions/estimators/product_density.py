@@ -22,10 +22,10 @@ from likely.core.fit_loop import resolve_prior
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import foreign, refuse_dates
-from likely.estimators.outward import filled_columns, filled_in
-from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.restore_rows import filled_columns, filled_in
 
 
 class ProductDensity(DensityEstimator, _BaseComposition):

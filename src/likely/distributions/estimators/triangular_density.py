@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from likely.distributions.estimators.column_density import ColumnDensity
 from likely.distributions.univariate.triangular import Triangular
-from likely.estimators.shell import EM, PRIOR
+from likely.estimation.density_estimator import EM, PRIOR
 
 
 class TriangularDensity(ColumnDensity):

@@ -13,7 +13,7 @@ from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import Blend, pooled_covariance
-from likely.estimators.shell import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.neighbors.distinct_rows import DistinctRows
 
 BLENDS = ("interpolated", "emphasised")

@@ -17,11 +17,11 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.estimators.border import row_weights
-from likely.estimators.sequence_border import tell_of_codes
-from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, ADensity, DensityEstimator
-from likely.estimators.workload import evenly, keeper
+from likely.estimation.density_estimator import EM, ADensity, DensityEstimator
+from likely.estimation.input_validation import row_weights
+from likely.estimation.restore_sequences import filled_sequences
+from likely.estimation.sequence_validation import tell_of_codes
+from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import Forecast, is_one
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.driven.driven_prior import EFFECT, DrivenPrior

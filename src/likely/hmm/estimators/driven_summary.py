@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.errors import LikelyError
-from likely.estimators.intervals import Row, rows_of
-from likely.estimators.summary import Summary, _prior
+from likely.estimation.density_summary import Summary, _prior
+from likely.estimation.parameter_intervals import Row, rows_of
 
 
 def driven_summary(estimator: Any, level: float) -> Summary:

@@ -20,8 +20,11 @@ from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.tied import Shared, untied
-from likely.estimators.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
-from likely.estimators.sequence_border import (
+from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.novelty.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
+from likely.estimation.partial_fit import one_step
+from likely.estimation.restore_sequences import filled_sequences
+from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
     refuse_what_holds_none,
@@ -29,10 +32,7 @@ from likely.estimators.sequence_border import (
     tell_of_codes,
     tell_of_empty,
 )
-from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
-from likely.estimators.streaming import one_step
-from likely.estimators.workload import evenly, keeper, seed_of
+from likely.estimation.workload import evenly, keeper, seed_of
 from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
 from likely.hmm.estimators.hmm_prior_rule import PriorOfHMM

@@ -14,7 +14,7 @@ from likely.core.blocks import Blocks
 from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimators.shell import EM, PRIOR, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.scaled_copies import Scaled

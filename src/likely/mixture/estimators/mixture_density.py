@@ -28,10 +28,10 @@ from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Shared, untied
-from likely.estimators.sequence_border import cut
-from likely.estimators.shell import EM, PRIOR, ADensity, DensityEstimator
-from likely.estimators.streaming import one_step
-from likely.estimators.workload import evenly, keeper, own_streams, seed_of
+from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.partial_fit import one_step
+from likely.estimation.sequence_validation import cut
+from likely.estimation.workload import evenly, keeper, own_streams, seed_of
 from likely.metrics.clusterings import adjusted_rand
 from likely.mixture.estimators.mixture_prior_rule import PriorOfMixture
 from likely.mixture.initialization import from_shares, grouped, grown, weights_by

@@ -21,18 +21,18 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Several
-from likely.estimators.outward import filled_in
-from likely.estimators.sequence_border import (
+from likely.estimation.density_estimator import EM, DensityEstimator
+from likely.estimation.partial_fit import one_step
+from likely.estimation.restore_rows import filled_in
+from likely.estimation.restore_sequences import filled_sequences
+from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
     refuse_what_holds_none,
     table_of_frames,
     tell_of_empty,
 )
-from likely.estimators.sequence_outward import filled_sequences
-from likely.estimators.shell import EM, DensityEstimator
-from likely.estimators.streaming import one_step
-from likely.estimators.workload import evenly, keeper
+from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import is_one
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of

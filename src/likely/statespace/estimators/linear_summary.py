@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.estimators.intervals import Row
-from likely.estimators.summary import Summary, _prior
+from likely.estimation.density_summary import Summary, _prior
+from likely.estimation.parameter_intervals import Row
 from likely.statespace.linear.linear_structure import NAMES, SPREADS
 
 

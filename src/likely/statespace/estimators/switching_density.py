@@ -19,17 +19,17 @@ from likely.core.fit_loop import Stop
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
-from likely.estimators.border import row_weights
-from likely.estimators.sequence_border import (
+from likely.estimation.density_estimator import EM, DensityEstimator
+from likely.estimation.input_validation import row_weights
+from likely.estimation.partial_fit import one_step
+from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
     refuse_what_holds_none,
     table_of_frames,
     tell_of_empty,
 )
-from likely.estimators.shell import EM, DensityEstimator
-from likely.estimators.streaming import one_step
-from likely.estimators.workload import seed_of
+from likely.estimation.workload import seed_of
 from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks

@@ -26,11 +26,11 @@ from likely.distributions.distribution import Law
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
 from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
-from likely.estimators.base import BaseEstimator
-from likely.estimators.border import TAKES_TEXT, numeric_rows, row_weights
-from likely.estimators.fast import is_plain
-from likely.estimators.outward import filled_in
-from likely.estimators.sequence_border import refuse_other_y
+from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.input_validation import TAKES_TEXT, numeric_rows, row_weights
+from likely.estimation.plain_arrays import is_plain
+from likely.estimation.restore_rows import filled_in
+from likely.estimation.sequence_validation import refuse_other_y
 from likely.imputation.impute import impute
 
 
@@ -148,7 +148,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     def summary(self, level: float = 0.95) -> Any:
         """Parameters with intervals, log-likelihood, AIC and BIC: prints as text, shows as HTML, gives JSON."""
-        from likely.estimators.summary import Summary
+        from likely.estimation.density_summary import Summary
 
         check_is_fitted(self)
         return Summary.of(self, level)

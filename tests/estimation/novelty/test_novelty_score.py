@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.estimators.novelty import alarm, support_in_words, supported, surprise
+from likely.estimation.novelty.novelty_score import alarm, support_in_words, supported, surprise
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 

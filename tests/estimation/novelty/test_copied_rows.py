@@ -8,8 +8,8 @@ import pytest
 import likely as lk
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.estimators.alarms import _some, folds
-from likely.estimators.copies import ranks
+from likely.estimation.novelty.copied_rows import ranks
+from likely.estimation.novelty.novelty_threshold import _some, folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.ragged import Ragged
-from likely.estimators.chain_tail import ChainTail
+from likely.estimation.novelty.hmm_surprise import ChainTail
 
 
 def frames(rng, T, d=6, K=4):

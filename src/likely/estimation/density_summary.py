@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.estimators.intervals import Row, rows_of
-from likely.estimators.left_out_frames import support
+from likely.estimation.novelty.left_out_frames import support
+from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
 

@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Every parameter of a model with its interval at the given confidence level."""
-    from likely.estimators import law_rows  # noqa: F401  # fills the table
+    from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
     told = TELLERS.get(type(model))
     if told is not None:  # of other laws, the facts alone are told

@@ -16,8 +16,8 @@ from likely.core.errors import LikelyError
 from likely.core.fit_loop import gather
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.estimators.alarms import MANY, PASSES
-from likely.estimators.chain_tail import ChainTail
+from likely.estimation.novelty.hmm_surprise import ChainTail
+from likely.estimation.novelty.novelty_threshold import MANY, PASSES
 from likely.hmm.hmm import HMM
 from likely.metrics.false_alarms import TAIL, correlation_time, quantile, rule_of_three
 

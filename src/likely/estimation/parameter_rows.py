@@ -32,7 +32,7 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.triangular import Triangular
 from likely.distributions.univariate.uniform import Uniform
 from likely.distributions.univariate.von_mises import VonMises
-from likely.estimators.intervals import TELLERS, Row, of_share
+from likely.estimation.parameter_intervals import TELLERS, Row, of_share
 
 WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probability"}
 

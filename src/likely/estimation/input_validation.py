@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from likely.core.arrays import Array, is_gap, n_rows, unmasked
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.estimators.labels import labelled_things
+from likely.estimation.class_labels import labelled_things
 
 TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
 

@@ -15,7 +15,7 @@ from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.distributions.stacks.tied import untied
-from likely.estimators.novelty import missing_entries, quartiles
+from likely.estimation.novelty.novelty_score import missing_entries, quartiles
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture

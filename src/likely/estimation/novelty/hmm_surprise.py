@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, is_gap
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.estimators.novelty import _patterns
+from likely.estimation.novelty.novelty_score import _patterns
 from likely.hmm.hmm import HMM
 
 DRAWS = 4000  # from which the law of a chain's surprise is known

@@ -18,7 +18,7 @@ from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import settled
 from likely.decision.posteriors import class_shares
-from likely.estimators.novelty import tell_of_support
+from likely.estimation.novelty.novelty_score import tell_of_support
 
 RULES = {  # constraints of the settings that say how to decide
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],

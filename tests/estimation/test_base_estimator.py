@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import likely as lk
-from likely.estimators.base import PARAMETERS
+from likely.estimation.base_estimator import PARAMETERS
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 import likely as lk
 from likely.core.ragged import Ragged
-from likely.estimators.novelty import alarm, surprise
-from likely.estimators.sequence_novelty import LONGEST, OrdinarySequences, drawn, log_length, share_missing
+from likely.estimation.novelty.novelty_score import alarm, surprise
+from likely.estimation.novelty.sequence_novelty import LONGEST, OrdinarySequences, drawn, log_length, share_missing
 
 CYCLE = np.array([[0.8, 0.2, 0.0], [0.0, 0.8, 0.2], [0.2, 0.0, 0.8]])
 CORNERS = lk.Gaussian([[0.0, 0.0], [3.0, 0.0], [0.0, 3.0]], np.tile(np.eye(2), (3, 1, 1)))

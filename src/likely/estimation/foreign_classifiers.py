@@ -13,9 +13,9 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimators.border import row_weights
-from likely.estimators.labels import checked_labels, encoded, labelled_things
-from likely.estimators.tables import take_rows
+from likely.estimation.class_labels import checked_labels, encoded, labelled_things
+from likely.estimation.foreign_tables import take_rows
+from likely.estimation.input_validation import row_weights
 
 RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbounded scores calibrate best
 

@@ -34,7 +34,7 @@ def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
     Where rows are sequences, against draws with as many frames.
     """
     if isinstance(X, Ragged):
-        from likely.estimators.sequence_novelty import sequence_surprise
+        from likely.estimation.novelty.sequence_novelty import sequence_surprise
 
         return sequence_surprise(model, X, log_prob)
     scores = np.asarray(model.log_prob(X) if log_prob is None else log_prob, dtype=np.float64)

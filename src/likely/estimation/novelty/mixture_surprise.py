@@ -11,9 +11,9 @@ from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
 from likely.core.errors import LikelyError
 from likely.core.warnings import tell, unheard
-from likely.estimators.alarms import MANY, _kept, folds, scores_of
-from likely.estimators.novelty import surprise
-from likely.estimators.tables import take_rows
+from likely.estimation.foreign_tables import take_rows
+from likely.estimation.novelty.novelty_score import surprise
+from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
 
 STEPS = 25  # of EM without a fold: an alarm needs no more
 

@@ -14,7 +14,7 @@ from likely.core.arrays import Index
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.core.row_hashes import row_hashes
-from likely.estimators.border import foreign
+from likely.estimation.input_validation import foreign
 
 
 def as_table(X: Any) -> Any:

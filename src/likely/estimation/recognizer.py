@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from likely.estimators.base import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator
 
 
 class Recogniser(BaseEstimator):

@@ -20,8 +20,8 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
 from likely.distributions.statistics_subtraction import Cancelled, without
-from likely.estimators.copies import ranks
-from likely.estimators.novelty import missing_entries, surprise
+from likely.estimation.novelty.copied_rows import ranks
+from likely.estimation.novelty.novelty_score import missing_entries, surprise
 from likely.mixture.mixture import Mixture
 
 FOLDS = 10

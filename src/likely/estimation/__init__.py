@@ -1,0 +1,1 @@
+"""The base of all estimators: input validation, labels, decisions, summaries."""

@@ -1,0 +1,1 @@
+"""Novelty scores and thresholds from data that were left out."""
