@@ -42,9 +42,9 @@ from likely.decision.cost import Cost
 from likely.estimation.class_labels import encoded
 from likely.estimation.foreign_classifiers import log_posteriors
 from likely.estimators.contest import compete, from_all_rows
-from likely.estimators.splits import Split, make_splits
 from likely.estimators.table_classifier import TableClassifier, arranged_schema
 from likely.metrics.confidence_intervals import mean
+from likely.model_selection.splits import Split, make_splits
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "tables"
 

@@ -79,7 +79,7 @@ _HOMES = {
     "likely.distributions.estimators.chow_tree_density": ["ChowTreeDensity"],
     "likely.mixture.estimators.mixture_clusterer": ["MixtureClusterer"],
     "likely.mixture.estimators.contaminated_density": ["ContaminatedDensity"],
-    "likely.estimators.curves": ["hughes_curve", "learning_curve"],
+    "likely.model_selection.learning_curve": ["hughes_curve", "learning_curve"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.estimators.distances": ["DistanceClassifier"],
@@ -115,7 +115,7 @@ _HOMES = {
     "likely.estimators.table_clusterer": ["TableClusterer"],
     "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
     "likely.distributions.estimators.uniform_density": ["UniformDensity"],
-    "likely.estimators.validation": ["evaluate"],
+    "likely.model_selection.cross_validation": ["evaluate"],
     "likely.distributions.estimators.von_mises_density": ["VonMisesDensity"],
     "likely.distributions.estimators.walsh_density": ["WalshDensity"],
     "likely.distributions.binary.bahadur": ["Bahadur"],
@@ -407,7 +407,6 @@ if TYPE_CHECKING:
     from likely.estimators.bayes import BayesClassifier
     from likely.estimators.calibrated import Calibrated
     from likely.estimators.choosing_states import StateChoice, choose_states
-    from likely.estimators.curves import hughes_curve, learning_curve
     from likely.estimators.distances import DistanceClassifier
     from likely.estimators.fisher import FisherDiscriminant
     from likely.estimators.frequencies import ClassFrequencies
@@ -416,7 +415,6 @@ if TYPE_CHECKING:
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer
-    from likely.estimators.validation import evaluate
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
     from likely.hmm.driven.driven_hmm import DrivenHMM
@@ -475,6 +473,8 @@ if TYPE_CHECKING:
     from likely.mixture.priors import MixturePrior
     from likely.mixture.scaled_copies import Scaled
     from likely.mixture.sparse_weights import SparseWeights
+    from likely.model_selection.cross_validation import evaluate
+    from likely.model_selection.learning_curve import hughes_curve, learning_curve
     from likely.neighbors.editing import condense, edit
     from likely.neighbors.nearest_neighbors import NeighbourSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2

@@ -330,8 +330,8 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: T
     from likely.estimation.parallel import in_threads
     from likely.estimators.contest import silence
     from likely.estimators.sequence_ladder import chain
-    from likely.estimators.splits import make_splits
     from likely.metrics.confidence_intervals import mean
+    from likely.model_selection.splits import make_splits
 
     if len(material) < 2:
         talk("\none sequence: none can be left out to test on")

@@ -102,7 +102,7 @@ def _measured(job: SequenceJob, recogniser: Any, sounds: Any, words: Any, counts
     """Figures of sounds left out; None where some word was said only once."""
     from likely.app.job import splitting_words
     from likely.estimators.contest import silence
-    from likely.estimators.validation import evaluate
+    from likely.model_selection.cross_validation import evaluate
 
     if min(counts.values()) < LEAST:
         return None

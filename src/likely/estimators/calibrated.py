@@ -33,7 +33,7 @@ from likely.estimation.foreign_classifiers import (
 )
 from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.parallel import in_threads
-from likely.estimators.splits import Copies, Split, make_splits
+from likely.model_selection.splits import Copies, Split, make_splits
 
 
 def _inside(name: str) -> Any:

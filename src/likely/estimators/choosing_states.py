@@ -15,8 +15,8 @@ from likely.core.ragged import Ragged
 from likely.estimation.parallel import in_threads
 from likely.estimators.contest import silence
 from likely.estimators.sequence_tables import known_rows
-from likely.estimators.splits import Split, make_splits
 from likely.metrics.confidence_intervals import mean
+from likely.model_selection.splits import Split, make_splits
 
 PLUS_MINUS = (
     "± is one standard error of the paired difference to the best, sequence by sequence. "

@@ -25,9 +25,9 @@ from likely.estimation.foreign_tables import take_rows
 from likely.estimation.parallel import in_threads
 from likely.estimators.ladder import Rung
 from likely.estimators.recalibrated import Recalibration, recalibrated
-from likely.estimators.splits import Split, fold_of, make_splits
 from likely.metrics.confidence_intervals import Mean, mean
 from likely.metrics.evaluation import Evaluation
+from likely.model_selection.splits import Split, fold_of, make_splits
 
 
 @dataclass(frozen=True)

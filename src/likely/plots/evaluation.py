@@ -28,7 +28,7 @@ class EvaluationDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **how: Any) -> EvaluationDisplay:
         """Evaluate by cross-validation (`how` as in `lk.evaluate`) and draw."""
-        from likely.estimators.validation import evaluate
+        from likely.model_selection.cross_validation import evaluate
 
         return cls(evaluate(estimator, X, y, **how)).plot()
 

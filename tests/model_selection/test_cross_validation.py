@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import likely as lk
 from likely.core.errors import DataError, DomainError
 from likely.estimators.calibrated import Calibrated
-from likely.estimators.validation import evaluate, out_of_fold
+from likely.model_selection.cross_validation import evaluate, out_of_fold
 
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"], dtype=object)

@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 
 import likely as lk
 from likely.estimation.foreign_tables import equal_rows, take_columns, take_rows
-from likely.estimators.splits import Copies, fold_of, make_splits
+from likely.model_selection.splits import Copies, fold_of, make_splits
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from likely.estimation.class_labels import checked_labels, labelled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.parallel import in_threads
-from likely.estimators.splits import Copies, Split, make_splits
 from likely.metrics.evaluation import Evaluation
+from likely.model_selection.splits import Copies, Split, make_splits
 
 
 def evaluate(

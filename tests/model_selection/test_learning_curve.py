@@ -13,9 +13,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
-from likely.estimators.curves import hughes_curve, learning_curve
-from likely.estimators.validation import evaluate
 from likely.metrics.confidence_intervals import proportion
+from likely.model_selection.cross_validation import evaluate
+from likely.model_selection.learning_curve import hughes_curve, learning_curve
 
 X, Y = load_iris(return_X_y=True)
 

@@ -17,8 +17,8 @@ from likely.core.warnings import said_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
 from likely.estimation.foreign_tables import as_table, column_keys, take_columns, take_rows
 from likely.estimation.parallel import in_threads
-from likely.estimators.splits import Copies, Split, make_splits
 from likely.metrics.confidence_intervals import as_counts, proportion
+from likely.model_selection.splits import Copies, Split, make_splits
 
 POINTS = 8  # on a curve, unless others are asked for
 

@@ -1,0 +1,1 @@
+"""Splits, cross-validation and learning curves."""
