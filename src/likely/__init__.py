@@ -65,12 +65,12 @@ _HOMES = {
     ],
     "likely.cluster.hierarchy.estimator": ["Agglomerative"],
     "likely.distributions.estimators.bahadur_density": ["BahadurDensity"],
-    "likely.estimators.bayes": ["BayesClassifier"],
+    "likely.classify.bayes": ["BayesClassifier"],
     "likely.distributions.estimators.bernoulli_density": ["BernoulliDensity"],
     "likely.distributions.estimators.beta_density": ["BetaDensity"],
     "likely.distributions.estimators.beta_binomial_density": ["BetaBinomialDensity"],
     "likely.distributions.estimators.binomial_density": ["BinomialDensity"],
-    "likely.estimators.calibrated": ["Calibrated"],
+    "likely.classify.calibration.calibrated": ["Calibrated"],
     "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
@@ -82,15 +82,15 @@ _HOMES = {
     "likely.model_selection.learning_curve": ["hughes_curve", "learning_curve"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
-    "likely.estimators.distances": ["DistanceClassifier"],
+    "likely.classify.nearest_centroid": ["DistanceClassifier"],
     "likely.hmm.estimators.driven_hmm_density": ["DrivenHMMDensity"],
     "likely.alignment.estimator": ["DTWClassifier"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
     "likely.decomposition.estimators.factor_analysis": ["FactorAnalysis", "PPCA"],
-    "likely.estimators.fisher": ["FisherDiscriminant"],
+    "likely.classify.fisher_discriminant": ["FisherDiscriminant"],
     "likely.io.follow_stream": ["follow"],
-    "likely.estimators.frequencies": ["ClassFrequencies"],
+    "likely.classify.prior_classifier": ["ClassFrequencies"],
     "likely.distributions.estimators.gamma_density": ["GammaDensity"],
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.density.estimators.histogram_density": ["HistogramDensity"],
@@ -100,10 +100,10 @@ _HOMES = {
     "likely.statespace.estimators.linear_gaussian_density": ["LinearGaussianDensity"],
     "likely.mixture.estimators.mixture_density": ["MixtureDensity"],
     "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
-    "likely.estimators.naive_bayes": ["NaiveBayes"],
+    "likely.classify.naive_bayes": ["NaiveBayes"],
     "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
     "likely.density.estimators.knn_density": ["NeighbourDensity"],
-    "likely.estimators.neighbours": ["NearestNeighbours"],
+    "likely.classify.k_neighbors": ["NearestNeighbours"],
     "likely.density.estimators.kernel_density": ["ParzenDensity"],
     "likely.decomposition.estimators.pca": ["PCA"],
     "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
@@ -255,6 +255,13 @@ if TYPE_CHECKING:
     from likely.alignment.estimator import DTWClassifier
     from likely.alignment.step_patterns import Steps
     from likely.alignment.subsequence import Places, subsequence
+    from likely.classify.bayes import BayesClassifier
+    from likely.classify.calibration.calibrated import Calibrated
+    from likely.classify.fisher_discriminant import FisherDiscriminant
+    from likely.classify.k_neighbors import NearestNeighbours
+    from likely.classify.naive_bayes import NaiveBayes
+    from likely.classify.nearest_centroid import DistanceClassifier
+    from likely.classify.prior_classifier import ClassFrequencies
     from likely.cluster.hierarchy.dendrogram import Dendrogram
     from likely.cluster.hierarchy.dendrogram_cut import cut_curve
     from likely.cluster.hierarchy.estimator import Agglomerative
@@ -404,14 +411,7 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimation.estimate import estimate
-    from likely.estimators.bayes import BayesClassifier
-    from likely.estimators.calibrated import Calibrated
     from likely.estimators.choosing_states import StateChoice, choose_states
-    from likely.estimators.distances import DistanceClassifier
-    from likely.estimators.fisher import FisherDiscriminant
-    from likely.estimators.frequencies import ClassFrequencies
-    from likely.estimators.naive_bayes import NaiveBayes
-    from likely.estimators.neighbours import NearestNeighbours
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.estimators.table_classifier import TableClassifier
     from likely.estimators.table_clusterer import TableClusterer

@@ -12,12 +12,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import likely as lk
+from likely.classify.calibration.calibrated import Calibrated
+from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.recalibration import applied, recalibrated
+from likely.classify.prior_classifier import ClassFrequencies
 from likely.core.errors import DataError, DomainError, ModelFileError
-from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
-from likely.estimators.calibrated import Calibrated
 from likely.estimators.contest import Field, Standing, compete, from_all_rows, judged
 from likely.estimators.examples import wine
-from likely.estimators.frequencies import ClassFrequencies
 from likely.estimators.ladder import (
     NAMES,
     Rung,
@@ -30,7 +31,6 @@ from likely.estimators.ladder import (
     same_model,
     without_gaps,
 )
-from likely.estimators.recalibrated import applied, recalibrated
 from likely.estimators.rivals import rivals
 from likely.estimators.table_classifier import TableClassifier
 from tests.app.tables import mixed_frame

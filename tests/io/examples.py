@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 import likely as lk
+from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.probability_floor import Floor
 from likely.core.fit_checkpoint import Progress
 from likely.core.stream_checkpoint import FollowedLines, Following
 from likely.core.value import Value
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SequentialTest
-from likely.decisions.calibrators import IsotonicMap, LogisticMap, Temperature
-from likely.decisions.floor import Floor
 from likely.decomposition.discriminant_subspace import FisherAxes
 from likely.decomposition.principal_subspace import Principal
 from likely.distributions.gaussian.scatter_qr import root_of_rows

@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
+from likely.classify.calibration.calibrated import Calibrated
 from likely.core.errors import DataError, DomainError
-from likely.estimators.calibrated import Calibrated
 from likely.model_selection.cross_validation import evaluate, out_of_fold
 
 X, Y = load_iris(return_X_y=True)

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import likely as lk
+from likely.classify.bayes import BayesClassifier
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.estimators.bayes import BayesClassifier
 from likely.features.mfcc import Cepstra
 from likely.metrics.word_errors import word_errors
 from likely.recognisers.background import background, quiet_frames, surrounded

@@ -97,8 +97,8 @@ def _rises(
     field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
 ) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
+    from likely.classify.calibration.recalibration import applied
     from likely.estimators.contest import learnt
-    from likely.estimators.recalibrated import applied
 
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]

@@ -24,7 +24,7 @@ def table_model(path: str, command: str = "predict") -> TableClassifier:
 def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
     """The same for what was read; `command` is who asks."""
     from likely.app.sequence_models import refuse_sequences
-    from likely.estimators.bayes import BayesClassifier
+    from likely.classify.bayes import BayesClassifier
     from likely.estimators.table_classifier import TableClassifier
 
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):

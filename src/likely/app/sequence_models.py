@@ -34,7 +34,7 @@ def refuse_sequences(thing: Any, path: str, command: str) -> None:
 
 def named(thing: Any, path: str) -> Any:
     """A model that knows its columns; one saved from Python has them by number."""
-    from likely.estimators.bayes import BayesClassifier
+    from likely.classify.bayes import BayesClassifier
     from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
     from likely.hmm.hmm import HMM

@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from likely.classify.calibration.calibration_maps import Calibration
+from likely.classify.calibration.recalibration import Recalibration, recalibrated
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell as tell_of
 from likely.core.warnings import unheard
 from likely.decision.cost import Cost
-from likely.decisions.calibrators import Calibration
 from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.parallel import in_threads
 from likely.estimators.ladder import Rung
-from likely.estimators.recalibrated import Recalibration, recalibrated
 from likely.metrics.confidence_intervals import Mean, mean
 from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Split, fold_of, make_splits

@@ -9,6 +9,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from likely.classify.bayes import BayesClassifier
+from likely.classify.k_neighbors import NearestNeighbours
+from likely.classify.nearest_centroid import DistanceClassifier
+from likely.classify.prior_classifier import ClassFrequencies
 from likely.core.errors import DomainError, by_caller, sentence
 from likely.density.estimators.kernel_density import ParzenDensity
 from likely.density.pairwise_distances import BY_COLUMNS
@@ -19,10 +23,6 @@ from likely.distributions.estimators.poisson_density import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
-from likely.estimators.bayes import BayesClassifier
-from likely.estimators.distances import DistanceClassifier
-from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.neighbours import NearestNeighbours
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"

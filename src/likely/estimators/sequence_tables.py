@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
+from likely.classify.bayes import BayesClassifier
+from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.recalibration import applied
+from likely.classify.prior_classifier import ClassFrequencies
 from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.decisions.calibrators import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
 from likely.estimation.sequence_validation import cut, refuse_other_y
-from likely.estimators.bayes import BayesClassifier
-from likely.estimators.frequencies import ClassFrequencies
-from likely.estimators.recalibrated import applied
 from likely.hmm.estimators.hmm_density import HMMDensity
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"

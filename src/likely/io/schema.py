@@ -896,7 +896,9 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.mixture.mixture").MixtureStats, counts=numbers("* K", 0), parts=stats,
         entropy=numbers("*"), seen=flag,
     ),
-    "Floor": entry(lambda: import_module("likely.decisions.floor").Floor, log=number(), clips=flag),
+    "Floor": entry(
+        lambda: import_module("likely.classify.calibration.probability_floor").Floor, log=number(), clips=flag
+    ),
     "Hyperplane": entry(
         lambda: import_module("likely.decision.boundary.hyperplane").Hyperplane, normal=numbers("d"), offset=number(),
     ),
@@ -905,14 +907,17 @@ TABLE: dict[str, Entry] = {
         second=of_class("Gaussian"), offset=number(),
     ),
     "IsotonicMap": entry(
-        lambda: import_module("likely.decisions.calibrators").IsotonicMap, knots=numbers("M"), levels=numbers("M", 0),
+        lambda: import_module("likely.classify.calibration.calibration_maps").IsotonicMap,
+        knots=numbers("M"), levels=numbers("M", 0),
         offsets=numbers("B", 0, np.int64),
     ),
     "LogisticMap": entry(
-        lambda: import_module("likely.decisions.calibrators").LogisticMap, slope=numbers("C C"), offset=numbers("C")
+        lambda: import_module("likely.classify.calibration.calibration_maps").LogisticMap,
+        slope=numbers("C C"), offset=numbers("C")
     ),
     "Temperature": entry(
-        lambda: import_module("likely.decisions.calibrators").Temperature, None, {"lapse": np.asarray(0.0)},
+        lambda: import_module("likely.classify.calibration.calibration_maps").Temperature,
+        None, {"lapse": np.asarray(0.0)},
         temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(

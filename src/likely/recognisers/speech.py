@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
+from likely.classify.bayes import BayesClassifier
+from likely.classify.front_end import Fronted
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.data.audio import is_one_sound
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.estimators.bayes import BayesClassifier
-from likely.estimators.fronted import Fronted
 from likely.features.mfcc import Cepstra
 from likely.features.spectrum import is_silent, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.plain_decision_mixin import PlainDeciding
+from likely.classify.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once, tell
@@ -19,8 +21,6 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
-from likely.estimators.plain_deciding import PlainDeciding
-from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric
 from likely.neighbors.editing import condense, edit
 from likely.neighbors.nearest_neighbors import NeighbourSearch

@@ -6,11 +6,11 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
-from likely.estimators.bayes import BayesClassifier
 
 
 class Fronted(Deciding, BaseEstimator):

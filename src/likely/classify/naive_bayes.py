@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import StrOptions
 
+from likely.classify.bayes import BayesClassifier
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.density.estimators.histogram_density import HistogramDensity
@@ -34,7 +35,6 @@ from likely.distributions.estimators.von_mises_density import VonMisesDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimation.density_estimator import ADensity
-from likely.estimators.bayes import BayesClassifier
 
 LAWS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),

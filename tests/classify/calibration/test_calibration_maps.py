@@ -9,7 +9,7 @@ from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.calibration import _sigmoid_calibration
 
 import likely as lk
-from likely.decisions.calibrators import (
+from likely.classify.calibration.calibration_maps import (
     METHODS,
     IsotonicMap,
     LogisticMap,
@@ -19,8 +19,8 @@ from likely.decisions.calibrators import (
     log_loss,
     one_against_rest,
 )
-from likely.decisions.isotonic import pool_adjacent_violators, rising_curve
-from likely.decisions.newton import minimise
+from likely.classify.calibration.isotonic import pool_adjacent_violators, rising_curve
+from likely.classify.calibration.newton_minimizer import minimise
 
 
 def overconfident(rng, n=600, C=3, factor=4.0):

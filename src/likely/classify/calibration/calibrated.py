@@ -15,12 +15,12 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.calibration.calibration_maps import METHODS, Temperature, calibrate, choose_method
+from likely.classify.calibration.probability_floor import Floor
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
 from likely.decision.combine import change_log_prior
-from likely.decisions.calibrators import METHODS, Temperature, calibrate, choose_method
-from likely.decisions.floor import Floor
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import RULES, Deciding
 from likely.estimation.foreign_classifiers import (

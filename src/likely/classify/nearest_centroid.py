@@ -10,6 +10,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.plain_decision_mixin import PlainDeciding
+from likely.classify.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
@@ -26,8 +28,6 @@ from likely.estimation.class_labels import checked_labels, encoded, owners_among
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
-from likely.estimators.plain_deciding import PlainDeciding
-from likely.estimators.plain_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
-from likely.decisions.calibrators import (
+from likely.classify.calibration.calibration_maps import (
     METHODS,
     Calibration,
     Temperature,
     calibrate,
 )
+from likely.core.arrays import Array, Index
 from likely.metrics.confidence_intervals import mean
 
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax
 
+from likely.classify.calibration.newton_minimizer import minimise
 from likely.core.arrays import Array, Index
-from likely.decisions.newton import minimise
 
 OFF = 0.5  # prior standard deviation of a class's own slope, relative to the common one; off the diagonal over √C
 SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds

@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 import likely as lk
-from likely.decisions.calibrators import IsotonicMap, Temperature
-from likely.estimators.explain import Explanation
+from likely.classify.calibration.calibration_maps import IsotonicMap, Temperature
+from likely.classify.explanation import Explanation
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_behind_a_map_the_map_has_the_last_word(iris):
 
 
 def test_before_calibration_naive_bayes_adds_up_to_the_uncalibrated_log_odds(iris):
-    from likely.decisions.calibrators import METHODS
+    from likely.classify.calibration.calibration_maps import METHODS
 
     X, y = iris
     naive, full = lk.NaiveBayes().fit(X, y), lk.BayesClassifier().fit(X, y)
@@ -127,7 +127,7 @@ def test_one_class_has_no_rival():
 
 
 def test_a_saturated_calibration_is_told(iris):
-    from likely.decisions.calibrators import METHODS
+    from likely.classify.calibration.calibration_maps import METHODS
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 2000)

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import estimator_checks as checks
 
 import likely as lk
-from likely.estimators.calibrated import Calibrated
+from likely.classify.calibration.calibrated import Calibrated
 from tests.cases import scikit_learn_checks
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap
+from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.cost import Cost
 from likely.decision.decide import why_not_the_likeliest
-from likely.decisions.calibrators import Calibration, IsotonicMap
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimators.recalibrated import applied
 from likely.numerics.special import LOG_2PI
 
 NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds that the table shows as 0.000, and what is worth a word

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
@@ -15,7 +16,6 @@ from likely.distributions.statistics_subtraction import Cancelled, without
 from likely.estimation.class_labels import owners_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, take_rows
-from likely.estimators.bayes import BayesClassifier
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:

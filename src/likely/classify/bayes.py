@@ -13,6 +13,9 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.calibration.calibration_maps import METHODS, IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.probability_floor import Floor
+from likely.classify.small_classes import notes_on_classes
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads, map_rows
@@ -23,8 +26,6 @@ from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
 from likely.core.warnings import said_once, tell, unheard
 from likely.decision.combine import change_log_prior
-from likely.decisions.calibrators import METHODS, IsotonicMap, LogisticMap, Temperature
-from likely.decisions.floor import Floor
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Law
 from likely.distributions.gaussian.estimator import GaussianDensity
@@ -45,7 +46,6 @@ from likely.estimation.input_validation import foreign, row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.sequence_validation import cut
-from likely.estimators.small_classes import notes_on_classes
 from likely.mixture.fixed_weights import GivenWeights
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
@@ -158,7 +158,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self.__dict__.pop(name, None)
         if self.calibration is None or len(self.classes_) < 2:
             return
-        from likely.estimators.calibrated import Calibrated
+        from likely.classify.calibration.calibrated import Calibrated
 
         labels = checked_labels(y, len(y), type(self).__name__, gaps=True)
         X, there = as_table(X), np.flatnonzero(~missing_labels(labels))
@@ -539,7 +539,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
         Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learnt is not used.
         """
-        from likely.estimators.leave_one_out import leave_one_out
+        from likely.classify.leave_one_out import leave_one_out
 
         return leave_one_out(self, X, y, sample_weight)[0]
 
@@ -556,7 +556,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def explain(self, X: Any) -> Any:
         """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
-        from likely.estimators.explain import Explanation
+        from likely.classify.explanation import Explanation
 
         check_is_fitted(self)
         return Explanation.of(self, X, self.calibration_)

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from likely.classify.plain_rows import plain_rows
 from likely.core.arrays import Array
 from likely.estimation.decision_mixin import Deciding
-from likely.estimators.plain_rows import plain_rows
 
 
 class PlainDeciding(Deciding):
@@ -37,7 +37,7 @@ class PlainDeciding(Deciding):
 
     def explain(self, X: Any) -> Any:
         """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
-        from likely.estimators.explain import Explanation
+        from likely.classify.explanation import Explanation
 
         check_is_fitted(self)
         return Explanation.of(self, X)

@@ -13,12 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
+from likely.classify.calibration.isotonic import rising_curve
+from likely.classify.calibration.softmax_calibration import (
+    common_size,
+    platt,
+    shrunken_matrix,
+    slope_and_lapse,
+    smoothed_targets,
+)
 from likely.core.arrays import Array, Index, numbers, parameter, weights
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decisions.isotonic import rising_curve
-from likely.decisions.softmax import common_size, platt, shrunken_matrix, slope_and_lapse, smoothed_targets
 
 
 class Calibration(Protocol):

@@ -1,0 +1,1 @@
+"""Classifiers: Bayes, naive Bayes, nearest neighbors, nearest centroid, Fisher; explanations."""

@@ -1,0 +1,1 @@
+"""Calibration of probabilities: temperature, Platt scaling, isotonic regression."""
