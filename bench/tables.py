@@ -37,12 +37,12 @@ from sklearn.utils import check_random_state
 import likely as lk
 from likely.app.job import Job
 from likely.app.journey import prepared
+from likely.automl.contest import compete, from_all_rows
+from likely.automl.table_classifier import TableClassifier, arranged_schema
 from likely.data.table import Table
 from likely.decision.cost import Cost
 from likely.estimation.class_labels import encoded
 from likely.estimation.foreign_classifiers import log_posteriors
-from likely.estimators.contest import compete, from_all_rows
-from likely.estimators.table_classifier import TableClassifier, arranged_schema
 from likely.metrics.confidence_intervals import mean
 from likely.model_selection.splits import Split, make_splits
 

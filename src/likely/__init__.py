@@ -75,7 +75,7 @@ _HOMES = {
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
     "likely.mixture.estimators.choose_components": ["ComponentChoice", "choose_components"],
-    "likely.estimators.choosing_states": ["StateChoice", "choose_states"],
+    "likely.automl.choose_states": ["StateChoice", "choose_states"],
     "likely.distributions.estimators.chow_tree_density": ["ChowTreeDensity"],
     "likely.mixture.estimators.mixture_clusterer": ["MixtureClusterer"],
     "likely.mixture.estimators.contaminated_density": ["ContaminatedDensity"],
@@ -108,11 +108,11 @@ _HOMES = {
     "likely.decomposition.estimators.pca": ["PCA"],
     "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
     "likely.distributions.estimators.product_density": ["ProductDensity"],
-    "likely.estimators.sequence_tables": ["SequenceClassifier", "SequenceDensity"],
+    "likely.automl.sequence_models": ["SequenceClassifier", "SequenceDensity"],
     "likely.distributions.student_t.estimator": ["StudentTDensity"],
     "likely.statespace.estimators.switching_density": ["SwitchingDensity"],
-    "likely.estimators.table_classifier": ["TableClassifier"],
-    "likely.estimators.table_clusterer": ["TableClusterer"],
+    "likely.automl.table_classifier": ["TableClassifier"],
+    "likely.automl.table_clusterer": ["TableClusterer"],
     "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
     "likely.distributions.estimators.uniform_density": ["UniformDensity"],
     "likely.model_selection.cross_validation": ["evaluate"],
@@ -255,6 +255,10 @@ if TYPE_CHECKING:
     from likely.alignment.estimator import DTWClassifier
     from likely.alignment.step_patterns import Steps
     from likely.alignment.subsequence import Places, subsequence
+    from likely.automl.choose_states import StateChoice, choose_states
+    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
+    from likely.automl.table_classifier import TableClassifier
+    from likely.automl.table_clusterer import TableClusterer
     from likely.classify.bayes import BayesClassifier
     from likely.classify.calibration.calibrated import Calibrated
     from likely.classify.fisher_discriminant import FisherDiscriminant
@@ -411,10 +415,6 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimation.estimate import estimate
-    from likely.estimators.choosing_states import StateChoice, choose_states
-    from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
-    from likely.estimators.table_classifier import TableClassifier
-    from likely.estimators.table_clusterer import TableClusterer
     from likely.features.histogram_equalization import equalise
     from likely.features.mfcc import Cepstra
     from likely.hmm.driven.driven_hmm import DrivenHMM

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from likely.app.data_hazards import leaks, odd_costs, odd_zeros
+from likely.automl.contest import Field
 from likely.decision.cost import Cost
-from likely.estimators.contest import Field
 from tests.app.tables import run, write
 
 

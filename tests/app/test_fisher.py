@@ -8,9 +8,9 @@ from scipy.linalg import eigh
 
 from likely.app.fisher import FisherPlane, regions, separation
 from likely.app.importance import importance
-from likely.estimators.contest import Field
+from likely.automl.candidates import ladder
+from likely.automl.contest import Field
 from likely.estimators.examples import wine
-from likely.estimators.ladder import ladder
 
 
 def scatters(X, owner):

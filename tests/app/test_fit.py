@@ -166,7 +166,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class of")
     model = lk.load(tmp_path / "m")
     assert (model.predict(frame) == frame["y"].to_numpy()).mean() > 0.99
-    monkeypatch.setattr("likely.estimators.ladder.WORK", 1.0)
+    monkeypatch.setattr("likely.automl.candidates.WORK", 1.0)
     told = json.loads(run(*shared).stdout)
     assert not any(line["key"].startswith("mixture-") for line in told["leaderboard"])
     assert any("--models student-t,mixture-diagonal-2," in hazard for hazard in told["hazards"])
@@ -388,9 +388,9 @@ def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(
 
 def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
     from likely.app.journey import PARTS_OF_WORDS, described
+    from likely.automl.candidates import ladder
+    from likely.automl.table_classifier import TableClassifier
     from likely.data.table import Table
-    from likely.estimators.ladder import ladder
-    from likely.estimators.table_classifier import TableClassifier
     from likely.io import model_files
     from likely.io.json_nodes import Writer
 

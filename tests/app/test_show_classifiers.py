@@ -83,7 +83,7 @@ def test_the_help_of_fit_names_models_by_distance():
 
 def test_the_help_of_fit_names_every_model():
     from likely.app.fit import EPILOG
-    from likely.estimators.ladder import NAMES
+    from likely.automl.candidates import NAMES
 
     listed = EPILOG.split("from simple to rich:")[1].split("logistic.")[0] + "logistic"
     named = listed.replace("; for comparison", ",").replace("\n", " ").split(",")

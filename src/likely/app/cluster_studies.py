@@ -96,7 +96,7 @@ def _cluster_at(c: Clusters, numbers: list[str], places: Array) -> Any:
     """The cluster of rows of numbers alone, what else there is being unobserved."""
     import polars as pl
 
-    from likely.estimators.table_classifier import Typed
+    from likely.automl.table_classifier import Typed
 
     schema = c.model.schema
     counts = [name for name in numbers if schema[name]["kind"] == "count"]

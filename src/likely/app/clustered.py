@@ -16,11 +16,11 @@ class Clustered:
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> Clustered:  # fmt: skip
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
+        from likely.automl.novelty_watch import Watch
+        from likely.automl.table_classifier import Typed, laid_out
         from likely.data.read_table import chosen
         from likely.data.table import Table
         from likely.estimation.novelty.novelty_score import exceeds
-        from likely.estimators.table_classifier import Typed, laid_out
-        from likely.estimators.watch import Watch
 
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)

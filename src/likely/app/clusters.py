@@ -24,9 +24,9 @@ from likely.io.atomic_write import write_text
 if TYPE_CHECKING:
     import polars as pl
 
+    from likely.automl.table_clusterer import TableClusterer
+    from likely.automl.table_mixture import Found
     from likely.data.table import Table
-    from likely.estimators.table_clusterer import TableClusterer
-    from likely.estimators.table_mixture import Found
 
 SURE = 0.8  # a row whose cluster is less probable than that is uncertain
 FEW_ROWS = 10
@@ -164,9 +164,9 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
 
 
 def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
-    from likely.estimators.table_classifier import Typed, arranged_schema, laid_out
-    from likely.estimators.table_clusterer import TableClusterer, most_clusters
-    from likely.estimators.table_mixture import discover
+    from likely.automl.table_classifier import Typed, arranged_schema, laid_out
+    from likely.automl.table_clusterer import TableClusterer, most_clusters
+    from likely.automl.table_mixture import discover
 
     schema = arranged_schema(table.schema())
     kinds = {name: entry["kind"] for name, entry in schema.items()}
@@ -189,7 +189,7 @@ def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> 
 
 def _hazards(c: Clusters) -> Iterator[str]:
     """What a careful person would want to know before relying on the clusters."""
-    from likely.estimators.table_clusterer import most_clusters
+    from likely.automl.table_clusterer import most_clusters
 
     report, k = c.found.mixture.report_, c.shares.shape[1]
     if k == 1 and c.found.by != "told":

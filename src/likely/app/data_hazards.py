@@ -10,8 +10,8 @@ import numpy as np
 from likely.core.arrays import Array, Index
 
 if TYPE_CHECKING:
+    from likely.automl.contest import Field
     from likely.decision.cost import Cost
-    from likely.estimators.contest import Field
 
 FEWEST = 50  # rows from which one column can be called suspicious
 BINS = 20  # of equally many rows, into which a column of many numbers is cut

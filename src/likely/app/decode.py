@@ -156,7 +156,7 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: 
 def unknown_words(model: Any, found: Any, rows: Any) -> str:
     """The words of frames that became missing because training never saw them."""
     from likely.app.sequences import listed
-    from likely.estimators.sequence_tables import cells_lost
+    from likely.automl.sequence_models import cells_lost
 
     return listed([f'"{word}"' for word in cells_lost(model.frames(found).values, rows.values)])
 
@@ -166,7 +166,7 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     log-probability (n,)."""
     import numpy as np
 
-    from likely.estimators.sequence_tables import shares_of
+    from likely.automl.sequence_models import shares_of
 
     T, K = len(rows.values), len(model.state_names)
     states, shares, best = np.full(T, -1), np.full((T, K), np.nan), np.full(len(rows), -np.inf)

@@ -48,8 +48,8 @@ def evaluate(
     from likely.app.models import classifier_of
     from likely.app.predict import decision_rules
     from likely.app.sequence_models import is_of_sequences
+    from likely.automl.table_classifier import laid_out
     from likely.data.table_fingerprint import fingerprint
-    from likely.estimators.table_classifier import laid_out
     from likely.io.model_files import load
 
     check_outputs({"--report": report}, (model, *files, rules["cost"], rules["class_prior"]))
@@ -107,7 +107,7 @@ def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, 
 
 def measured(model: Any, table: Any, how: dict[str, Any]) -> tuple[Any, Any]:
     """The evaluation, and the decisions under all rules."""
-    from likely.estimators.table_classifier import Typed, laid_out
+    from likely.automl.table_classifier import Typed, laid_out
     from likely.metrics.evaluation import Evaluation
 
     rows, truth = Typed(laid_out(table.frame, list(model.schema))), _places(model, table)

@@ -10,7 +10,7 @@ from likely.app.talk import figure
 
 if TYPE_CHECKING:
     from likely.app.journey import Journey
-    from likely.estimators.contest import Contest, Standing
+    from likely.automl.contest import Contest, Standing
     from likely.metrics.confidence_intervals import Mean
     from likely.metrics.evaluation import Evaluation
 

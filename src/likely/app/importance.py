@@ -25,8 +25,8 @@ def importance(
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
     own law and loses every tie with the class and the other columns.
     """
+    from likely.automl.contest import silence
     from likely.estimation.parallel import in_threads
-    from likely.estimators.contest import silence
 
     rng = np.random.default_rng(seed)
     splits = [field.splits[i] for i in sorted(rng.permutation(len(field.splits))[:SPLITS])]
@@ -52,7 +52,7 @@ def importance(
 
 def _affordable(field: Any, estimator: Any, split: Any) -> int:
     """How many shuffles there is time for, by a trial with one split's rows."""
-    from likely.estimators.contest import learnt
+    from likely.automl.contest import learnt
 
     rows = split.test[: ROWS // len(field.splits) + 1]
     model, X = learnt(estimator, field, split), field.X[rows]
@@ -97,8 +97,8 @@ def _rises(
     field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
 ) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
+    from likely.automl.contest import learnt
     from likely.classify.calibration.recalibration import applied
-    from likely.estimators.contest import learnt
 
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]

@@ -21,9 +21,9 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
+    from likely.automl.contest import Contest, Field
+    from likely.automl.table_classifier import TableClassifier
     from likely.data.table import Table
-    from likely.estimators.contest import Contest, Field
-    from likely.estimators.table_classifier import TableClassifier
 
 RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
 MANY_FITS = 5_000
@@ -113,10 +113,10 @@ def described(table: Table) -> int:
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
     """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
+    from likely.automl.candidates import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
+    from likely.automl.contest import Field
+    from likely.automl.table_classifier import arranged_schema, laid_out
     from likely.estimation.class_labels import encoded
-    from likely.estimators.contest import Field
-    from likely.estimators.ladder import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
-    from likely.estimators.table_classifier import arranged_schema, laid_out
 
     schema = arranged_schema(table.schema())
     assert table.y is not None  # a target was named
@@ -138,7 +138,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
         rungs, whole = without_gaps(rungs, kinds, X)
         slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
-        from likely.estimators.rivals import rivals
+        from likely.automl.peer_classifiers import rivals
 
         rungs += rivals(kinds, rules, job.seed)
     try:
@@ -179,7 +179,7 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
 
 def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
     """The contest, with a bar to watch."""
-    from likely.estimators.contest import compete
+    from likely.automl.contest import compete
 
     fits = len(rungs) * len(field.splits)
     doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
@@ -195,9 +195,9 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
 
 def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
     """The winner learnt from all rows, and what was met on the way, each once."""
+    from likely.automl.contest import from_all_rows
+    from likely.automl.table_classifier import TableClassifier, arranged_schema
     from likely.core.warnings import speaking_as
-    from likely.estimators.contest import from_all_rows
-    from likely.estimators.table_classifier import TableClassifier, arranged_schema
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

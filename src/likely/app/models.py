@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
-    from likely.estimators.table_classifier import TableClassifier
-    from likely.estimators.table_clusterer import TableClusterer
-    from likely.estimators.watch import Watch
+    from likely.automl.novelty_watch import Watch
+    from likely.automl.table_classifier import TableClassifier
+    from likely.automl.table_clusterer import TableClusterer
 
 
 def table_model(path: str, command: str = "predict") -> TableClassifier:
@@ -24,8 +24,8 @@ def table_model(path: str, command: str = "predict") -> TableClassifier:
 def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
     """The same for what was read; `command` is who asks."""
     from likely.app.sequence_models import refuse_sequences
+    from likely.automl.table_classifier import TableClassifier
     from likely.classify.bayes import BayesClassifier
-    from likely.estimators.table_classifier import TableClassifier
 
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
         return model
@@ -38,7 +38,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
 
 def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
     """The clusters in a file, None where it holds something else; and what it holds."""
-    from likely.estimators.table_clusterer import TableClusterer
+    from likely.automl.table_clusterer import TableClusterer
     from likely.io.model_files import load
 
     model = load(path)
@@ -71,8 +71,8 @@ def _names(model: Any, path: str) -> list[str]:
 def watch_model(path: str) -> Watch:
     """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
     from likely.app.sequence_models import refuse_sequences
+    from likely.automl.novelty_watch import Watch
     from likely.estimation.density_estimator import DensityEstimator
-    from likely.estimators.watch import Watch
 
     clusters, thing = cluster_model(path)
     if clusters is not None:

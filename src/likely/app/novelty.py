@@ -106,11 +106,11 @@ def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str 
 def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
     import json
 
+    from likely.automl.novelty_watch import Watch
+    from likely.automl.table_classifier import arranged_schema, laid_out
+    from likely.automl.table_clusterer import TableClusterer, most_clusters
+    from likely.automl.table_mixture import MOST, discover
     from likely.data.table import Table
-    from likely.estimators.table_classifier import arranged_schema, laid_out
-    from likely.estimators.table_clusterer import TableClusterer, most_clusters
-    from likely.estimators.table_mixture import MOST, discover
-    from likely.estimators.watch import Watch
 
     table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
     talk(table.describe())
@@ -198,9 +198,9 @@ class Marked:
         """Look at a frame of cells."""
         import numpy as np
 
+        from likely.automl.table_classifier import laid_out
         from likely.data.table import Table
         from likely.estimation.novelty.novelty_score import exceeds
-        from likely.estimators.table_classifier import laid_out
 
         names = list(watch.schema)
         table = Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing, whose=whose)

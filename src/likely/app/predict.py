@@ -128,9 +128,9 @@ class Decided:
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> Decided:  # fmt: skip
         """Decide about a frame of cells; messages name `whose`."""
+        from likely.automl.table_classifier import Typed, laid_out
         from likely.data.read_table import chosen
         from likely.data.table import Table
-        from likely.estimators.table_classifier import Typed, laid_out
 
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)

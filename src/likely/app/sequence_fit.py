@@ -121,8 +121,8 @@ def threads(job: SequenceJob, material: Material) -> int | None:
 
 def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJourney:
     from likely.app.facts import figures, leaderboard, rule_words, verdict
-    from likely.estimators.contest import from_all_rows
-    from likely.estimators.sequence_tables import SequenceClassifier
+    from likely.automl.contest import from_all_rows
+    from likely.automl.sequence_models import SequenceClassifier
 
     field, rules = _field(job, material)
     _refuse_single(field)
@@ -144,8 +144,8 @@ def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJou
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
     from likely.app.costs import read_class_prior, read_cost
+    from likely.automl.contest import Field
     from likely.estimation.class_labels import encoded
-    from likely.estimators.contest import Field
 
     classes, owner = encoded(material.labels)
     if len(classes) < 2:
@@ -164,8 +164,8 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
 
 
 def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], talk: Talk) -> Any:
-    from likely.estimators.contest import compete
-    from likely.estimators.sequence_ladder import chain_rungs
+    from likely.automl.contest import compete
+    from likely.automl.sequence_candidates import chain_rungs
 
     least, numbers = int(material.x.lengths.min()), numbers_of_states(job, material)
     rungs = chain_rungs(
@@ -243,8 +243,8 @@ def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
 
 
 def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJourney:
-    from likely.estimators.sequence_ladder import chain
-    from likely.estimators.sequence_tables import SequenceDensity
+    from likely.automl.sequence_candidates import chain
+    from likely.automl.sequence_models import SequenceDensity
 
     found: dict[str, Any] = {}
     choice = None
@@ -273,8 +273,8 @@ def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJour
 
 
 def _chosen(job: SequenceJob, material: Material, talk: Talk) -> Any:
-    from likely.estimators.choosing_states import choose_states
-    from likely.estimators.sequence_ladder import chain
+    from likely.automl.choose_states import choose_states
+    from likely.automl.sequence_candidates import chain
 
     numbers = numbers_of_states(job, material)
     if len(numbers) == 1:
@@ -327,9 +327,9 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 
 def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Talk) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
+    from likely.automl.contest import silence
+    from likely.automl.sequence_candidates import chain
     from likely.estimation.parallel import in_threads
-    from likely.estimators.contest import silence
-    from likely.estimators.sequence_ladder import chain
     from likely.metrics.confidence_intervals import mean
     from likely.model_selection.splits import make_splits
 
@@ -360,7 +360,7 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: T
 
 def _hits(density: Any, tested: Material, states: int) -> tuple[Any, Any, Any]:
     """By sequence (n,): frames of known state that were decoded so, all of known state; and the confusion (K, K)."""
-    from likely.estimators.sequence_tables import known_rows, states_of
+    from likely.automl.sequence_models import known_rows, states_of
 
     assert tested.states is not None
     truth, path = tested.states.values, states_of(density, known_rows(density, tested.x)[0]).values

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def is_of_sequences(thing: Any) -> bool:
     """Whether what a file holds takes sequences, and not rows."""
     from likely.alignment.estimator import DTWClassifier
-    from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
+    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
     from likely.hmm.hmm import HMM
 
@@ -34,8 +34,8 @@ def refuse_sequences(thing: Any, path: str, command: str) -> None:
 
 def named(thing: Any, path: str) -> Any:
     """A model that knows its columns; one saved from Python has them by number."""
+    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
     from likely.classify.bayes import BayesClassifier
-    from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
     from likely.hmm.hmm import HMM
 
@@ -104,9 +104,9 @@ class BareChain:
 
     def frames(self, found: Any) -> Ragged:
         """Sequences as the model takes them."""
+        from likely.automl.sequence_models import laid_out
         from likely.core.columns import Columns
         from likely.core.ragged import Ragged
-        from likely.estimators.sequence_tables import laid_out
 
         rows = laid_out(found.x, found.columns, self.columns)
         if not hasattr(self.law, "names"):
@@ -167,7 +167,7 @@ class BareClassifier:
 
     def frames(self, found: Any) -> Ragged:
         """Sequences as the classifier takes them."""
-        from likely.estimators.sequence_tables import laid_out
+        from likely.automl.sequence_models import laid_out
 
         return laid_out(found.x, found.columns, self.columns)
 

@@ -92,8 +92,8 @@ def listed(words: Any) -> str:
 
 def read_material(job: SequenceJob) -> Material:
     """The sequences of a job, checked."""
+    from likely.automl.sequence_models import kinds_found, laid_out, never_observed
     from likely.data.read_sequences import read_sequences
-    from likely.estimators.sequence_tables import kinds_found, laid_out, never_observed
 
     with spooled(job.files) as files:
         with in_flags(job.id):

@@ -101,7 +101,7 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
 def _measured(job: SequenceJob, recogniser: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Talk) -> Any:
     """Figures of sounds left out; None where some word was said only once."""
     from likely.app.job import splitting_words
-    from likely.estimators.contest import silence
+    from likely.automl.contest import silence
     from likely.model_selection.cross_validation import evaluate
 
     if min(counts.values()) < LEAST:

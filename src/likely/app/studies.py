@@ -135,7 +135,7 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
     """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
     import polars as pl
 
-    from likely.estimators.table_classifier import Typed
+    from likely.automl.table_classifier import Typed
 
     schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
     counts = [name for name in numbers if schema[name]["kind"] == "count"]

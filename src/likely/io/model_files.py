@@ -89,12 +89,12 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "StudentTDensity": lambda: import_module("likely.distributions.student_t.estimator").StudentTDensity,
     "PoissonDensity": lambda: import_module("likely.distributions.estimators.poisson_density").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.distributions.estimators.product_density").ProductDensity,
-    "SequenceClassifier": lambda: import_module("likely.estimators.sequence_tables").SequenceClassifier,
-    "SequenceDensity": lambda: import_module("likely.estimators.sequence_tables").SequenceDensity,
+    "SequenceClassifier": lambda: import_module("likely.automl.sequence_models").SequenceClassifier,
+    "SequenceDensity": lambda: import_module("likely.automl.sequence_models").SequenceDensity,
     "SpokenWords": lambda: import_module("likely.recognisers.speech").SpokenWords,
     "WalshDensity": lambda: import_module("likely.distributions.estimators.walsh_density").WalshDensity,
-    "TableClusterer": lambda: import_module("likely.estimators.table_clusterer").TableClusterer,
-    "TableClassifier": lambda: import_module("likely.estimators.table_classifier").TableClassifier,
+    "TableClusterer": lambda: import_module("likely.automl.table_clusterer").TableClusterer,
+    "TableClassifier": lambda: import_module("likely.automl.table_classifier").TableClassifier,
 }
 
 Path = str | os.PathLike[str]

@@ -229,7 +229,7 @@ def test_the_picture_shows_every_way() -> None:
 @pytest.mark.parametrize("by", ["bic", "prior"])
 def test_a_table_says_where_the_search_stopped(by: str) -> None:
     pl = pytest.importorskip("polars")
-    from likely.estimators.table_mixture import discover
+    from likely.automl.table_mixture import discover
 
     frame = pl.DataFrame({"a": THREE[:, 0], "b": THREE[:, 1]})
     found = discover(frame, {"a": "real", "b": "real"}, by=by, restarts=1)
@@ -241,7 +241,7 @@ def test_a_table_says_where_the_search_stopped(by: str) -> None:
 @pytest.mark.slow
 def test_every_way_of_a_table_is_within_its_numbers() -> None:
     """A sparse prior that wants more than BIC's search tried makes it go on so far."""
-    from likely.estimators.table_mixture import _by_bic
+    from likely.automl.table_mixture import _by_bic
 
     estimator = lk.MixtureDensity(random_state=0, tol=1e-4)
     first = _by_bic(estimator, THREE[:40], None, 10)

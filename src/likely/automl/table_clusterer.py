@@ -11,14 +11,14 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from likely.automl.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
+from likely.automl.table_mixture import BY, MOST, Found, discover
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_surprise import left_out_surprises
-from likely.estimators.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
-from likely.estimators.table_mixture import BY, MOST, Found, discover
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their number is chosen: fewer are no group

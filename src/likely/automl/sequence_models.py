@@ -112,7 +112,7 @@ class SequenceClassifier(Deciding, _OfSequences):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find out what the columns of X are, and learn from sequences with labels y (n,)."""
-        from likely.estimators.sequence_ladder import chain
+        from likely.automl.sequence_candidates import chain
 
         self._validate_params()
         frames = self._noted(X)
@@ -207,7 +207,7 @@ class SequenceDensity(_OfSequences):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Find out what the columns of X are, and learn from sequences; `y` is ignored, `lengths` cut one array X."""
-        from likely.estimators.sequence_ladder import chain
+        from likely.automl.sequence_candidates import chain
 
         self._validate_params()
         frames = self._noted(cut(X, lengths))

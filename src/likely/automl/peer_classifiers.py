@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from likely.automl.candidates import WORDS, Kinds, Rung
 from likely.classify.calibration.calibrated import Calibrated
-from likely.estimators.ladder import WORDS, Kinds, Rung
 
 MOST_LEVELS = 250  # of a category in boosting, which has 255 bins; rarer ones are taken together
 NOTE = "for comparison; cannot be written to a model file"

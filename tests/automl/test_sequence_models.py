@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import likely as lk
+from likely.automl.choose_states import choose_states
+from likely.automl.sequence_candidates import chain, chain_rungs, emission
+from likely.automl.sequence_models import SequenceClassifier, SequenceDensity, kinds_found, laid_out
 from likely.core.errors import DataError, DomainError
-from likely.estimators.choosing_states import choose_states
-from likely.estimators.sequence_ladder import chain, chain_rungs, emission
-from likely.estimators.sequence_tables import SequenceClassifier, SequenceDensity, kinds_found, laid_out
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from likely.automl.candidates import Rung
 from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.calibration.recalibration import Recalibration, recalibrated
 from likely.core.arrays import Array, Index
@@ -24,7 +25,6 @@ from likely.decision.cost import Cost
 from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.parallel import in_threads
-from likely.estimators.ladder import Rung
 from likely.metrics.confidence_intervals import Mean, mean
 from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Split, fold_of, make_splits

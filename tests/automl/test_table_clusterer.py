@@ -13,10 +13,10 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import likely as lk
+from likely.automl.table_clusterer import TableClusterer, most_clusters
+from likely.automl.table_mixture import bic, discover, shapes
 from likely.core.errors import DataError, DomainError, FitWarning, ModelFileError
 from likely.estimation.novelty.mixture_surprise import left_out_surprises
-from likely.estimators.table_clusterer import TableClusterer, most_clusters
-from likely.estimators.table_mixture import bic, discover, shapes
 
 REAL = {"a": "real", "b": "real"}
 

@@ -12,6 +12,8 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
+from likely.automl.candidates import WORDS, arranged, ladder
+from likely.automl.contest import calibration_of
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation
@@ -19,8 +21,6 @@ from likely.core.arrays import Array, Mask, unmasked
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
-from likely.estimators.contest import calibration_of
-from likely.estimators.ladder import WORDS, arranged, ladder
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 SHOWN = 20  # names of columns in a message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from likely.automl.candidates import Rung
 from likely.classify.bayes import BayesClassifier
 from likely.classify.prior_classifier import ClassFrequencies
 from likely.core.errors import DomainError, sentence
@@ -12,7 +13,6 @@ from likely.distributions.estimators.categorical_density import CategoricalDensi
 from likely.distributions.estimators.poisson_density import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.estimators.ladder import Rung
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.topology import Topology
 from likely.mixture.estimators.mixture_density import MixtureDensity

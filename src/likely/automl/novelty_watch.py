@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from likely.automl.table_classifier import Schema, TableClassifier, laid_out
+from likely.automl.table_clusterer import TableClusterer
 from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.novelty.novelty_score import Ordinary, _patterns, alarm
-from likely.estimators.table_classifier import Schema, TableClassifier, laid_out
-from likely.estimators.table_clusterer import TableClusterer
 
 BITS = 1 / np.log(2)
 DRAWN = 256  # rows of the model's own by which the usual gain of a column is known

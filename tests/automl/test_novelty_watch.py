@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import likely as lk
+from likely.automl.novelty_watch import Watch
+from likely.automl.table_classifier import TableClassifier
+from likely.automl.table_clusterer import TableClusterer
 from likely.core.errors import DataError, DomainError
-from likely.estimators.table_classifier import TableClassifier
-from likely.estimators.table_clusterer import TableClusterer
-from likely.estimators.watch import Watch
 
 BITS = 1 / np.log(2)
 

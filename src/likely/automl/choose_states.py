@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from likely.automl.contest import silence
+from likely.automl.sequence_models import known_rows
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
 from likely.estimation.parallel import in_threads
-from likely.estimators.contest import silence
-from likely.estimators.sequence_tables import known_rows
 from likely.metrics.confidence_intervals import mean
 from likely.model_selection.splits import Split, make_splits
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from likely.automl.candidates import joint
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimation.foreign_tables import take_rows
-from likely.estimators.ladder import joint
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 BY = ("bic", "held-out", "prior")

@@ -12,14 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import likely as lk
-from likely.classify.calibration.calibrated import Calibrated
-from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
-from likely.classify.calibration.recalibration import applied, recalibrated
-from likely.classify.prior_classifier import ClassFrequencies
-from likely.core.errors import DataError, DomainError, ModelFileError
-from likely.estimators.contest import Field, Standing, compete, from_all_rows, judged
-from likely.estimators.examples import wine
-from likely.estimators.ladder import (
+from likely.automl.candidates import (
     NAMES,
     Rung,
     affordable,
@@ -31,8 +24,15 @@ from likely.estimators.ladder import (
     same_model,
     without_gaps,
 )
-from likely.estimators.rivals import rivals
-from likely.estimators.table_classifier import TableClassifier
+from likely.automl.contest import Field, Standing, compete, from_all_rows, judged
+from likely.automl.peer_classifiers import rivals
+from likely.automl.table_classifier import TableClassifier
+from likely.classify.calibration.calibrated import Calibrated
+from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.recalibration import applied, recalibrated
+from likely.classify.prior_classifier import ClassFrequencies
+from likely.core.errors import DataError, DomainError, ModelFileError
+from likely.estimators.examples import wine
 from tests.app.tables import mixed_frame
 
 KINDS = {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}

@@ -1,0 +1,1 @@
+"""Candidates compared by cross-validation; models of tables and sequences that know their columns."""
