@@ -23,7 +23,7 @@ import numpy as np
 from pages import table
 
 import likely as lk
-from likely.recognisers.fault_monitor import FaultMonitor
+from likely.recognizers.faults.fault_monitor import FaultMonitor
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-faults.md"

@@ -25,7 +25,7 @@ from likely.core.ragged import Ragged
 from likely.features.mfcc import Cepstra
 from likely.metrics.confidence_intervals import Interval, proportion
 from likely.metrics.word_errors import WordErrors, word_errors
-from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
+from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-speech.md"

@@ -22,7 +22,7 @@ from pages import table
 from scipy.stats import chi2
 
 import likely as lk
-from likely.recognisers.tracker import Tracker
+from likely.recognizers.tracking.tracker import Tracker
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-tracks.md"

@@ -242,9 +242,9 @@ _HOMES = {
     "likely.distributions.priors.mean_given_covariance": ["NormalMean"],
     "likely.distributions.priors.product_prior": ["ProductPrior"],
     "likely.distributions.priors.student_t_prior": ["StudentTPrior"],
-    "likely.recognisers.fault_monitor": ["FaultMonitor"],
-    "likely.recognisers.speech": ["SpokenWords"],
-    "likely.recognisers.tracker": ["Track", "Tracker"],
+    "likely.recognizers.faults.fault_monitor": ["FaultMonitor"],
+    "likely.recognizers.speech.spoken_words": ["SpokenWords"],
+    "likely.recognizers.tracking.tracker": ["Track", "Tracker"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -478,9 +478,9 @@ if TYPE_CHECKING:
     from likely.neighbors.editing import condense, edit
     from likely.neighbors.nearest_neighbors import NeighbourSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2
-    from likely.recognisers.fault_monitor import FaultMonitor
-    from likely.recognisers.speech import SpokenWords
-    from likely.recognisers.tracker import Track, Tracker
+    from likely.recognizers.faults.fault_monitor import FaultMonitor
+    from likely.recognizers.speech.spoken_words import SpokenWords
+    from likely.recognizers.tracking.tracker import Track, Tracker
     from likely.statespace.continuous.linear_sde import ContinuousLinear
     from likely.statespace.continuous.timed_belief import TimedBelief
     from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity

@@ -22,8 +22,8 @@ from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
 from likely.mixture.fixed_weights import GivenWeights
-from likely.models.association import DataAssociation
-from likely.models.sensor_dynamics import SensorDynamics
+from likely.recognizers.faults.sensor_dynamics import SensorDynamics
+from likely.recognizers.tracking.data_association import DataAssociation
 from likely.statespace.linear.linear_em import LinearLearner
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])

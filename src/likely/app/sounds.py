@@ -64,7 +64,7 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 def learn_words(job: SequenceJob, talk: Talk) -> dict[str, Any]:
     """Learn the words of a folder, measure them out of fold where there are enough, and write the recogniser."""
     from likely.app.outputs import check_outputs
-    from likely.recognisers.speech import SpokenWords
+    from likely.recognizers.speech.spoken_words import SpokenWords
 
     refuse_for_sounds(job)
     check_outputs({"-o": job.out}, (job.cost, job.class_prior), models=("-o",))

@@ -42,8 +42,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "DTWClassifier": lambda: import_module("likely.alignment.estimator").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
-    "Tracker": lambda: import_module("likely.recognisers.tracker").Tracker,
-    "FaultMonitor": lambda: import_module("likely.recognisers.fault_monitor").FaultMonitor,
+    "Tracker": lambda: import_module("likely.recognizers.tracking.tracker").Tracker,
+    "FaultMonitor": lambda: import_module("likely.recognizers.faults.fault_monitor").FaultMonitor,
     "SwitchingDensity": lambda: import_module("likely.statespace.estimators.switching_density").SwitchingDensity,
     "LinearGaussianDensity": lambda: (
         import_module("likely.statespace.estimators.linear_gaussian_density").LinearGaussianDensity
@@ -91,7 +91,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "ProductDensity": lambda: import_module("likely.distributions.estimators.product_density").ProductDensity,
     "SequenceClassifier": lambda: import_module("likely.automl.sequence_models").SequenceClassifier,
     "SequenceDensity": lambda: import_module("likely.automl.sequence_models").SequenceDensity,
-    "SpokenWords": lambda: import_module("likely.recognisers.speech").SpokenWords,
+    "SpokenWords": lambda: import_module("likely.recognizers.speech.spoken_words").SpokenWords,
     "WalshDensity": lambda: import_module("likely.distributions.estimators.walsh_density").WalshDensity,
     "TableClusterer": lambda: import_module("likely.automl.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.automl.table_classifier").TableClassifier,

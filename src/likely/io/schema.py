@@ -734,26 +734,28 @@ TABLE: dict[str, Entry] = {
         regimes=items(maybe(of_class("LinearPrior"))), starts=numbers("K", 0), moves=numbers("K K", 0),
     ),
     "DataAssociation": entry(
-        lambda: import_module("likely.models.association").DataAssociation,
+        lambda: import_module("likely.recognizers.tracking.data_association").DataAssociation,
         model=value("a filter", "initial", "predict", "update"), speed=maybe(one_or_each),
     ),
     "TrackBelief": entry(
-        lambda: import_module("likely.models.association").TrackBelief,
+        lambda: import_module("likely.recognizers.tracking.data_association").TrackBelief,
         states=perhaps(value("a belief", "covariance", "log_prob")), weights=numbers("?", 0),
         parents=numbers(dtype=np.int64), association=numbers("n", 0), confirmed=flag, time=whole,
         moment=maybe(number()), size=count,
     ),
     "SensorDynamics": entry(
-        lambda: import_module("likely.models.sensor_dynamics").SensorDynamics, mean=numbers("p"), moves=numbers("p p"),
+        lambda: import_module("likely.recognizers.faults.sensor_dynamics").SensorDynamics,
+        mean=numbers("p"), moves=numbers("p p"),
         noise=numbers("p p"), start=numbers("p p"),
     ),
     "FaultWatch": entry(
-        lambda: import_module("likely.models.fault_watch").FaultWatch, mean=numbers("P"), scale=numbers("P", 0),
+        lambda: import_module("likely.recognizers.faults.fault_watch").FaultWatch,
+        mean=numbers("P"), scale=numbers("P", 0),
         normal=of_class("SensorDynamics"), faults=perhaps(of_class("SensorDynamics")), memory=numbers("J", 0),
         size=numbers("J", 0), shares=numbers("S", 0),
     ),
     "FaultBelief": entry(
-        lambda: import_module("likely.models.fault_watch").FaultBelief, log_weights=numbers("L"),
+        lambda: import_module("likely.recognizers.faults.fault_watch").FaultBelief, log_weights=numbers("L"),
         log_kinds=numbers("M"), frame=maybe(numbers("p")), spread=maybe(numbers("p p")), offsets=numbers("J p"),
         error=numbers("p"), moved=numbers("P", 0), surprise=number(), alarm=flag, due=flag, time=count,
     ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.models.fault_watch import Watched
+from likely.recognizers.faults.fault_watch import Watched
 from likely.statespace.linear.standard_errors import standard_errors
 from likely.statespace.switching.fault_alarms import fault_alarms
 

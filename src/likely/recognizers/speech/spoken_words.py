@@ -22,8 +22,8 @@ from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
 from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.recognisers.background import background
-from likely.recognisers.heard import NOTHING, Heard, in_seconds
+from likely.recognizers.speech.background import background
+from likely.recognizers.speech.heard_words import NOTHING, Heard, in_seconds
 
 # Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
 # and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.

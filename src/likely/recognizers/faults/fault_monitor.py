@@ -27,9 +27,9 @@ from likely.metrics.false_alarms import (
     supported_rate,
     tempered,
 )
-from likely.models.fault_watch import FaultBelief, FaultWatch, Watched
-from likely.models.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
-from likely.recognisers.simulated_alarms import simulated_alarms
+from likely.recognizers.faults.fault_watch import FaultBelief, FaultWatch, Watched
+from likely.recognizers.faults.sensor_dynamics import Chosen, SensorDynamics, chosen, filled
+from likely.recognizers.faults.simulated_alarms import simulated_alarms
 
 ME = "FaultMonitor"
 KINDS = (  # memory and size of unknown faults: blows, and pushes that stay

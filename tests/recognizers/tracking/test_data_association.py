@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.models.association import DataAssociation, collapsed
+from likely.recognizers.tracking.data_association import DataAssociation, collapsed
 from likely.statespace.linear.state_belief import StateBelief
 from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
 from likely.statespace.nonlinear.state_space import StateSpace

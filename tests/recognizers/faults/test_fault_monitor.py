@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.warnings import unheard
-from likely.recognisers.fault_monitor import FaultMonitor
+from likely.recognizers.faults.fault_monitor import FaultMonitor
 
-DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
 
 
 def plant(rng: np.random.Generator, T: int, p: int = 6) -> np.ndarray:

@@ -17,8 +17,8 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.features.mfcc import Cepstra
 from likely.metrics.word_errors import word_errors
-from likely.recognisers.background import background, quiet_frames, surrounded
-from likely.recognisers.speech import FEATURES, PENALTY, SpokenWords
+from likely.recognizers.speech.background import background, quiet_frames, surrounded
+from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
 RATE = 8000
 VOWELS = {"a": (700, 1200), "e": (450, 1900), "i": (300, 2300), "o": (450, 850), "u": (320, 700)}

@@ -12,9 +12,9 @@ from sklearn.base import clone
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.recognisers.tracker import Tracker
+from likely.recognizers.tracking.tracker import Tracker
 
-DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
 
 
 def flight(rng: np.random.Generator, T: int, dim: int = 2, side: float = 40.0, clutter: float = 6.0, lost: int = 10**9):

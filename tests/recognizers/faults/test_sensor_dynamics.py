@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DomainError, ShapeError
-from likely.models.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learnt
+from likely.recognizers.faults.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learnt
 
 
 def process(rng: np.random.Generator, T: int) -> np.ndarray:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.models.fault_watch import FaultWatch
-from likely.models.sensor_dynamics import Chosen, plausible
+from likely.recognizers.faults.fault_watch import FaultWatch
+from likely.recognizers.faults.sensor_dynamics import Chosen, plausible
 
 LAWS = 25  # the true law is above the largest of 25 draws once in 26 times; the rest of 5 % is for other errors
 STREAMS, FRAMES = 20, 500  # of each law: 10,000 frames, as alarms come in runs and a share of fewer scatters

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.models.sensor_dynamics import Innovation, SensorDynamics
+from likely.recognizers.faults.sensor_dynamics import Innovation, SensorDynamics
 from likely.statespace.linear.result_repr import path_words
 
 ME = "FaultWatch"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.models.fault_watch import FaultWatch
-from likely.models.sensor_dynamics import SensorDynamics, chosen, plausible
-from likely.recognisers.simulated_alarms import odds_of_streams, simulated_alarms
+from likely.recognizers.faults.fault_watch import FaultWatch
+from likely.recognizers.faults.sensor_dynamics import SensorDynamics, chosen, plausible
+from likely.recognizers.faults.simulated_alarms import odds_of_streams, simulated_alarms
 
 
 def watch_of(normal: SensorDynamics, *faults: SensorDynamics, threshold: float = 0.0) -> FaultWatch:

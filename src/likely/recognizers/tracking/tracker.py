@@ -14,7 +14,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.estimation.recognizer import Recogniser
-from likely.models.association import DataAssociation, TrackBelief
+from likely.recognizers.tracking.data_association import DataAssociation, TrackBelief
 from likely.statespace.continuous.linear_sde import ContinuousLinear
 from likely.statespace.continuous.observation_times import clock, clocks
 from likely.statespace.linear.linear_gaussian import LinearGaussian

@@ -1,0 +1,1 @@
+"""Recognizers of speech, tracks and faults."""

@@ -1,0 +1,1 @@
+"""Tracking of a target among false measurements."""
