@@ -15,23 +15,23 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.estimators.examples import wine
-from likely.plots.borders import border
-from likely.plots.chains import chain
-from likely.plots.clouds import cloud, regimes
-from likely.plots.curves import law_curve
-from likely.plots.density import DensityDisplay
-from likely.plots.dependences import dependence_tree
-from likely.plots.discriminants import fisher_plane
-from likely.plots.factors import ScoresDisplay, ScreeDisplay
-from likely.plots.learning import components, trace
-from likely.plots.maps import decision_map
-from likely.plots.sequences import occupancy, trellis
-from likely.plots.states import bands
+from likely.plots.boundary_plot import border
+from likely.plots.chow_liu_plot import dependence_tree
+from likely.plots.decision_regions import decision_map
+from likely.plots.dendrogram_plot import dendrogram
+from likely.plots.density_curve import law_curve
+from likely.plots.density_display import DensityDisplay
+from likely.plots.fisher_plot import fisher_plane
+from likely.plots.fit_trace import components, trace
+from likely.plots.particle_cloud import cloud, regimes
+from likely.plots.scree_display import ScoresDisplay, ScreeDisplay
+from likely.plots.state_bands import bands
+from likely.plots.state_graph import chain
+from likely.plots.state_sequences import occupancy, trellis
 from likely.plots.theme import INK, PALETTE, themed
-from likely.plots.tour import tour_picture
-from likely.plots.tracks import track
-from likely.plots.transcripts import words
-from likely.plots.trees import dendrogram
+from likely.plots.tour_figure import tour_picture
+from likely.plots.track_plot import track
+from likely.plots.word_plot import words
 
 STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).parent / "_static"
 

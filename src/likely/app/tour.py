@@ -96,7 +96,7 @@ def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
 
 def _draw(X: Any, y: Any, names: list[str], folder: Path) -> None:
-    from likely.plots.tour import tour_picture
+    from likely.plots.tour_figure import tour_picture
 
     tour_picture(X, y, names).savefig(folder / "tour.png", dpi=150)
     click.echo(f"drawn: {folder / 'tour.png'}")

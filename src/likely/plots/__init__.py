@@ -6,33 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "density": ["DensityDisplay"], "evaluation": ["EvaluationDisplay"], "maps": ["decision_map"], "borders": ["border"],
-    "learning": ["components", "trace"], "curves": ["law_curve"],
-    "dependences": ["dependence_tree"], "discriminants": ["fisher_plane"],
-    "trees": ["dendrogram"], "factors": ["ScoresDisplay", "ScreeDisplay"],
-    "sequences": ["occupancy", "trellis"], "chains": ["chain"], "warping": ["alignment", "warping_path"],
-    "transcripts": ["words"], "states": ["bands"], "tracks": ["track"], "clouds": ["cloud", "regimes"],
+    "density_display": ["DensityDisplay"], "evaluation_display": ["EvaluationDisplay"],
+    "decision_regions": ["decision_map"], "boundary_plot": ["border"], "fit_trace": ["components", "trace"],
+    "density_curve": ["law_curve"], "chow_liu_plot": ["dependence_tree"], "fisher_plot": ["fisher_plane"],
+    "dendrogram_plot": ["dendrogram"], "scree_display": ["ScoresDisplay", "ScreeDisplay"],
+    "state_sequences": ["occupancy", "trellis"], "state_graph": ["chain"],
+    "warping_plot": ["alignment", "warping_path"], "word_plot": ["words"], "state_bands": ["bands"],
+    "track_plot": ["track"], "particle_cloud": ["cloud", "regimes"],
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from likely.plots.borders import border
-    from likely.plots.chains import chain
-    from likely.plots.clouds import cloud, regimes
-    from likely.plots.curves import law_curve
-    from likely.plots.density import DensityDisplay
-    from likely.plots.dependences import dependence_tree
-    from likely.plots.discriminants import fisher_plane
-    from likely.plots.evaluation import EvaluationDisplay
-    from likely.plots.factors import ScoresDisplay, ScreeDisplay
-    from likely.plots.learning import components, trace
-    from likely.plots.maps import decision_map
-    from likely.plots.sequences import occupancy, trellis
-    from likely.plots.states import bands
-    from likely.plots.tracks import track
-    from likely.plots.transcripts import words
-    from likely.plots.trees import dendrogram
-    from likely.plots.warping import alignment, warping_path
+    from likely.plots.boundary_plot import border
+    from likely.plots.chow_liu_plot import dependence_tree
+    from likely.plots.decision_regions import decision_map
+    from likely.plots.dendrogram_plot import dendrogram
+    from likely.plots.density_curve import law_curve
+    from likely.plots.density_display import DensityDisplay
+    from likely.plots.evaluation_display import EvaluationDisplay
+    from likely.plots.fisher_plot import fisher_plane
+    from likely.plots.fit_trace import components, trace
+    from likely.plots.particle_cloud import cloud, regimes
+    from likely.plots.scree_display import ScoresDisplay, ScreeDisplay
+    from likely.plots.state_bands import bands
+    from likely.plots.state_graph import chain
+    from likely.plots.state_sequences import occupancy, trellis
+    from likely.plots.track_plot import track
+    from likely.plots.warping_plot import alignment, warping_path
+    from likely.plots.word_plot import words
 
 __all__ = [
     "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "bands", "border", "chain",

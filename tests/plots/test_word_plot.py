@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from likely.language.transcript import Transcript
-from likely.plots.transcripts import words
+from likely.plots.word_plot import words
 
 HEARD = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))
 

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.borders import border
+from likely.plots.boundary_plot import border
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.normal_inverse_wishart import NormalInverseWishart
-from likely.plots.density import DensityDisplay
+from likely.plots.density_display import DensityDisplay
 from likely.plots.theme import PALETTE, SOFT, themed
 
 

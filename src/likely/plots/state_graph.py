@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
-from likely.plots.sequences import state_colours, state_names
+from likely.plots.state_sequences import state_colours, state_names
 from likely.plots.theme import INK, SOFT, axes, themed
 
 MOST = 40  # states that can be drawn

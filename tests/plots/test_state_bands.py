@@ -7,9 +7,9 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.plots.clouds import cloud, regimes
-from likely.plots.states import bands
-from likely.plots.tracks import track
+from likely.plots.particle_cloud import cloud, regimes
+from likely.plots.state_bands import bands
+from likely.plots.track_plot import track
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 from likely import DomainError, ShapeError
 from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
 from likely.decomposition.estimators.pca import PCA
-from likely.plots.factors import ScoresDisplay, ScreeDisplay
+from likely.plots.scree_display import ScoresDisplay, ScreeDisplay
 
 
 @pytest.fixture(autouse=True)

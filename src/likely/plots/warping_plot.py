@@ -9,7 +9,7 @@ import numpy as np
 from likely.alignment.dtw import Warping
 from likely.core.arrays import Array, numbers
 from likely.core.errors import ShapeError, sentence
-from likely.plots.sequences import own_scales, unlike
+from likely.plots.state_sequences import own_scales, unlike
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 MATCHES = 60  # lines between the two series that are drawn at most

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.plots.chains import ARROWS, DOOR, LEAST, MOST, ROOM, chain, layers, worth_drawing
-from likely.plots.sequences import COLUMNS, LINES, occupancy, seen_in, trellis
+from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, chain, layers, worth_drawing
+from likely.plots.state_sequences import COLUMNS, LINES, occupancy, seen_in, trellis
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.evaluation import EvaluationDisplay
+from likely.plots.evaluation_display import EvaluationDisplay
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.density import DensityDisplay, TraceDisplay
+from likely.plots.density_display import DensityDisplay, TraceDisplay
 
 
 @pytest.fixture(autouse=True)

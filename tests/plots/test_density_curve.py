@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.curves import law_curve
+from likely.plots.density_curve import law_curve
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from likely.alignment.dtw import dtw
 from likely.core.errors import ShapeError
-from likely.plots.warping import MATCHES, alignment, warping_path
+from likely.plots.warping_plot import MATCHES, alignment, warping_path
 
 A, B = [1, 0, 1, 2, 1], [1, 0, 2, 1]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.plots.sequences import state_colours, state_names
+from likely.plots.state_sequences import state_colours, state_names
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 DRAWN = 60  # particles of a frame that are drawn

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 
 from likely.cluster.hierarchy.linkage import linkage
 from likely.core.errors import DomainError, ShapeError
-from likely.plots.trees import BRANCHES, dendrogram
+from likely.plots.dendrogram_plot import BRANCHES, dendrogram
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 import likely as lk
-from likely.plots.maps import _fixed, _plane, decision_map
+from likely.plots.decision_regions import _fixed, _plane, decision_map
 
 NAMES = np.array(["a", "b", "c"], dtype=object)
 
