@@ -16,10 +16,10 @@ from sklearn.metrics import adjusted_rand_score
 import likely as lk
 from likely.app.clusters import ClusterJob
 from likely.app.profiles import profile, told
-from likely.app.report.cluster_page import cluster_html
-from likely.app.report.cluster_study import ClusterStudy
-from likely.app.report.numbers_of_clusters import number_curve
-from likely.app.report.study import Study
+from likely.report.cluster_curves import number_curve
+from likely.report.cluster_page import cluster_html
+from likely.report.cluster_study import ClusterStudy
+from likely.report.study import Study
 from tests.app.tables import run, write
 
 

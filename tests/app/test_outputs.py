@@ -124,7 +124,7 @@ def test_an_output_is_written_into_a_fifo(here, command):
 @needs_fifo
 def test_pictures_and_reports_go_into_a_fifo(tmp_path):
     from likely.app.pictures import saved
-    from likely.app.report import Study, write_report
+    from likely.report import Study, write_report
 
     class Drawing:
         def savefig(self, stream, dpi, format):

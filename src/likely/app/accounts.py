@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.words import number
 from likely.app.talk import clipped, columns
+from likely.report.number_format import number
 
 COLUMNS = 6  # of the table, that fit beside each other
 ROWS = 30  # clusters, parts or axes

@@ -11,10 +11,10 @@ import numpy as np
 from likely.app.clusters import SURE, Clusters, title_of
 from likely.app.fisher import FisherPlane, axis_label, grid, regions
 from likely.app.profiles import told
-from likely.app.report.cluster_study import Choice, ClusterStudy, Doubt, Start, TraitRow
-from likely.app.report.study import Plane, Study
 from likely.app.studies import columns_of
 from likely.core.arrays import Array
+from likely.report.cluster_study import Choice, ClusterStudy, Doubt, Start, TraitRow
+from likely.report.study import Plane, Study
 
 POINTS = 1500
 DOUBTS = 12

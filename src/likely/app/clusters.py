@@ -286,7 +286,7 @@ def write(c: Clusters) -> None:
     page = None
     if job.report is not None:
         from likely.app.cluster_studies import cluster_study_of
-        from likely.app.report.cluster_page import cluster_html
+        from likely.report.cluster_page import cluster_html
 
         page = cluster_html(cluster_study_of(c))
     rows = with_clusters(c).write_csv()

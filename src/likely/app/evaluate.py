@@ -149,8 +149,8 @@ def _json(e: Any, decisions: Any) -> str:
 
 
 def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files: Any, target: str) -> None:
-    from likely.app.report import report_html
     from likely.app.studies import study_of_new
+    from likely.report import report_html
 
     names = tuple(Path(f).name for f in files)
     facts = {

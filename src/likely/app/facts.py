@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from likely.app.report.study import Contender
 from likely.app.talk import figure
+from likely.report.study import Contender
 
 if TYPE_CHECKING:
     from likely.app.journey import Journey

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.study import Driver
 from likely.core.arrays import Array, Index
 from likely.metrics.confidence_intervals import mean
+from likely.report.study import Driver
 
 ROWS = 4000  # that are shuffled, at most: enough for three digits
 SPLITS = 200  # that are refitted, at most

@@ -277,8 +277,8 @@ def write(journey: Journey) -> None:
     journey.model.card_ = _json(card_of(journey))
     page = None
     if journey.job.report is not None:
-        from likely.app.report import report_html
         from likely.app.studies import study_of
+        from likely.report import report_html
 
         page = report_html(study_of(journey))
     journey.model.save(journey.job.out)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.words import number
 from likely.core.arrays import Array, Index
+from likely.report.number_format import number
 
 LEVELS = 12  # of a column of words, the most frequent
 CLEAR = 0.3  # spreads from the mean of all from which on a difference is worth a word

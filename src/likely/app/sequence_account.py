@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.words import number
 from likely.app.talk import clipped, columns
 from likely.distributions.stacks.tied import untied
 from likely.estimation.novelty.left_out_frames import support
+from likely.report.number_format import number
 
 ROWS = 30  # states that a terminal shows
 COLUMNS = 4  # of a frame

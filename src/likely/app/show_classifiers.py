@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from likely.app.accounts import COLUMNS, ROWS, _loadings, _names
-from likely.app.report.words import number
 from likely.app.talk import clipped, columns
+from likely.report.number_format import number
 
 DISTANCES = {
     "l1": "l1 (sum of absolute differences)", "l2": "l2 (Euclidean)", "linf": "linf (largest difference)",

@@ -11,8 +11,8 @@ import numpy as np
 from likely.app.facts import contender, rule_words
 from likely.app.fisher import FisherPlane, axis_label, grid, regions, separation
 from likely.app.importance import importance
-from likely.app.report import Case, ColumnFacts, Plane, Study, column_facts
 from likely.core.arrays import Array, Index
+from likely.report import Case, ColumnFacts, Plane, Study, column_facts
 
 if TYPE_CHECKING:
     from likely.app.journey import Journey

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.sections.data import aside, data
-from likely.app.report.sections.ladder import leaderboard
-from likely.app.report.sections.mistakes import confusion
-from likely.app.report.sections.reasons import drivers, plane, worst
-from likely.app.report.sections.reproduce import reproduce
-from likely.app.report.sections.trust import calibration, coverage, trade_offs
-from likely.app.report.sections.verdict import verdict
-from likely.app.report.study import Plane, Study
-from likely.app.report.style import style_sheet
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.io.atomic_write import write_text
+from likely.report.markup import Markup, join, tag
+from likely.report.sections.calibration_section import calibration, coverage, trade_offs
+from likely.report.sections.confusion_section import confusion
+from likely.report.sections.data_section import aside, data
+from likely.report.sections.explanation_section import drivers, plane, worst
+from likely.report.sections.leaderboard_section import leaderboard
+from likely.report.sections.reproduce_section import reproduce
+from likely.report.sections.verdict_section import verdict
+from likely.report.study import Plane, Study
+from likely.report.style import style_sheet
 
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.app.report.marks import COLOURS, OTHER
-from likely.app.report.study import Study
 from likely.core.arrays import Array
+from likely.report.markers import COLOURS, OTHER
+from likely.report.study import Study
 
 FEW = 12  # up to here every class is drawn and tabled
 

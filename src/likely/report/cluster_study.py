@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from likely.app.report.study import Study
+from likely.report.study import Study
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likely.app.report.axes import whole_percent
-from likely.app.report.blocks import absent, figure, pair, section, table, with_note
-from likely.app.report.cast import FEW, marks
-from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
-from likely.app.report.marks import COLOURS, legend
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.sections.mistakes import priced
-from likely.app.report.sections.verdict import may_refuse
-from likely.app.report.study import Study
-from likely.app.report.words import clipped, column, number, percent
+from likely.report.axes import whole_percent
+from likely.report.class_marks import FEW, marks
+from likely.report.markers import COLOURS, legend
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, column, number, percent
+from likely.report.page_blocks import absent, figure, pair, section, table, with_note
+from likely.report.sections.confusion_section import priced
+from likely.report.sections.verdict_section import may_refuse
+from likely.report.study import Study
+from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
 if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation

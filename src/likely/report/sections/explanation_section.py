@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from likely.app.report.bars import bars
-from likely.app.report.blocks import absent, figure, section, table
-from likely.app.report.cast import FEW, legend_items, marks
-from likely.app.report.marks import legend
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.plane import plane_map, ring_legend
-from likely.app.report.study import Case, Plane, Study
-from likely.app.report.words import clipped, count, number, percent
+from likely.report.bars import bars
+from likely.report.class_marks import FEW, legend_items, marks
+from likely.report.decision_plane import plane_map, ring_legend
+from likely.report.markers import legend
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, count, number, percent
+from likely.report.page_blocks import absent, figure, section, table
+from likely.report.study import Case, Plane, Study
 
 MOST_DRIVERS = 20
 MOST_CASES = 15

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.study import ColumnFacts
-from likely.app.report.words import clipped, number, percent
 from likely.core.arrays import Array
 from likely.core.errors import ShapeError, sentence
+from likely.report.number_format import clipped, number, percent
+from likely.report.study import ColumnFacts
 
 BINS = 24
 LEVELS = 12  # of a category; the rarer ones are added up

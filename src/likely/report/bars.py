@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.axes import Frame, Scale, drawing, roomy, ticks
-from likely.app.report.marks import colour
-from likely.app.report.markup import Markup, join, short, tag
-from likely.app.report.words import clipped, number
 from likely.core.arrays import Array
+from likely.report.axes import Frame, Scale, drawing, roomy, ticks
+from likely.report.markers import colour
+from likely.report.markup import Markup, join, short, tag
+from likely.report.number_format import clipped, number
 
 CELL = (170.0, 26.0)  # a whisker in a table's cell, width and height
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from likely.app.report.blocks import section, table
-from likely.app.report.markup import Markup, tag
-from likely.app.report.study import Study
+from likely.report.markup import Markup, tag
+from likely.report.page_blocks import section, table
+from likely.report.study import Study
 
 
 def reproduce(study: Study) -> Markup:

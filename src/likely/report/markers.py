@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from likely.app.report.markup import Markup, short, tag
-from likely.app.report.words import clipped
+from likely.report.markup import Markup, short, tag
+from likely.report.number_format import clipped
 
 COLOURS = 8  # --c0 … --c7 in the style sheet
 OTHER = -1  # the mark of all classes that have none of their own

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.app.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
-from likely.app.report.axes import Frame, Scale, ticks
-from likely.app.report.bars import whisker_scale
-from likely.app.report.curves import Curve, det, reliability, risk_coverage, roc
-from likely.app.report.marks import dash, symbol
-from likely.app.report.markup import Markup, safe, tag
-from likely.app.report.page import SECTIONS
-from likely.app.report.plane import MOST_POINTS, MOST_RECTANGLES, borders, rectangles, simplified
-from likely.app.report.sections.mistakes import dearest, shown_classes
-from likely.app.report.style import DARK, HEAT, LIGHT
-from likely.app.report.words import column, number, percent
 from likely.core.errors import DataError, ShapeError
 from likely.metrics.evaluation import Evaluation
+from likely.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
+from likely.report.axes import Frame, Scale, ticks
+from likely.report.bars import whisker_scale
+from likely.report.decision_plane import MOST_POINTS, MOST_RECTANGLES, borders, rectangles, simplified
+from likely.report.markers import dash, symbol
+from likely.report.markup import Markup, safe, tag
+from likely.report.number_format import column, number, percent
+from likely.report.page import SECTIONS
+from likely.report.sections.confusion_section import dearest, shown_classes
+from likely.report.style import DARK, HEAT, LIGHT
+from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
 VOID = {"meta", "br", "hr"}
 SHAPES = {"circle", "line", "path", "rect", "polyline", "polygon", "use"}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from likely.app.report.markup import Markup, join, short, tag
-from likely.app.report.words import THIN, number
 from likely.core.arrays import Array
 from likely.metrics.roc import thin
+from likely.report.markup import Markup, join, short, tag
+from likely.report.number_format import THIN, number
 
 CURVE_POINTS = 200  # what the eye can tell apart in a chart of 400 pixels
 

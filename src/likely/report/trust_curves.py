@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.app.report.axes import Frame, axes, deviates, drawing, room_for, ticks, whole_percent
-from likely.app.report.marks import colour, dash
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.words import number, percent
+from likely.report.axes import Frame, axes, deviates, drawing, room_for, ticks, whole_percent
+from likely.report.markers import colour, dash
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import number, percent
 
 DET_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 

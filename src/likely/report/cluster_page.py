@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from likely.app.report.cluster_study import ClusterStudy
-from likely.app.report.markup import Markup, tag
-from likely.app.report.page import _check, _head
-from likely.app.report.sections.clusters import (
+from likely.report.cluster_study import ClusterStudy
+from likely.report.markup import Markup, tag
+from likely.report.page import _check, _head
+from likely.report.sections.clusters_section import (
     certainty,
     cluster_data,
     cluster_map,
@@ -14,8 +14,8 @@ from likely.app.report.sections.clusters import (
     numbers,
     profiles,
 )
-from likely.app.report.sections.data import aside
-from likely.app.report.sections.reproduce import reproduce
+from likely.report.sections.data_section import aside
+from likely.report.sections.reproduce_section import reproduce
 
 # in the order of reading: id, words in the table of contents
 CONTENTS = (
@@ -27,7 +27,7 @@ CONTENTS = (
 def cluster_html(c: ClusterStudy) -> str:
     """The whole page as text.
 
-    >>> from likely.app.report.study import Study
+    >>> from likely.report.study import Study
     >>> study = Study("rows", target="cluster", classes=("cluster 1",))
     >>> page = cluster_html(ClusterStudy(study, "1 cluster: as you said", sizes=[3.0]))
     >>> page[:15], "<script" in page

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likely.app.report.blocks import absent, scrolling, section, table
-from likely.app.report.cast import FEW, marks
-from likely.app.report.marks import OTHER, name
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.study import Study
-from likely.app.report.style import HEAT
-from likely.app.report.words import clipped, count, number, percent
 from likely.core.arrays import Array
+from likely.report.class_marks import FEW, marks
+from likely.report.markers import OTHER, name
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, count, number, percent
+from likely.report.page_blocks import absent, scrolling, section, table
+from likely.report.study import Study
+from likely.report.style import HEAT
 
 if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation

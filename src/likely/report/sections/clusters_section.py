@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.blocks import absent, figure, pair, scrolling, section, table
-from likely.app.report.cast import FEW, legend_items, marks
-from likely.app.report.cluster_study import ClusterStudy, Doubt, TraitRow
-from likely.app.report.marks import OTHER, legend, name
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.numbers_of_clusters import certainty_bars, number_curve, trace_curve
-from likely.app.report.plane import plane_map
-from likely.app.report.sections.data import data
-from likely.app.report.sections.reasons import _cells, _plane_words
-from likely.app.report.sections.verdict import _figure
-from likely.app.report.style import HEAT
-from likely.app.report.words import NONE, clipped, count, listed, number, percent, rows
+from likely.report.class_marks import FEW, legend_items, marks
+from likely.report.cluster_curves import certainty_bars, number_curve, trace_curve
+from likely.report.cluster_study import ClusterStudy, Doubt, TraitRow
+from likely.report.decision_plane import plane_map
+from likely.report.markers import OTHER, legend, name
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import NONE, clipped, count, listed, number, percent, rows
+from likely.report.page_blocks import absent, figure, pair, scrolling, section, table
+from likely.report.sections.data_section import data
+from likely.report.sections.explanation_section import _cells, _plane_words
+from likely.report.sections.verdict_section import _figure
+from likely.report.style import HEAT
 
 MOST_TRAITS = 40
 MOST_CLUSTERS = 12  # columns of the heat table

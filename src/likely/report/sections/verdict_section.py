@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from likely.app.report.blocks import absent
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.study import Study
-from likely.app.report.words import clipped, listed, number, percent, percent_range, rows
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, listed, number, percent, percent_range, rows
+from likely.report.page_blocks import absent
+from likely.report.study import Study
 
 if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation

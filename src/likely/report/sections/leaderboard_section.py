@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from likely.app.report.axes import Scale
-from likely.app.report.bars import whisker, whisker_axis, whisker_scale
-from likely.app.report.blocks import absent, section, table, with_note
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.study import Contender, Study
-from likely.app.report.words import clipped, column, number, percent, percent_range
+from likely.report.axes import Scale
+from likely.report.bars import whisker, whisker_axis, whisker_scale
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, column, number, percent, percent_range
+from likely.report.page_blocks import absent, section, table, with_note
+from likely.report.study import Contender, Study
 
 LEAD = "Models from simple to rich, each measured on rows that it had not seen."
 BEST = {"cost": "the cheapest", "log-loss": "the least log-loss", "error": "the least error"}

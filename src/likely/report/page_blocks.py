@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from likely.app.report.markup import Markup, join, tag
+from likely.report.markup import Markup, join, tag
 
 NUMBER = "#"  # a heading that begins with it stands over numbers, which are aligned to the right
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from likely.app.report.bars import ridges
-from likely.app.report.blocks import absent, section, table, with_note
-from likely.app.report.cast import FEW, largest, legend_items, marks, sizes
-from likely.app.report.marks import OTHER, legend
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.study import ColumnFacts, Study
-from likely.app.report.words import clipped, count, listed, percent, rows
 from likely.core.arrays import Array
+from likely.report.bars import ridges
+from likely.report.class_marks import FEW, largest, legend_items, marks, sizes
+from likely.report.markers import OTHER, legend
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import clipped, count, listed, percent, rows
+from likely.report.page_blocks import absent, section, table, with_note
+from likely.report.study import ColumnFacts, Study
 
 MOST_COLUMNS = 60
 MOST_RIDGES = 8

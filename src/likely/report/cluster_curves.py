@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.axes import Frame, axes, drawing, room_for, ticks, whole_percent
-from likely.app.report.markup import Markup, join, tag
-from likely.app.report.words import number
+from likely.report.axes import Frame, axes, drawing, room_for, ticks, whole_percent
+from likely.report.markup import Markup, join, tag
+from likely.report.number_format import number
 
 BINS = 20
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from likely.app.report.axes import Frame, axes, drawing, ticks
-from likely.app.report.marks import OTHER, colour, scattered
-from likely.app.report.markup import Markup, join, short, tag
-from likely.app.report.words import clipped
 from likely.core.arrays import Array
+from likely.report.axes import Frame, axes, drawing, ticks
+from likely.report.markers import OTHER, colour, scattered
+from likely.report.markup import Markup, join, short, tag
+from likely.report.number_format import clipped
 
 MOST_POINTS = 1500
 MOST_CELLS = 320  # a side; finer than a screen shows at this size

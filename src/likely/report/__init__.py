@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from likely.app.report.gather import column_facts
-from likely.app.report.page import report_html, write_report
-from likely.app.report.study import Case, ColumnFacts, Contender, Driver, Plane, Study
+from likely.report.column_statistics import column_facts
+from likely.report.page import report_html, write_report
+from likely.report.study import Case, ColumnFacts, Contender, Driver, Plane, Study
 
 __all__ = [
     "Case",
