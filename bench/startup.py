@@ -52,7 +52,9 @@ def python(code: str) -> list[str]:
 
 def likely(argument: str) -> list[str]:
     """The command, as the script in this environment starts it."""
-    return python(f"import sys; sys.argv = ['likely', '{argument}']; from likely.app.cli import main; sys.exit(main())")
+    return python(
+        f"import sys; sys.argv = ['likely', '{argument}']; from likely.cli.main import main; sys.exit(main())"
+    )
 
 
 NUMPY = python("import numpy")

@@ -35,10 +35,10 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 import likely as lk
-from likely.app.job import Job
-from likely.app.journey import prepared
 from likely.automl.contest import compete, from_all_rows
 from likely.automl.table_classifier import TableClassifier, arranged_schema
+from likely.cli.fitting.fit_job import Job
+from likely.cli.fitting.fit_run import prepared
 from likely.data.table import Table
 from likely.decision.cost import Cost
 from likely.estimation.class_labels import encoded

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from sklearn.datasets import load_digits
 
 import likely as lk
-from likely.estimators.examples import wine
+from likely.cli.example_data import wine
 from likely.plots.boundary_plot import border
 from likely.plots.chow_liu_plot import dependence_tree
 from likely.plots.decision_regions import decision_map

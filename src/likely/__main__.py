@@ -1,6 +1,6 @@
 """`python -m likely` is the command `likely`."""
 
-from likely.app.cli import main
+from likely.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -245,7 +245,7 @@ def test_bands_between_unequal_lengths_are_searched(rng):
 def test_a_file_keeps_the_metric_and_can_be_shown(rng, tmp_path):
     from click.testing import CliRunner
 
-    from likely.app.cli import likely
+    from likely.cli.main import likely
 
     X, y = spoken(rng, 12)
     path = tmp_path / "dtw.likely"

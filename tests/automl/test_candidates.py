@@ -31,9 +31,9 @@ from likely.classify.calibration.calibrated import Calibrated
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied, recalibrated
 from likely.classify.prior_classifier import ClassFrequencies
+from likely.cli.example_data import wine
 from likely.core.errors import DataError, DomainError, ModelFileError
-from likely.estimators.examples import wine
-from tests.app.tables import mixed_frame
+from tests.cli.tables import mixed_frame
 
 KINDS = {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}
 

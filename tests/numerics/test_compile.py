@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from likely import Gaussian
-from likely.app.cli import main
+from likely.cli.main import main
 from likely.distributions.gaussian._loops import missing_values
 from likely.numerics.compile import Announcer, somebody_waits
 

@@ -1,0 +1,250 @@
+"""`likely card`: what someone who did not make the model must know before they rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from likely.cli.outputs import check_outputs
+from likely.core.errors import ModelFileError, sentence
+from likely.io.atomic_write import write_text
+
+NO_CARD = frozenset({
+    "LinearGaussian", "ContinuousLinear", "SwitchingLinear", "LinearGaussianDensity", "SwitchingDensity",
+    "FaultMonitor", "Tracker",
+})  # fmt: skip
+
+
+@click.command(epilog="\b\nExample:\n  likely card model.likely -o MODEL_CARD.md\n")
+@click.argument("model")
+@click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
+def card(model: str, out: str | None) -> None:
+    """Write a model card in Markdown: what it is, from which data, how chosen, how good, at what costs, its limits."""
+    from likely.cli.clustering.cluster_card import cluster_markdown
+    from likely.cli.open_model import card_as_written, classifier_of, cluster_model
+
+    check_outputs({"-o": out}, [model])
+    clusters, thing = cluster_model(model)
+    _refuse_no_card(thing, model)
+    loaded: Any = classifier_of(thing, model, "card") if clusters is None else clusters
+    if not loaded.card:
+        remedy = "make it with `likely fit` or `likely cluster`, which note how"
+        raise ModelFileError(sentence(model, "the file does not say how the model came about", remedy=remedy))
+    with card_as_written(model):
+        text = markdown(loaded, model) if clusters is None else cluster_markdown(loaded, model)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+
+
+def _refuse_no_card(thing: Any, path: str) -> None:
+    """Models of hidden vectors, and what stands on them, were made in Python: nobody noted how."""
+    kind = type(thing).__name__
+    if kind in NO_CARD:
+        expected, remedy = "cards are written of classifiers and clusters", "`likely show` tells what this file holds"
+        raise ModelFileError(sentence(path, expected, f"a {kind}", remedy))
+
+
+def markdown(model: Any, path: str) -> str:
+    """The whole card."""
+    facts = model.card
+    sections = (_what, _use, _data, _chosen, _performance, _costs, _hazards, _limits, _reproduce)
+    lines = [f"# Model card: {_safe(facts['target'])}", ""]
+    for section in sections:
+        lines += [*section(facts, model, path), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def table(head: list[str], rows: list[list[Any]]) -> Iterator[str]:
+    """A table in Markdown.
+
+    >>> print(*table(["class", "rows"], [["a|b", 3]]), sep="\\n")
+    | class | rows |
+    |---|---|
+    | a\\|b | 3 |
+    """
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield f"| {' | '.join(_safe(cell) for cell in row)} |"
+
+
+def _safe(cell: Any) -> str:
+    return " ".join(str(cell).replace("|", "\\|").replace("<", "&lt;").split())
+
+
+def _interval(told: dict[str, Any] | None, scale: float = 1, unit: str = "") -> str:
+    if told is None or told.get("value") is None:
+        return "not measurable"
+    low, high = told.get("low"), told.get("high")
+    ends = "" if low is None or high is None else f" ({low * scale:.4g} – {high * scale:.4g})"
+    return f"{told['value'] * scale:.4g}{unit}{ends}"
+
+
+# -------------------------------------------------------------------------- sections
+
+
+def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## What it is"
+    yield ""
+    chosen = next(line for line in facts["leaderboard"] if line["chosen"])
+    size = f"{len(model.classes_)} classes, {len(model.schema)} columns"
+    yield f"A classifier that decides about `{facts['target']}` ({size})."
+    yield f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')})."
+    yield from _kind(model.classifier_)
+    if facts["calibrated"]:
+        yield f"Its probabilities were {facts['calibrated']} on rows not seen in training."
+    yield f"Made by {facts['made']}; file `{path}`."
+
+
+def _kind(classifier: Any) -> Iterator[str]:
+    """How it comes to its posteriors, and whether the file gives rows away."""
+    from likely.estimation.stored_data import what_is_kept
+
+    name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
+    yield {
+        "NearestNeighbours": f"It keeps its rows: the {k} nearest of them vote.",
+        "DistanceClassifier": "It compares distances to a centre of each class.",
+        "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
+    }.get(name, "It is generative: one density per class, and Bayes' theorem.")
+    if held:
+        yield f"The model file holds {held} that it learnt from: whoever has it can read them."
+
+
+def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## Intended use"
+    yield ""
+    yield f"Decisions about `{facts['target']}`, at the costs below, for rows that come about as these did."
+    yield "It gives probabilities and the action of least expected cost, and may refuse."
+    yield "A person should look at what it refuses, and at rows that it marks as novel."
+
+
+def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## Data"
+    yield ""
+    aside = f", {facts['unlabelled']:,} more without a label were set aside" if facts["unlabelled"] else ""
+    yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows{aside}."
+    yield f"Fingerprint `{facts['fingerprint']}`."
+    roles = {role: name for role, name in facts["roles"].items() if role != "target"}
+    if roles:
+        yield f"Roles: {', '.join(f'{role} = {_safe(name)}' for role, name in roles.items())}."
+    yield ""
+    yield from table(["class", "rows"], [[c, f"{n:,}"] for c, n in facts["classes"].items()])
+    yield ""
+    yield from table(
+        ["column", "kind", "missing", "distinct"],
+        [[c["name"], c["kind"], f"{c['n_missing']:,}", f"{c['distinct']:,}"] for c in facts["columns"]],
+    )
+    if facts["set_aside"]:
+        yield ""
+        yield "Set aside:"
+        yield from (f"- `{name}`: {_safe(reason)}" for name, reason in facts["set_aside"].items())
+
+
+def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## How it was chosen"
+    yield ""
+    yield f"By {facts.get('choose_by', 'cost')} on rows not seen in training ({facts['cv']})."
+    yield facts.get("rule") or "Of the models within one standard error of the cheapest, the simplest."  # older files
+    yield facts["verdict"]
+    yield ""
+    yield "± is one standard error; “tied” means within one standard error of the best, by paired differences."
+    yield ""
+    rows = [[("**" + line["name"] + "**") if line["chosen"] else line["name"], _give_or_take(line, "cost", "cost_se"),
+             _give_or_take(line, "behind", "behind_se"), _number(line["error"]), _number(line["log_loss"]),
+             ", ".join(line.get("ties", ())), line["note"]]
+            for line in facts["leaderboard"]]  # fmt: skip
+    yield from table(["model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note"], rows)
+
+
+def _give_or_take(line: dict[str, Any], name: str, se: str) -> str:
+    return _number(line[name]) + ("" if line[name] is None or line[se] is None else f" ± {line[se]:.2g}")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    told = facts["figures"]
+    yield "## Performance"
+    yield ""
+    yield f"On {told['rows']:,} rows that the model had not seen; intervals are at 95 %."
+    yield ""
+    yield from table(["measure", "value"], [
+        ["error, if it never refuses", _interval(told["error"], 100, " %")],
+        ["cost per row", _interval(told["decision_cost"])],
+        ["refused or handed on", _interval(told.get("unclassified", told["refused"]), 100, " %")],
+        ["error among the rest", _interval(told["error_of_accepted"], 100, " %")],
+        ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
+        ["calibration error", f"{told['calibration_error']:.4g}"],
+    ])  # fmt: skip
+    yield ""
+    yield f"Calibration: {told['calibration']}"
+    yield ""
+    rows = [[r["label"], f"{r['weight']:,.6g}", _interval(r["recall"], 100, " %"), _interval(r["precision"], 100, " %")]
+            for r in told["by_class"]]  # fmt: skip
+    yield from table(["class", "rows", "recall", "precision"], rows)
+
+
+def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    told = facts["figures"]
+    yield "## Costs and refusal"
+    yield ""
+    rows = [[a, *(f"{v:g}" for v in row)] for a, row in zip(told["actions"], told["cost_table"], strict=True)]
+    yield from table(["decision \\ truth", *(_safe(c) for c in told["classes"])], rows)
+    yield ""
+    yield f"Refusing costs: {_said(facts['reject_cost'])}."
+    yield f"Refuses below a posterior of: {_said(facts['reject_below'])}."
+    yield f"Refuses as novel, at a false-alarm rate of: {_false_alarms(facts['novelty'], model.classifier_)}."
+    prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
+    yield f"Class probabilities in use: {_safe(prior)}."
+
+
+def _said(value: float | None) -> str:
+    return "not set" if value is None else f"{value:g}"
+
+
+def _false_alarms(rate: float | None, classifier: Any) -> str:
+    from likely.estimation.novelty.novelty_score import support_in_words
+
+    return _said(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
+
+
+def _hazards(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## Hazards met"
+    yield ""
+    yield from [f"- {_safe(hazard)}" for hazard in facts["hazards"]] or ["None."]
+
+
+def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    yield "## Limits"
+    yield ""
+    yield "- Figures hold for rows like those of the table; where the mix of classes differs, give `--class-prior`."
+    yield "- The winner was chosen on the same folds that measured it, so its figures are slightly too good."
+    yield "- A word that training never saw counts as missing, and the row is marked novel."
+    yield "- What a column means, and whether it may be used for this decision, no figure here can say."
+
+
+def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+    return reproduce(facts, path, "decide")
+
+
+def reproduce(facts: dict[str, Any], path: str, verb: str) -> Iterator[str]:
+    """The command, the seed and the data's fingerprint; and how the model is used in Python."""
+    yield "## How to reproduce"
+    yield ""
+    yield "```"
+    yield facts["command"]
+    yield "```"
+    yield ""
+    yield f"Seed {facts['seed']}; the data's fingerprint must be `{facts['fingerprint']}`. In Python:"
+    yield ""
+    yield "```python"
+    yield "import likely as lk"
+    yield f"model = lk.load({path!r})"
+    yield f"model.{verb}(rows)  # a data frame with these columns, in any order"
+    yield "```"

@@ -1,0 +1,108 @@
+"""`likely cluster`: which groups the rows of a table form, and what tells them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from likely.cli import options
+from likely.cli.console import Talk, columns
+
+EPILOG = """\b
+Examples:
+  likely cluster faithful.csv --report report.html
+  likely cluster customers.parquet --id customer --components 5 --model model.likely
+  likely predict model.likely new.csv
+Columns of the output: those of the input, cluster (from 1, the largest first)
+and probability.
+"""
+
+
+class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A number of clusters, or "auto"."""
+
+    name = "auto|K"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """None where the number is to be chosen."""
+        if value is None or value == "auto":
+            return None
+        if str(value).isdigit() and int(value) >= 1:
+            return int(value)
+        self.fail(f'{value!r} is neither "auto" nor a number of clusters, 1 or more.', param, ctx)
+
+
+def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Column names, with commas between them or one at a time."""
+    return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+
+
+@click.command(epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--components", type=Number(), default="auto", show_default=True, help="How many clusters.")
+@click.option("--by", type=click.Choice(["bic", "held-out", "prior"]), default="bic", show_default=True,
+              help="How their number is chosen.")  # fmt: skip
+@click.option("--most", type=click.IntRange(1), default=10, show_default=True,
+              help="The largest number to try; the search stops three beyond the least BIC.")  # fmt: skip
+@click.option("--weight", metavar="COL", help="What a row counts; 2 is as much as two copies.")
+@click.option("--id", "id", metavar="COL", help="The column that names rows; it is no measurement.")
+@click.option("--ignore", multiple=True, metavar="COL,...", callback=names_of, help="Columns to leave out; repeatable.")
+@options.reading
+@click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
+              help="What a column is: real, count, binary, category, ignore; repeatable.")  # fmt: skip
+@click.option("--restarts", type=click.IntRange(1), default=3, show_default=True, help="Runs from different starts.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For starts.")
+@click.option("-o", "--out", default="clusters.csv", show_default=True, metavar="FILE|-",
+              help="The rows with their clusters.")  # fmt: skip
+@click.option("--model", metavar="FILE", help="Write a model file, for `likely predict` and `likely novelty`.")
+@click.option("--report", metavar="FILE", help="Write a report in HTML.")
+@click.option("--json", "as_json", is_flag=True, help="Sizes, profiles and choices as JSON on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> None:
+    """Find groups of rows that belong together, and say what makes each different.
+
+    Clusters are the parts of a mixture: real columns are jointly Gaussian in each, counts Poisson, words have a law of
+    levels; cells may be missing. The number of clusters is chosen by BIC, beside which the likelihood of rows not
+    learnt from and what a sparse prior leaves are shown. Larger numbers are tried until BIC has not fallen for three.
+
+    FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
+    """
+    from likely.cli.clustering.cluster_run import ClusterJob, facts_of, found_clusters
+
+    if as_json and given["out"] == "-":
+        raise click.UsageError("--json and -o - would both write to standard output: name a file with -o.")
+    talk = Talk(quiet)
+    done = found_clusters(ClusterJob(format=format_, **given), talk)
+    tell(done, talk)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(facts_of(done), indent=2))
+
+
+def tell(c: Any, talk: Talk) -> None:
+    """How many clusters and why, each with its size and profile, how sure, and what to be careful about."""
+    talk(f"\n{c.found.why}", bold=True)
+    talk("\n" + profile_text(c))
+    talk(f"\nhow sure: the cluster of a row has probability {c.mean_certainty:.3f} on average; "
+         f"below 0.8 in {c.unsure:.1%} of rows")  # fmt: skip
+    if c.hazards:
+        talk("\nbe careful:")
+        for hazard in c.hazards:
+            talk(f"  - {hazard}")
+    written = [file for file in (c.job.out, c.job.model, c.job.report) if file is not None and file != "-"]
+    if written:
+        talk(f"\nwritten: {', '.join(written)}")
+
+
+def profile_text(c: Any) -> str:
+    """Aligned lines, a cluster each."""
+    from likely.cli.clustering.cluster_profiles import told
+
+    rows = [["cluster", "rows", "share", "what makes it different"]]
+    total = c.sizes.sum()
+    for k, size in enumerate(c.sizes.tolist()):
+        words = ", ".join(told(c.traits, k)) or ("all rows" if len(c.sizes) == 1 else "close to the mean of all rows")
+        rows.append([str(k + 1), f"{size:,.6g}", f"{size / total:.1%}", words])
+    return columns(rows, right=(0, 1, 2))

@@ -1,0 +1,1 @@
+"""What the command `cluster` does."""

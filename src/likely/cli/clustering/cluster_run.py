@@ -1,0 +1,305 @@
+"""From a table to its clusters: read, type, choose shape and number, learn, describe, and write it down."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from likely._version import __version__
+from likely.cli.clustering.cluster_profiles import Trait, profile, told
+from likely.cli.console import Talk
+from likely.cli.outputs import check_outputs
+from likely.core.arrays import Array, Index
+from likely.core.errors import FitWarning
+from likely.io.atomic_write import write_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from likely.automl.table_clusterer import TableClusterer
+    from likely.automl.table_mixture import Found
+    from likely.data.table import Table
+
+SURE = 0.8  # a row whose cluster is less probable than that is uncertain
+FEW_ROWS = 10
+
+
+@dataclass(frozen=True)
+class ClusterJob:
+    """Everything that `likely cluster` was told."""
+
+    files: tuple[str, ...]
+    components: int | None = None  # None: chosen
+    by: str = "bic"
+    most: int = 10
+    weight: str | None = None
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    sql: str | None = None
+    format: str | None = None
+    restarts: int = 3
+    seed: int = 0
+    out: str = "clusters.csv"
+    model: str | None = None
+    report: str | None = None
+
+    @property
+    def command(self) -> str:
+        """The command line that does the same.
+
+        >>> ClusterJob(("faithful.csv",), components=2, report="r.html").command
+        'likely cluster faithful.csv --components 2 --report r.html'
+        """
+        return shlex.join(["likely", "cluster", *self.files, *self._options()])
+
+    def _options(self) -> Iterator[str]:
+        usual = ClusterJob(())
+        for name in (
+            "components",
+            "by",
+            "most",
+            "weight",
+            "id",
+            "sql",
+            "format",
+            "restarts",
+            "seed",
+            "model",
+            "report",
+        ):
+            if getattr(self, name) != getattr(usual, name):
+                yield from (f"--{name}", str(getattr(self, name)))
+        for name in ("missing", "ignore"):
+            for value in getattr(self, name):
+                yield from (f"--{name}", value)
+        for name, kind in self.kinds.items():
+            yield from ("--as", f"{name}={kind}")
+        if self.out != usual.out:
+            yield from ("-o", self.out)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What came of a job: the table, the model, and who belongs where."""
+
+    job: ClusterJob
+    source: pl.DataFrame  # as it was read
+    table: Table
+    frame: Any  # typed columns, in the model's order
+    found: Found
+    model: TableClusterer
+    shares: Array  # (n, K): p(cluster | row)
+    traits: list[Trait]
+    hazards: tuple[str, ...]
+    made: str
+
+    @property
+    def owner(self) -> Index:
+        """The cluster of each row (n,), from 0."""
+        return self.shares.argmax(axis=1)
+
+    @property
+    def certainty(self) -> Array:
+        """Probability of each row's own cluster (n,)."""
+        return self.shares.max(axis=1)
+
+    @property
+    def weight(self) -> Array:
+        """What each row counts (n,)."""
+        return np.ones(len(self.shares)) if self.table.weight is None else self.table.weight
+
+    @property
+    def sizes(self) -> Array:
+        """Rows, or their weight, in each cluster (K,)."""
+        return np.asarray(np.bincount(self.owner, self.weight, self.shares.shape[1]), dtype=np.float64)
+
+    @property
+    def mean_certainty(self) -> float:
+        """How sure the assignment is on average."""
+        return float(self.weight @ self.certainty / self.weight.sum())
+
+    @property
+    def unsure(self) -> float:
+        """Share of rows whose cluster is less than 80 % probable."""
+        return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
+
+
+def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
+    """Do the job: all files are written at the end, each whole or not at all."""
+    check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
+    source, table = _read(job)
+    talk(table.describe())
+    talk("\nlooking for clusters")
+    done = _learnt(job, source, table, talk)
+    write(done)
+    return done
+
+
+def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
+    from likely.data.read_table import called, require
+    from likely.data.table import Table
+    from likely.data.type_inference import as_frame
+
+    source = as_frame(list(job.files), job.missing, job.sql, job.format)
+    if job.id is not None:
+        require(job.id, source.columns, "--id")
+    for name in job.ignore:
+        require(name, source.columns, "--ignore")
+    aside = dict.fromkeys([*job.ignore, *([job.id] if job.id else [])])
+    kinds = {name: kind for name, kind in job.kinds.items() if name not in aside}
+    whose = called(job.files)
+    return source, Table.of(
+        source, weight=job.weight, kinds=kinds, missing=job.missing, drop=list(aside), whose=whose
+    )  # fmt: skip
+
+
+def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
+    from likely.automl.table_classifier import Typed, arranged_schema, laid_out
+    from likely.automl.table_clusterer import TableClusterer, most_clusters
+    from likely.automl.table_mixture import discover
+
+    schema = arranged_schema(table.schema())
+    kinds = {name: entry["kind"] for name, entry in schema.items()}
+    frame = laid_out(table.frame, list(schema))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
+                         most=most_clusters(frame, job.most, table.weight), seed=job.seed,
+                         tell=lambda text: talk(f"  {text}"))  # fmt: skip
+        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
+                                      restarts=job.restarts, most=job.most, random_state=job.seed)  # fmt: skip
+        shares = model.predict_proba(Typed(frame))
+    rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
+    done = Clusters(job, source, table, frame, found, model, shares, traits, (), made)
+    heard = (str(w.message) for w in caught if issubclass(w.category, FitWarning))
+    hazards = dict.fromkeys([*_hazards(done), *heard])
+    return Clusters(job, source, table, frame, found, model, shares, traits, tuple(hazards), made)
+
+
+def _hazards(c: Clusters) -> Iterator[str]:
+    """What a careful person would want to know before relying on the clusters."""
+    from likely.automl.table_clusterer import most_clusters
+
+    report, k = c.found.mixture.report_, c.shares.shape[1]
+    if k == 1 and c.found.by != "told":
+        yield "One cluster describes the rows best: there are no groups that these columns can tell apart."
+    if report.agreement is not None and report.agreement < 0.9 and k > 1:
+        told = f"partitions agree to {report.agreement:.2f} on average"
+        yield f"Different starts lead to different clusters ({told}): others divide the rows almost as well."
+    yield from _of_the_choice(c)
+    if c.unsure > 0.2:
+        yield f"{c.unsure:.0%} of rows belong to their cluster with less than {SURE:.0%}: clusters overlap."
+    few = most_clusters(c.frame, c.job.most, c.table.weight)
+    if c.found.by != "told" and k >= few < c.job.most:
+        told = f"numbers up to {few} were tried, one for three distinct rows"
+        yield f"There are few different rows: {told}; --components asks for more."
+    small = [str(i + 1) for i, size in enumerate(c.sizes.tolist()) if size < FEW_ROWS]
+    if small:
+        yield f"Fewer than {FEW_ROWS} rows: cluster {', '.join(small)}. They may be oddities rather than groups."
+    for column in c.table.used:
+        if column.n_missing > len(c.table) / 2:
+            yield f'Column "{column.name}" is missing in {column.n_missing / len(c.table):.0%} of rows.'
+
+
+def _of_the_choice(c: Clusters) -> Iterator[str]:
+    choice = c.found.choice
+    if choice is None:
+        return
+    best = choice.best
+    if best[c.found.by] >= c.job.most > 1:
+        yield f"{c.job.most} clusters are the most that were tried, and the best of them: --most tries more."
+    others = {way: number for way, number in best.items() if number != best[c.found.by]}
+    if others:
+        ways = {"bic": "BIC", "held-out": "rows not learnt from", "prior": "a sparse prior"}
+        listed = ", ".join(f"{ways[way]} would take {number}" for way, number in others.items())
+        yield f"The number of clusters is not clear-cut: {listed}."
+    if not np.all(choice.converged.get(c.found.by, True)):
+        yield "Some of the fits by which the number was chosen had not settled: other seeds may choose another."
+    if c.found.chosen_on < len(c.table):
+        yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learnt afterwards."
+
+
+# -------------------------------------------------------------------------- what is written
+
+
+def with_clusters(c: Clusters) -> pl.DataFrame:
+    """The input's columns, and of each row its cluster and how probable that is."""
+    import polars as pl
+
+    new = [pl.Series("cluster", c.owner + 1), pl.Series("probability", c.certainty)]
+    taken = {column.name for column in new}
+    kept = c.source.rename({name: f"input {name}" for name in c.source.columns if name in taken})
+    return kept.with_columns(new)
+
+
+def facts_of(c: Clusters) -> dict[str, Any]:
+    """All that `--json` gives and a model file remembers, as plain values."""
+    from likely.metrics.evaluation_summary import plain
+
+    described, report, choice = c.table.as_dict(), c.found.mixture.report_, c.found.choice
+    return plain({
+        "task": "clusters", "made": c.made, "command": c.job.command, "seed": c.job.seed, "source": list(c.job.files),
+        "rows": len(c.table), "roles": described["roles"], "fingerprint": described["fingerprint"],
+        "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
+        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _each(c), "why": c.found.why,
+        "shape": c.found.shape, "bic_of_shapes": c.found.bic,
+        "choice": choice and {
+            "by": c.found.by, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
+            "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
+            "message_length": choice.message, "converged": choice.converged,
+        },
+        "certainty": {"mean": c.mean_certainty, "below_0.8": c.unsure},
+        "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,
+                     "objective": report.objective, "starts": max(len(report.runs), 1),
+                     "agreement": report.agreement},
+    })  # fmt: skip
+
+
+def _each(c: Clusters) -> list[dict[str, Any]]:
+    total = c.sizes.sum()
+    return [
+        {
+            "cluster": k + 1, "rows": float(size), "share": float(size / total), "profile": told(c.traits, k),
+            "differences": {t.name: {"value": float(t.values[k]), "apart": float(t.apart[k])} for t in c.traits},
+        }
+        for k, size in enumerate(c.sizes.tolist())
+    ]  # fmt: skip
+
+
+def write(c: Clusters) -> None:
+    """Rows, model and report."""
+    import json
+
+    job = c.job
+    c.model.card_ = json.dumps(facts_of(c))
+    page = None
+    if job.report is not None:
+        from likely.cli.clustering.cluster_study_of_run import cluster_study_of
+        from likely.report.cluster_page import cluster_html
+
+        page = cluster_html(cluster_study_of(c))
+    rows = with_clusters(c).write_csv()
+    if job.model is not None:
+        c.model.save(job.model)
+    if page is not None and job.report is not None:
+        write_text(job.report, page)
+    if job.out == "-":
+        click.echo(rows, nl=False)
+    else:
+        write_text(job.out, rows)
+
+
+def title_of(job: ClusterJob) -> str:
+    """What the page is called."""
+    return f"Clusters in {', '.join('standard input' if f == '-' else Path(f).name for f in job.files)}"

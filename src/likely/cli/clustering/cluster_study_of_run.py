@@ -1,0 +1,106 @@
+"""Clusters become a `ClusterStudy`: all that the report draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from likely.cli.clustering.cluster_profiles import told
+from likely.cli.clustering.cluster_run import SURE, Clusters, title_of
+from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions
+from likely.cli.fitting.fit_study import columns_of
+from likely.core.arrays import Array
+from likely.report.cluster_study import Choice, ClusterStudy, Doubt, Start, TraitRow
+from likely.report.study import Plane, Study
+
+POINTS = 1500
+DOUBTS = 12
+CELLS = 8
+NOTE = "The ground is the most probable cluster at places of this plane, with all other directions at the mean"
+WORDLESS = "; columns of words are taken as not observed there"
+
+
+def cluster_study_of(c: Clusters) -> ClusterStudy:
+    """Everything that stands in the report of `likely cluster`."""
+    report, k = c.found.mixture.report_, c.shares.shape[1]
+    n, choice = max(float(c.weight.sum()), 1e-300), c.found.choice
+    return ClusterStudy(
+        _study(c), c.found.why, c.sizes, tuple(tuple(told(c.traits, i)) for i in range(k)),
+        tuple(TraitRow(t.column, t.level, t.overall, t.values, t.apart) for t in c.traits),
+        c.certainty, c.weight, c.mean_certainty, c.unsure, tuple(_doubts(c)),
+        choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error, choice.emptied,
+                          choice.best, c.found.by),
+        tuple(value / n for value in report.trace), report.reason,
+        tuple(Start(run.objective / n, run.iterations, run.converged) for run in report.runs), report.agreement,
+    )  # fmt: skip
+
+
+def _study(c: Clusters) -> Study:
+    k, job = c.shares.shape[1], c.job
+    return Study(
+        title=title_of(job), target="cluster", classes=tuple(f"cluster {i + 1}" for i in range(k)),
+        source=tuple("standard input" if f == "-" else Path(f).name for f in job.files), rows=len(c.table),
+        columns=columns_of(c.table, c.owner, k, c.table.weight), set_aside=tuple(c.table.set_aside.items()),
+        hazards=c.hazards, plane=_plane(c), made=c.made, command=job.command, fingerprint=c.table.fingerprint,
+        seed=job.seed, model_file=job.model or "",
+        snippet=_snippet(job.model),
+    )  # fmt: skip
+
+
+def _snippet(model: str | None) -> str:
+    if model is None:
+        return "import likely as lk\nmodel = lk.TableClusterer().fit(rows)  # a data frame\nmodel.predict(rows)"
+    use = "model.predict(rows)  # columns of the same names, in any order"
+    return f"import likely as lk\nmodel = lk.load({model!r})\n{use}"
+
+
+def _doubts(c: Clusters) -> Iterator[Doubt]:
+    """The rows that lie most evenly between clusters."""
+    if c.shares.shape[1] < 2:
+        return
+    shown = list(dict.fromkeys(trait.column for trait in c.traits))[:CELLS]
+    order = np.argsort(c.certainty, kind="stable")[:DOUBTS]
+    for i in order[c.certainty[order] < SURE].tolist():
+        first, second = np.argsort(-c.shares[i], kind="stable")[:2].tolist()
+        named = str(c.source[c.job.id][i]) if c.job.id else f"{i + 1:,}"
+        cells = {name: c.table.frame[name][i] for name in shown}
+        yield Doubt(named, first, second, float(c.shares[i, first]), float(c.shares[i, second]), cells)
+
+
+def _plane(c: Clusters) -> Plane | None:
+    """Clusters in the plane of two Fisher directions; None where there are fewer than two columns of numbers."""
+    numbers = [name for name, entry in c.model.schema.items() if entry["kind"] in ("real", "count")]
+    if len(numbers) < 2 or c.shares.shape[1] < 2:
+        return None
+    X = c.frame.select(numbers).to_numpy()
+    plane = FisherPlane.of(X, c.owner, c.shares.shape[1], c.table.weight)
+    if plane is None:
+        return None
+    seen = plane.seen(X)
+    xs, ys = grid(seen)
+    some = np.sort(np.random.default_rng(c.job.seed).permutation(len(X))[:POINTS])
+    doubtful = np.where(c.certainty < SURE, -1, c.owner)
+    return Plane(
+        points=seen[some], truth=c.owner[some], decided=doubtful[some], xs=xs, ys=ys,
+        region=regions(plane, xs, ys, lambda places: _cluster_at(c, numbers, places)), share=plane.share,
+        labels=tuple(axis_label(f"{which} direction", plane.weights[:, j], numbers)
+                     for j, which in enumerate(("first", "second"))),  # type: ignore[arg-type]
+        note=NOTE + (WORDLESS if len(numbers) < len(c.model.schema) else "") + ".",
+    )  # fmt: skip
+
+
+def _cluster_at(c: Clusters, numbers: list[str], places: Array) -> Any:
+    """The cluster of rows of numbers alone, what else there is being unobserved."""
+    import polars as pl
+
+    from likely.automl.table_classifier import Typed
+
+    schema = c.model.schema
+    counts = [name for name in numbers if schema[name]["kind"] == "count"]
+    frame = pl.DataFrame({name: places[:, j] for j, name in enumerate(numbers)})
+    frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
+    rest = [pl.lit(None, dtype=c.frame[name].dtype).alias(name) for name in c.frame.columns if name not in numbers]
+    return c.model.predict(Typed(frame.with_columns(rest).select(c.frame.columns))) - 1

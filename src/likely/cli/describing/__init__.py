@@ -1,0 +1,1 @@
+"""Descriptions of models for the commands `show` and `card`."""

@@ -1,0 +1,116 @@
+"""Classifiers that are no stack of laws, told by what they compare: rows, centres, coordinates along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from likely.cli.console import clipped, columns
+from likely.cli.describing.describe_model import COLUMNS, ROWS, _loadings, _names
+from likely.report.number_format import number
+
+DISTANCES = {
+    "l1": "l1 (sum of absolute differences)", "l2": "l2 (Euclidean)", "linf": "linf (largest difference)",
+    "scaled": "scaled (columns over their deviation within classes)",
+    "mahalanobis": "mahalanobis (by the covariance within classes)", "correlation": "correlation (1 − r of two rows)",
+}  # fmt: skip
+
+
+def comparison(classifier: Any) -> Iterator[str]:
+    """What a classifier compares, and how; nothing of those that are told by their laws."""
+    tell = _TELLERS.get(type(classifier).__name__)
+    if tell is not None:
+        yield ""
+        yield "compares"
+        yield from tell(classifier)
+
+
+def windows(law: Any) -> str:
+    """Which windows, or how many neighbours, where a density is its rows; nothing of all other laws.
+
+    >>> import likely as lk
+    >>> windows(lk.ParzenDensity(scale=0.25).fit([[0.0], [1.0], [3.0]]).model_)
+    'kernel gaussian, widths given, unit pooled, α 0.25'
+    """
+    from likely.estimation.density_summary import settings
+
+    told = [f"{name} {value}" for name, value in settings(law).items()]
+    told += [f"α {_few(law.relative_scale)}"] if hasattr(law, "relative_scale") else []
+    return ", ".join(told)
+
+
+def kept(thing: Any) -> Iterator[str]:
+    """A word of warning where rows or values can be read back from the file."""
+    from likely.estimation.stored_data import what_is_kept
+
+    if held := what_is_kept(thing):
+        yield ""
+        yield f"This file holds {held} that it learnt from: whoever has it can read them."
+
+
+def _few(values: Any) -> str:
+    shown = ", ".join(number(float(value)) for value in values[:COLUMNS])
+    return shown + (", …" if len(values) > COLUMNS else "")
+
+
+def _metric(classifier: Any) -> str:
+    from likely.neighbors.distances import plain_name
+
+    name = str(plain_name(classifier.metric))
+    return DISTANCES.get(name, f"{name} with p = {classifier.p:g}")
+
+
+def _neighbours(clf: Any) -> Iterator[str]:
+    by = "fewest errors or least cost" if clf.criterion == "errors" else "largest mean log-posterior"
+    chosen = f", chosen by leaving one out: {by}" if hasattr(clf, "left_out_scores_") else ""
+    left = "" if clf.keep is None else f" ({clf.keep}, of {len(clf.rows_):,})"
+    yield f"  with the nearest of {len(clf.kept_):,} rows{left}: k = {clf.k_}{chosen}"
+    yield f"  distance: {_metric(clf)}"
+    votes = "count 1 / distance" if clf.weights == "distance" else "count alike"
+    yield f"  votes {votes}, and {clf.smoothing:g} more is shared as the classes are among all rows"
+
+
+def _centres(clf: Any) -> Iterator[str]:
+    yield f"  with the {clf.centre} of each class"
+    yield f"  distance: {_metric(clf)}"
+    yield ""
+    yield "centres"
+    names = _names(clf, clf.centres_.shape[1])
+    rows = [["", "class", *(clipped(name, 16) for name in names[:COLUMNS])]]
+    for label, centre in list(zip(clf.classes_.tolist(), clf.centres_, strict=True))[:ROWS]:
+        rows.append(["", clipped(str(label), 40), *(number(float(x)) for x in centre[:COLUMNS])])
+    yield columns(rows, right=tuple(range(2, len(rows[0]))))
+    if len(clf.classes_) > ROWS:
+        yield f"  … and {len(clf.classes_) - ROWS} more classes"
+    if len(names) > COLUMNS:
+        yield f"  … and {len(names) - COLUMNS} more columns"
+
+
+def _nothing(clf: Any) -> Iterator[str]:
+    yield "  nothing: it looks at no column, and says how frequent the classes are"
+
+
+def _axes(clf: Any) -> Iterator[str]:
+    axes = clf.axes_.axes
+    shrunk = f", shrinkage {clf.shrinkage:g}" if clf.shrinkage else ""
+    yield f"  with class means along {len(axes)} of Fisher's axes, in which classes have unit spread{shrunk}"
+    yield ""
+    names = _names(clf, axes.shape[1])
+    rows = [["", "axis", "between / within", "made of (in deviations within classes)"]]
+    spread = np.sqrt(np.maximum(np.diagonal(_within(clf)), 0.0))
+    for j, (ratio, axis) in enumerate(zip(clf.ratios_[:ROWS].tolist(), axes, strict=False), 1):
+        rows.append(["", str(j), number(ratio), _loadings(axis * spread, names)])
+    yield columns(rows, right=(1, 2))
+
+
+def _within(clf: Any) -> Any:
+    stats = clf.stats_
+    return stats.scatter.sum(axis=0) / stats.total_weight
+
+
+_TELLERS: dict[str, Callable[[Any], Iterator[str]]] = {
+    "NearestNeighbours": _neighbours, "DistanceClassifier": _centres, "FisherDiscriminant": _axes,
+    "ClassFrequencies": _nothing,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""What the command `fit` does, from a table or from sequences."""

@@ -1,0 +1,292 @@
+"""From a table to a decision: read, type, compare, choose, learn from all rows, and write it down."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from likely._version import __version__
+from likely.cli.console import Talk, nats
+from likely.cli.costs import read_class_prior, read_cost
+from likely.cli.fitting.data_hazards import leaks, odd_costs, zeros
+from likely.cli.fitting.fit_job import Job, splitting_words
+from likely.cli.outputs import check_outputs
+from likely.core.errors import DataError, DomainError, sentence
+from likely.io.atomic_write import write_text
+
+if TYPE_CHECKING:
+    from likely.automl.contest import Contest, Field
+    from likely.automl.table_classifier import TableClassifier
+    from likely.data.table import Table
+
+RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
+MANY_FITS = 5_000
+PARTS_OF_WORDS = 52  # of a model file, that a column of words takes in naive Bayes
+WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
+
+
+@dataclass(frozen=True)
+class Journey:
+    """What came of a job: the table, who competed, and the model that was learnt from all rows."""
+
+    job: Job
+    table: Table
+    field: Field
+    contest: Contest
+    model: TableClassifier
+    hazards: tuple[str, ...]
+    made: str
+
+    @property
+    def cv(self) -> str:
+        """How rows were split, in words."""
+        return splitting_words(self.job.splitting, len(self.field.splits), self.job.group is not None)
+
+
+def travel(job: Job, talk: Talk) -> Journey:
+    """Do the job: the model file and the report are written at the end, each whole or not at all."""
+    outputs = {"-o": job.out, "--report": job.report}
+    check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
+    table = read_table(job)
+    refuse_too_long(table, job)
+    talk(table.describe())
+    field, rungs, same, left_out = prepared(job, table)
+    for note in filter(None, (same, left_out)):
+        talk(f"\n{note[0].lower()}{note[1:]}")
+    contest = compared(job, field, rungs, talk)
+    model, hazards = learnt(table, field, contest)
+    hazards += (left_out,) if left_out else ()
+    made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    journey = Journey(job, table, field, contest, model, hazards, made)
+    write(journey)
+    return journey
+
+
+# ---------------------------------------------------------------------------- before
+
+
+def read_table(job: Job) -> Table:
+    """The table with its roles and kinds."""
+    from likely.data.table import Table
+
+    return Table.of(
+        list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
+        missing=job.missing, drop=job.drop, sql=job.sql, format=job.format,
+    )  # fmt: skip
+
+
+def refuse_too_long(table: Table, job: Job) -> None:
+    """Columns, names and levels that no model file could hold are refused before the work, not after it."""
+    from likely.data.read_table import called
+    from likely.io.container import MAX_NOTE
+    from likely.io.json_nodes import MAX_NODES
+
+    words = [column for column in table.used if column.kind in ("binary", "category")]
+    size = described(table)
+    remedy = "leave columns out with --drop, or with --sql"
+    if size > MAX_NOTE:
+        expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
+        got = f"about {size:,} for {len(table.used):,} columns"
+        raise DataError(sentence(called(job.files), expected, got, remedy))
+    most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
+    if len(words) > most and job.models != "frequencies":  # which looks at no column
+        expected = f"a model file can hold about {most:,} columns of words"
+        raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
+
+
+def described(table: Table) -> int:
+    """Bytes of the description of a model of these columns, about."""
+    size = 0
+    for column in table.used:
+        if column.kind in ("binary", "category"):
+            size += 946 + 15 * len(column.name) + sum(3 * len(level) + 14 for level in column.levels)
+        else:
+            size += 250 + 4 * len(column.name)
+    return size
+
+
+def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
+    """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
+    from likely.automl.candidates import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
+    from likely.automl.contest import Field
+    from likely.automl.table_classifier import arranged_schema, laid_out
+    from likely.estimation.class_labels import encoded
+
+    schema = arranged_schema(table.schema())
+    assert table.y is not None  # a target was named
+    X, y, weight, group, time = _counted(laid_out(table.frame, list(schema)), table)
+    classes, owner = encoded(y)
+    cost = None if job.cost is None else read_cost(job.cost, classes)
+    prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
+    field = Field.of(
+        X, classes, owner, job.splitting, groups=group, time=time, seed=job.seed, weight=weight,
+        cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate,
+    )  # fmt: skip
+    kinds = {name: entry["kind"] for name, entry in schema.items()}
+    rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
+    levels = {name: entry["levels"] for name, entry in schema.items() if "levels" in entry}
+    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field), levels)
+    slow = ""
+    if job.models == "all":
+        rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
+        rungs, whole = without_gaps(rungs, kinds, X)
+        slow = " ".join(words for words in (slow, whole) if words)
+    if rivals_take_part(job, X, len(field.splits)):
+        from likely.automl.peer_classifiers import rivals
+
+        rungs += rivals(kinds, rules, job.seed)
+    try:
+        rungs, left = chosen_rungs(rungs, job.models), not_applicable(rungs, job.models)
+    except DomainError as error:
+        raise click.UsageError(str(error)) from error
+    if all(rung.rival for rung in rungs):
+        remedy = "add one of likely's own to --models"
+        raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
+    return field, rungs, same_model(rungs, job.models), " ".join(part for part in (slow, left) if part)
+
+
+def _fewest(field: Field) -> list[int]:
+    """Rows of each class in the smallest training part."""
+    split = min(field.splits, key=lambda split: len(split.train))
+    return np.bincount(field.owner[split.train], minlength=len(field.classes)).tolist()
+
+
+def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:
+    """Rows, labels, weights, groups and times of the rows that count; a row without weight is not there."""
+    parts = (table.y, table.weight, table.group, table.time)
+    if table.weight is None or (table.weight > 0).all():
+        return (X, *parts)
+    here = np.flatnonzero(table.weight > 0)
+    y, weight, group, time = (None if part is None else part[here] for part in parts)
+    return X[here], y, weight, group, time
+
+
+def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
+    """What the user says, else whether the table is small and the splits are few; a rival named always does."""
+    if job.rivals is not None:
+        return job.rivals
+    if job.models != "all":
+        return True  # `chosen_rungs` leaves out whom the user did not name
+    small = X.height <= RIVAL_ROWS and X.width <= RIVAL_COLUMNS and X.height * X.width <= RIVAL_CELLS
+    return small and splits <= 20
+
+
+def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
+    """The contest, with a bar to watch."""
+    from likely.automl.contest import compete
+
+    fits = len(rungs) * len(field.splits)
+    doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
+    talk(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
+    if fits > MANY_FITS:
+        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
+    with talk.progress(fits) as done:
+        return compete(field, rungs, choose_by=job.choose_by, jobs=job.jobs, tell=lambda rung: done(rung.name))
+
+
+# ----------------------------------------------------------------------------- after
+
+
+def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
+    """The winner learnt from all rows, and what was met on the way, each once."""
+    from likely.automl.contest import from_all_rows
+    from likely.automl.table_classifier import TableClassifier, arranged_schema
+    from likely.core.warnings import speaking_as
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rung = contest.winner.rung
+        with speaking_as(f"{rung.name[0].upper()}{rung.name[1:]}", type(rung.estimator).__name__):
+            classifier = from_all_rows(rung.estimator, field)
+    hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
+    found = contest.winner.calibration
+    map = None if found is None else found.map
+    model = TableClassifier.around(classifier, arranged_schema(table.schema()), map, table.names)
+    return model, hazards
+
+
+def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
+    """What a careful person would want to know before relying on the result."""
+    if table.unlabelled:
+        yield f"{table.unlabelled:,} rows have no label and were set aside."
+    rows = np.bincount(field.owner, minlength=len(field.classes))
+    few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), rows.tolist(), strict=True) if n < 10]
+    if few:
+        yield f"Classes with fewer than ten rows: {', '.join(few[:10])}{' …' if len(few) > 10 else ''}."
+    absent = {c for split in field.splits for c in _absent(field, split)}
+    if absent:
+        named = ", ".join(f'"{c}"' for c in sorted(map(str, absent)))
+        yield f"Absent from the training rows of a split, and so never decided for there: {named}."
+    copies = int(table.frame.is_duplicated().sum())
+    if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
+        told = f"{copies / len(table):.0%} of rows are copies of others, and copies on both sides of a split flatter"
+        yield f"{told} the figures: leave them out, or keep them together with --group."
+    for column in table.used:
+        if column.n_missing > len(table) / 2:
+            yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
+    yield from leaks(field)
+    yield from zeros(field, {column.name: column.kind for column in table.used})
+    for standing in contest.standings:
+        if standing.failure:
+            yield f"{standing.rung.name} failed: {standing.failure}"
+    yield from _of_the_winner(contest)
+
+
+def _absent(field: Field, split: Any) -> list[Any]:
+    return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.owner[split.train])].tolist()
+
+
+def _of_the_winner(contest: Contest) -> Iterator[str]:
+    winner, e = contest.winner, contest.winner.evaluation
+    assert e is not None  # a winner was measured
+    constant = False
+    if e.cost is not None:
+        yield from odd_costs(e.costs, e.classes)
+        constant = any((row <= e.costs.table).all() for row in e.costs.table)
+    if winner.calibration is not None and winner.gain >= WORTH_TELLING:
+        own = f"The model's own probabilities were off (log-loss {nats(e.log_loss.value + winner.gain)} per row)"
+        how = f"they were {winner.calibration.words} on rows not seen in training"
+        yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
+    verdict = e.calibration().verdict
+    if "do not contradict" not in verdict and "too few rows" not in verdict:
+        yield verdict
+    rival = contest.rival
+    if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
+        less = f"{rival.rung.name} costs {-rival.behind.value:.4f} less per row"
+        yield f"{less[0].upper()}{less[1:]}: there is structure that none of likely's models has."
+    ground = next((s for s in contest.standings if s.rung.key == "frequencies" and s.evaluation is not None), None)
+    if constant or ground is None:
+        return
+    if winner.rung is ground.rung:
+        yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."
+    elif "cost" in ground.ties:
+        always = "Always giving the same answer costs no more, within one standard error"
+        yield f"{always}: the columns improve the probabilities, hardly the decisions."
+
+
+def write(journey: Journey) -> None:
+    """The model file with its card, and the report."""
+    from likely.cli.fitting.model_facts import card_of
+
+    journey.model.card_ = _json(card_of(journey))
+    page = None
+    if journey.job.report is not None:
+        from likely.cli.fitting.fit_study import study_of
+        from likely.report import report_html
+
+        page = report_html(study_of(journey))
+    journey.model.save(journey.job.out)
+    if page is not None and journey.job.report is not None:
+        write_text(journey.job.report, page)
+
+
+def _json(facts: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(facts)

@@ -1,0 +1,156 @@
+"""A journey becomes a `Study`: all that the report draws, gathered from tables, folds and the winner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, separation
+from likely.cli.fitting.model_facts import contender, rule_words
+from likely.cli.fitting.permutation_importance import importance
+from likely.core.arrays import Array, Index
+from likely.report import Case, ColumnFacts, Plane, Study, column_facts
+
+if TYPE_CHECKING:
+    from likely.cli.fitting.fit_run import Journey
+    from likely.data.table import Table
+    from likely.metrics.evaluation import Evaluation
+
+POINTS = 1500
+WORST = 12
+LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
+INDICATORS = 300  # levels of words, of all columns together, that are compared with the numbers
+NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
+MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes their scatter, d × d
+WORDLESS = "; columns of words are taken as not observed there"
+
+
+def study_of(journey: Journey) -> Study:
+    """Everything that stands in the report of `likely fit`."""
+    job, table, field, contest = journey.job, journey.table, journey.field, journey.contest
+    e = contest.winner.evaluation
+    assert e is not None  # a winner was measured
+    drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration_, seed=job.seed, jobs=job.jobs)
+    plane, why = plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed)
+    order = list(dict.fromkeys([*(driver.column for driver in drivers), *field.X.columns]))
+    return Study(
+        title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
+        classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
+        rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
+        set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
+        leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
+        cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
+        worst=worst_of(e, table, field.tested, order),
+        plane=plane, no_plane=why,
+        made=journey.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
+    )  # fmt: skip
+
+
+def study_of_new(model: Any, table: Table, e: Evaluation, owner: Index, facts: Mapping[str, Any]) -> Study:
+    """The study of `likely evaluate`: a model that exists, on rows that it may never have seen."""
+    X, every = model.frame(table.frame), np.arange(len(owner))
+    plane, why = plane_of(model, X, owner, e, every, table.weight, 0)
+    return Study(
+        classes=_texts(e.classes), rows=len(table), rows_unlabelled=table.unlabelled, evaluation=e,
+        columns=columns_of(table, owner, len(e.classes), table.weight), fingerprint=table.fingerprint,
+        plane=plane, no_plane=why,
+        worst=worst_of(e, table, every, list(X.columns)), **facts,
+    )  # fmt: skip
+
+
+def _texts(classes: Any) -> tuple[str, ...]:
+    return tuple(str(c) for c in classes.tolist())
+
+
+def columns_of(table: Table, owner: Index, n_classes: int, weight: Array | None) -> tuple[ColumnFacts, ...]:
+    """What each column in use is, and how it is spread in each class."""
+    rows = table.rows()
+    return tuple(
+        column_facts(c.name, c.kind, rows[c.name], owner, n_classes, weight=weight, reason=c.reason) for c in table.used
+    )
+
+
+def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[Case, ...]:
+    """The rows whose true class was held least likely, with their cells."""
+    cases = []
+    for case in e.worst(WORST):
+        at = int(tested[case.row])
+        cells = {name: table.frame[name][at] for name in shown}
+        decided = e.actions[int(e.decided[case.row])]
+        row = int(table.row_numbers[at])
+        cases.append(Case(row, str(case.truth), decided, case.posterior_of_truth, cells))
+    return tuple(cases)
+
+
+# ------------------------------------------------------------------------- the plane
+
+
+def plane_of(
+    model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
+) -> tuple[Plane | None, str]:
+    """The classes in the plane of two Fisher directions of the columns of numbers; or None, and why there is none."""
+    schema = model.schema
+    numbers = [name for name, entry in schema.items() if entry["kind"] in ("real", "count")]
+    if len(numbers) < 2:
+        return None, "There is no map: it takes two columns of numbers."
+    if len(numbers) > MOST_NUMBERS:
+        return None, f"There is no map: {len(numbers):,} columns of numbers are too many for one ({MOST_NUMBERS:,})."
+    table = X.select(numbers).to_numpy()
+    plane = FisherPlane.of(table, owner, len(e.classes), weight)
+    if plane is None:
+        return None, "There is no map: it takes two columns of numbers that vary."
+    if len(numbers) < X.width:
+        own = separation(table, owner, len(e.classes), weight)
+        full = separation(np.column_stack([table, *_indicators(X, numbers)]), owner, len(e.classes), weight)
+        if own < LEAST * full:
+            told = f"the {len(numbers)} columns of numbers, in which it would lie, carry {own / full:.0%}"
+            return None, f"The map is left out: {told} of what separates the classes. The rest is in columns of words."
+    seen = plane.seen(table[tested])
+    xs, ys = grid(seen)
+    some = np.sort(np.random.default_rng(seed).permutation(len(tested))[:POINTS])
+    names = ("first direction", "second direction")
+    found = Plane(
+        points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
+        region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
+        labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
+        note=NOTE + (WORDLESS if len(numbers) < len(schema) else "") + ".", columns=len(numbers),
+    )  # fmt: skip
+    return found, ""
+
+
+def _indicators(X: Any, numbers: list[str]) -> Iterator[Array]:
+    """A column of 0 and 1 for each frequent level of each column of words; NaN where it is missing."""
+    words = [name for name in X.columns if name not in numbers]
+    for name in words:
+        column = X[name]
+        often = column.drop_nulls().value_counts(sort=True)[name][: max(2, INDICATORS // len(words))]
+        for level in often.to_list():
+            yield (column == level).cast(float).to_numpy()
+
+
+def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[[Array], Any]:
+    """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
+    import polars as pl
+
+    from likely.automl.table_classifier import Typed
+
+    schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
+    counts = [name for name in numbers if schema[name]["kind"] == "count"]
+
+    def decide(rows: Array) -> Any:
+        frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
+        frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
+        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbered]
+        found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
+        return _marks(e.costs.decide(found), e)
+
+    return decide
+
+
+def _marks(decided: Any, e: Evaluation) -> Any:
+    """Actions as the picture marks them: −1 refuses."""
+    refuses = len(e.costs.table) - 1 if e.reject_cost is not None else -2
+    return np.where(decided == refuses, -1, decided)

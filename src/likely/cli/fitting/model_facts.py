@@ -1,0 +1,147 @@
+"""What a model file remembers of how it came about: plain values, for cards, for JSON and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from likely.cli.console import figure
+from likely.report.study import Contender
+
+if TYPE_CHECKING:
+    from likely.automl.contest import Contest, Standing
+    from likely.cli.fitting.fit_run import Journey
+    from likely.metrics.confidence_intervals import Mean
+    from likely.metrics.evaluation import Evaluation
+
+NOT_SAVED = "for comparison; cannot be written to a model file"
+
+
+def card_of(journey: Journey) -> dict[str, Any]:
+    """All that `likely card` writes about."""
+    from likely.data.table_fingerprint import fingerprint
+
+    job, table, e = journey.job, journey.table, journey.contest.winner.evaluation
+    assert e is not None  # a winner was measured
+    told, calibrated = table.as_dict(), journey.contest.winner.calibration
+    return {
+        "made": journey.made, "command": job.command, "seed": job.seed, "source": list(job.files),
+        "target": job.target, "rows": told["rows"], "unlabelled": told["unlabelled"], "classes": told["classes"],
+        "roles": told["roles"], "fingerprint": told["fingerprint"],
+        "rows_fingerprint": fingerprint(journey.field.X),
+        "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
+        "set_aside": table.set_aside, "hazards": list(journey.hazards), "cv": journey.cv,
+        "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,
+        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
+        "verdict": verdict(journey.contest), "leaderboard": leaderboard(journey.contest),
+        "figures": figures(e),
+        "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
+        "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
+    }  # fmt: skip
+
+
+def figures(e: Evaluation) -> dict[str, Any]:
+    """The main figures of an evaluation without its curves."""
+    from likely.metrics.evaluation_summary import plain
+
+    r = e.calibration()
+    return {
+        name: plain(value)
+        for name, value in {
+            "rows": len(e), "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
+            "refused": e.refused, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
+            "log_loss": e.log_loss, "brier": e.brier,
+            "calibration_error": r.ece, "calibration": r.verdict, "by_class": e.by_class, "classes": e.classes,
+            "actions": e.actions, "cost_table": e.costs.table, "confusion": e.confusion,
+        }.items()
+    }  # fmt: skip
+
+
+def rule_words(choose_by: str = "cost") -> str:
+    """How a model is chosen, in words (see `contest.judged`).
+
+    >>> print(rule_words("log-loss").partition(". ")[0])
+    Models whose log-loss is within one standard error of the least are kept; the simplest of them is chosen
+    """
+    kept = f"Models whose {choose_by} is within one standard error of the least are kept"
+    if choose_by != "log-loss":
+        kept += "; of these, those whose log-loss is within one standard error of the least among them"
+    return f"{kept}; the simplest of them is chosen. Standard errors are of paired differences, row by row."
+
+
+def contender(standing: Standing, chosen: bool) -> Contender:
+    """A line of the leaderboard."""
+    rung, e = standing.rung, standing.evaluation
+    name = rung.name[0].upper() + rung.name[1:]
+    note = " ".join(part for part in (NOT_SAVED if rung.rival else "", standing.failure) if part)
+    if e is None:
+        return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
+    told = [standing.calibration.words if standing.calibration is not None else "", note]
+    behind = standing.behind
+    return Contender(
+        name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
+        seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in told if part),
+        behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
+        ties=standing.ties,
+    )  # fmt: skip
+
+
+def leaderboard(contest: Contest) -> list[dict[str, Any]]:
+    """The leaderboard as plain values, the best first."""
+    from likely.metrics.evaluation_summary import plain
+
+    lines = []
+    for s in contest.standings:
+        told = vars(contender(s, s.rung is contest.winner.rung))
+        above = s.loss_behind
+        loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
+        lines.append(plain({"key": s.rung.key, **told, **loss, "rival": s.rung.rival, "failed": bool(s.failure)}))
+    return lines
+
+
+def verdict(contest: Contest) -> str:
+    """Which model was chosen, why, and what the rivals reached."""
+    winner, by = contest.winner, contest.choose_by
+    name, alone = f"{winner.rung.name[0].upper()}{winner.rung.name[1:]}", len(contest.standings) == 1
+    words = [f"{name} {_measured(winner, by)}." if alone else f"{name} is chosen: it {_measured(winner, by)}."]
+    if winner.rung is not contest.best.rung:
+        words += _why_not_the_best(contest)
+    elif (beside := contest.next) is not None and beside.behind is not None:
+        more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
+        words.append(f"The next, {beside.rung.name}, {more if beside.behind.value else 'is level'}.")
+    if (rival := contest.rival) is not None:
+        words.append(f"For comparison, {rival.rung.name} {_measured(rival, by)}; it cannot be written to a model file.")
+    return " ".join(words)
+
+
+def _why_not_the_best(contest: Contest) -> Iterator[str]:
+    """Ties in the first measure, in the log-loss, and who is the simplest of them."""
+    winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
+    assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
+    title = "The cheapest" if by == "cost" else f"The one with the least {by}"
+    less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
+    near = f"{title}, {best.rung.name}, {less}, which is within one standard error."
+    yield near if winner.behind.value else f"{best.rung.name[0].upper()}{best.rung.name[1:]} is level with it."
+    if by != "log-loss" and winner.rung is truest.rung:
+        tied = f"Of the {sum(by in s.ties for s in contest.standings)} models that are so close"
+        yield f"{tied}, the chosen has the least log-loss ({figure(winner.by('log-loss'))})."
+    elif by != "log-loss" and truest.rung is not best.rung:
+        least = f"Of the models that are so close, {truest.rung.name} has the least log-loss"
+        yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
+    else:
+        yield "The chosen is the simpler one."
+
+
+def _amount(difference: Mean) -> str:
+    return f"{figure(difference.value)} (standard error {figure(difference.se)})"
+
+
+def _measured(standing: Standing, by: str) -> str:
+    """The first measure of the rule with its standard error or interval."""
+    e = standing.evaluation
+    assert e is not None  # only those measured are compared
+    if by == "error":
+        interval = f"95 % interval {figure(e.error.low)} to {figure(e.error.high)}"
+        return f"has an error of {figure(e.error.value)} ({interval})"
+    told, words = (e.decision_cost, "costs {} per row") if by == "cost" else (e.log_loss, "has a log-loss of {}")
+    return f"{words.format(figure(told.value))} (standard error {figure(told.se)})"

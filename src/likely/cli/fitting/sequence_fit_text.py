@@ -1,0 +1,86 @@
+"""What `likely fit --sequences` says at the end: how it was chosen, how good it is, what to be careful about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from likely.cli.console import Talk, clipped, columns
+
+MOST = 12  # classes or states up to which a confusion is shown
+
+
+def tell(journey: Any, talk: Talk) -> None:
+    """The whole card."""
+    talk("\n" + "\n".join(_classified(journey) if journey.contest is not None else _described(journey)))
+    if journey.hazards:
+        talk("\nbe careful:")
+        for hazard in journey.hazards:
+            talk(f"  - {hazard}")
+    talk(f"\nwritten: {journey.job.out}")
+
+
+def _classified(journey: Any) -> Iterator[str]:
+    from likely.cli.fit import leaderboard_text
+
+    e = journey.contest.winner.evaluation
+    yield leaderboard_text(journey.contest)
+    yield ""
+    yield journey.found["verdict"].replace(" per row", " per sequence")
+    if len([s for s in journey.contest.standings if s.rung.key != "frequencies"]) > 1:
+        chosen = "number of states" if journey.job.states is None else "model"
+        yield f"(the {chosen} was chosen on the same folds: expect its figures to be slightly too good)"
+    yield ""
+    yield f"on {len(e):,} sequences that the model had not seen; intervals are at 95 %"
+    yield f"  error     {e.error}"
+    yield f"  log-loss  {e.log_loss} nats"
+    if journey.job.reject_cost is not None:
+        yield f"  refused   {e.refused}"
+        if e.error_of_accepted is not None:
+            yield f"  error among the rest {e.error_of_accepted}"
+    if len(e.classes) <= MOST:
+        yield ""
+        yield from confusion(e.confusion, e.classes.tolist(), e.actions)
+
+
+def confusion(table: Any, truths: Any, decided: Any) -> Iterator[str]:
+    """Truth in rows, decisions in columns.
+
+    >>> print(*confusion(np.array([[3, 0], [1, 2]]), ["a", "b"], ["a", "b"]), sep="\\n")
+    truth \\ decided  a  b
+    a                3  0
+    b                1  2
+    """
+    rows = [["truth \\ decided", *(clipped(str(name), 12) for name in decided)]]
+    rows += [
+        [clipped(str(name), 15), *(f"{value:g}" for value in line)] for name, line in zip(truths, table, strict=True)
+    ]
+    yield columns(rows, right=tuple(range(1, len(rows[0]))))
+
+
+def _described(journey: Any) -> Iterator[str]:
+    if journey.choice is not None:
+        yield str(journey.choice)
+        yield ""
+    told = journey.found.get("decoded")
+    if told is not None:
+        yield from _decoded(told, journey.model.state_names)
+    from likely.cli.describing.describe_hmm import states_table
+    from likely.estimation.novelty.left_out_frames import support
+
+    yield from states_table(journey.model.density_, journey.model.state_names, list(journey.material.kinds))
+    value = journey.found["log_likelihood_a_frame"]
+    if value is not None:
+        yield ""
+        yield f"log-likelihood of the training sequences: {value:.4f} nats per frame"
+    yield from support(journey.model.density_)
+
+
+def _decoded(told: dict[str, Any], names: list[str]) -> Iterator[str]:
+    rate = f"{told['right']:.4f} ({told['low']:.4f}–{told['high']:.4f})"
+    yield f"frames of sequences left out that get their known state on the best path: {rate}"
+    if len(names) <= MOST:
+        yield from confusion(np.array(told["confusion"]), names, names)
+    yield ""

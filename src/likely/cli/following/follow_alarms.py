@@ -1,0 +1,198 @@
+"""When a live feed raises an alarm: where silence would cost more, or where surprise is more than a model expects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from likely.cli.following.follow_models import REGIMES, Subject
+from likely.core.errors import DataError, ModelFileError, sentence
+
+CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
+STEP = 1.05  # of a threshold that is raised
+
+
+class ByCost:
+    """An alarm where its expected cost is below that of silence: p(fine) · alarm_cost < p(fault) · miss_cost."""
+
+    start = None  # it remembers nothing
+
+    def __init__(self, subject: Subject, faults: tuple[str, ...], miss_cost: float, alarm_cost: float) -> None:
+        from likely.decision.cost import Cost
+
+        self.subject, self.faults = subject, _places(subject, faults)
+        self.cost = Cost(np.array([[0.0, miss_cost], [alarm_cost, 0.0]]))
+
+    def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
+        """The next state, and whether there is an alarm."""
+        fault = min(float(self.subject.shares(belief)[self.faults].sum()), 1.0)
+        silence, alarm = self.cost.expected_of(np.array([[1.0 - fault, fault]]))[0]
+        return None, bool(alarm < silence)
+
+
+def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
+    shares = subject.shares(subject.plays.initial())
+    if shares is None:
+        watched = hasattr(subject.plays, "emissions") or hasattr(subject.plays, "emission")
+        remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
+        raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__, remedy))
+    names = subject.states or [str(k) for k in range(len(shares))]
+    unknown = [name for name in faults if name not in names]
+    if unknown:
+        raise DataError(sentence("--fault", f"there must be a state {unknown[0]!r}", f"states {', '.join(names)}"))
+    return sorted({names.index(name) for name in faults})
+
+
+class BySurprise:
+    """An alarm where surprise keeps beyond what the model expects: Page's sum of −log u/2 − log 2.
+
+    u is the probability, under the model and given all before, of an observation at least as surprising. While the
+    model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
+    log-likelihood ratios against a mean of 2. Frames that a model had not learnt from say how −log u is distributed
+    where the model is not quite right, and how high the sum rises where they depend on each other.
+    """
+
+    def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
+        from likely.decision.sequential.cusum import Cusum
+        from likely.estimation.novelty.left_out_frames import enough
+
+        self.tail = _tail_of(subject.plays, path)
+        self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
+        self.start = Cusum.for_law(law_of_increments, false_alarm_every)
+        if self.held_out is None:
+            talk(
+                f"The model holds {'too few' if subject.calm.shape[1] else 'no'} frames that it had not learnt from: "
+                "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
+                "fitted to sequences holds some."
+            )
+            return
+        self.start = self.held_out.raised(self.start, false_alarm_every)
+        _tell_what_is_supported(subject, false_alarm_every, talk)
+        if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
+            talk(
+                "No line can raise an alarm: a quarter or more of the frames that the model had not learnt from are as "
+                "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
+            )
+
+    def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
+        """The next state, and whether there is an alarm; what is not observed adds nothing."""
+        u = self.tail(predicted, y, news)
+        after = state.step(0.0 if u is None else self._increment(-np.log(max(u, 1e-300))))
+        return after, after.alarm
+
+    def _increment(self, v: float) -> float:
+        """What −log u adds to the sum."""
+        rare = v if self.held_out is None else float(self.held_out.rarity(np.array([v]))[0])
+        return float(rare / 2 - np.log(2))
+
+
+def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
+    from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share
+
+    often = 1.0 / supported_share(subject.calm, subject.later)
+    if often >= false_alarm_every:
+        return
+    tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learnt from"
+    found = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
+    more = drift(subject.later) if drifts(subject.later) else "More frames of training support more."
+    talk(f"{tried}: {found} (95 % confidence). {more}")
+
+
+class HeldOut:
+    """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
+
+    def __init__(self, kept: Any) -> None:
+        from likely.estimation.novelty.left_out_frames import stretches
+        from likely.metrics.false_alarms import NAT, tail
+
+        self.runs, self.weights = stretches(kept)
+        self.frames = float(kept[1].sum())
+        found = tail(self.runs, self.weights)
+        self.far = found._replace(excess=max(found.excess, NAT))  # no shorter a tail than under the model itself
+        order = np.argsort(kept[0], kind="stable")
+        self.sorted, self.above = kept[0, order], np.append(np.cumsum(kept[1, order][::-1])[::-1], 0.0)
+
+    def rarity(self, v: Any) -> Any:
+        """−log P(as surprising a frame) (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
+        as_odd = self.above[np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")]
+        near = -np.log((1.0 + as_odd) / (1.0 + self.frames))
+        share = max(self.far.share, 1.0 / (1.0 + self.frames))
+        beyond = (v - self.far.border) / self.far.excess - np.log(share)
+        return np.where(v > self.far.border, np.maximum(beyond, 0.0), near)
+
+    def raised(self, watch: Any, false_alarm_every: float) -> Any:
+        """A sum with so high a threshold that held-out frames agree."""
+        increments = [self.rarity(part) / 2 - np.log(2) for part in self.runs]
+
+        def alarms(watch: Any) -> float:
+            return float(self.weights @ [len(watch.run(part)) for part in increments])
+
+        while alarms(watch) > self.frames / false_alarm_every:
+            watch = watch.replace(threshold=watch.threshold * STEP)
+        return watch
+
+
+def law_of_increments(z: Any) -> Any:
+    """P(−log u/2 − log 2 ≤ z) for uniform u: 1 − e^{−2z}/4 from −log 2 on."""
+    return np.where(z >= -np.log(2), 1 - np.exp(-2 * np.maximum(z, -np.log(2))) / 4, 0.0)
+
+
+def _tail_of(plays: Any, path: str) -> Any:
+    if hasattr(plays, "emissions"):
+        from likely.estimation.novelty.hmm_surprise import ChainTail
+
+        return ChainTail(plays)
+    if hasattr(plays, "emission") and hasattr(plays, "observation"):
+        return GaussianTail(plays)
+    expected = "--false-alarm-every needs a model whose next observation has a known law: a chain, or a linear one"
+    remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
+    raise ModelFileError(sentence(path, expected, type(plays).__name__, remedy))
+
+
+def _has_states(plays: Any) -> bool:
+    return any(hasattr(plays.initial(), name) for name in REGIMES)
+
+
+class GaussianTail:
+    """Of a linear-Gaussian model: −2 log p = log det 2πS + χ², with as many degrees as entries were seen.
+
+    Where S is singular, some combination of entries is certain: it has no degree, and its contrary has log p = −inf.
+    """
+
+    def __init__(self, plays: Any) -> None:
+        self.plays = plays
+
+    def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
+        """P(an observation at least as surprising); None where nothing was seen, or nothing can be expected yet."""
+        from scipy.special import chdtrc
+
+        row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time
+        row = np.atleast_1d(np.asarray(row, dtype=np.float64)).ravel()
+        seen = ~np.isnan(row)
+        C, R = _at(self.plays.emission, predicted)[seen], _at(self.plays.observation, predicted)[np.ix_(seen, seen)]
+        with np.errstate(invalid="ignore"):  # 0 · ∞ while the start is not yet known
+            spread = C @ predicted.covariance @ C.T + R
+        if not seen.any() or not np.isfinite(spread).all():
+            return None
+        if news == -np.inf:
+            return 0.0
+        distance, degrees = _surprise(spread, row[seen] - C @ predicted.mean, news)
+        return float(chdtrc(degrees, distance)) if degrees else 1.0
+
+
+def _surprise(spread: Any, residual: Any, news: float) -> tuple[float, int]:
+    """χ² of a residual, and its degrees of freedom."""
+    sd = np.sqrt(np.diagonal(spread))
+    moving = sd > 0
+    shared, axes = np.linalg.eigh(spread[np.ix_(moving, moving)] / np.outer(sd[moving], sd[moving]))
+    free = shared > CERTAIN * len(sd)
+    if free.sum() == len(sd):
+        return max(-2 * news - np.linalg.slogdet(2 * np.pi * spread)[1], 0.0), len(sd)
+    along = (axes.T @ (residual[moving] / sd[moving]))[free]
+    return float(np.sum(along**2 / shared[free])), int(free.sum())
+
+
+def _at(matrix: Any, belief: Any) -> Any:
+    """A matrix at the time of a belief, where it varies."""
+    return matrix if matrix.ndim == 2 else matrix[belief.time]

@@ -1,0 +1,171 @@
+"""Whatever can be followed, as `likely follow` needs it: observations from cells, and beliefs in columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from likely.cli.following.follow_lines import number, word
+from likely.core.errors import LikelyError, ModelFileError, sentence
+
+REGIMES = ("probs", "regimes")  # what a belief calls the probabilities of its states
+
+
+class Subject:
+    """A model that is followed: `plays` the filter, `columns` (name → kind) of an observation, `states` their names."""
+
+    decides = ""  # how a model that raises alarms itself does so
+    calm: Any = np.empty((3, 0))  # surprises of frames that the model had not learnt from
+    later = 0.0  # share of rare frames in later halves, by the earlier ones alone
+
+    def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
+        self.plays, self.columns, self.states = plays, dict(columns), states
+        self.roles: dict[str, str] = {}
+        self.nameless = list(self.columns) in (["symbol"], [str(j) for j in range(len(self.columns))])
+        self.sums = None if original is None else np.eye(int(original.max()) + 1)[original]
+        system = getattr(plays, "model", plays)  # of filters that go by another's model
+        self.timed = type(system).__name__ == "ContinuousLinear"  # an observation is then (time, row)
+
+    def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
+        """What `update` takes, from cells by the feed's names for them, in the order of the model's columns."""
+        return np.array([number(cell, name, missing) for name, cell in cells.items()])
+
+    def predicted(self, belief: Any, y: Any) -> Any:
+        """The belief before y is seen; None is the first."""
+        if belief is None:
+            belief = self.plays.initial()
+            return self.plays.predict(belief, y[0]) if self.timed else belief
+        return self.plays.predict(belief, y[0]) if self.timed else self.plays.predict(belief)
+
+    def shares(self, belief: Any) -> Any:
+        """The probabilities of the states, or regimes, that a belief knows of; None where it knows of none."""
+        probs = next((getattr(belief, name) for name in REGIMES if hasattr(belief, name)), None)
+        return probs if probs is None or self.sums is None else probs @ self.sums
+
+    def more(self, belief: Any) -> dict[str, Any]:
+        """What a belief of this model says beside states and means, in named columns."""
+        return {}
+
+
+class OfChains(Subject):
+    """A chain whose frames hold words too. As in `lk.follow`, a word that training never saw is missing where the model
+    has a table of its own (`SequenceDensity`), and impossible in a bare `HMM` or `HMMDensity`, as in their log p."""
+
+    def __init__(self, known: Any, original: Any, takes_any: bool) -> None:
+        super().__init__(known.model_, known.columns, known.state_names, original)
+        self.known, self.roles, self.takes_any = known, known.schema["roles"], takes_any
+        density = getattr(known, "density_", None)
+        self.calm, self.later = getattr(density, "calm_", self.calm), getattr(density, "later_half_rate_", self.later)
+        self.nameless = self.nameless and not known.card
+        self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emissions)
+
+    def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
+        """A frame as the chain takes it."""
+        if self.plain:
+            return super().observation(cells, missing)
+        from likely.core.columns import Columns
+        from likely.core.ragged import Ragged
+        from likely.data.read_sequences import Sequences
+
+        parts = {
+            name: np.array([word(cell, missing)], dtype=object) if kind == "category" else
+            np.array([number(cell, called, missing)])
+            for (name, kind), (called, cell) in zip(self.columns.items(), cells.items(), strict=True)
+        }  # fmt: skip
+        found = Sequences(Ragged.of(Columns(parts), np.array([1])), np.array(["0"]), columns=tuple(parts))
+        frame = (self.known.known(found)[0] if self.takes_any else _as_it_is(self.known, found)).values
+        return {name: part[0] for name, part in frame.parts.items()} if isinstance(frame, Columns) else frame
+
+
+def _as_it_is(known: Any, found: Any) -> Any:
+    """Frames inside the border of a bare model, whatever words they hold."""
+    rows = known.frames(found)
+    return known.density_._rows(rows, reset=False) if hasattr(known, "density_") else rows
+
+
+def _is_plain(law: Any) -> bool:
+    """Whether frames are rows of numbers."""
+    from likely.distributions.stacks.tied import untied
+
+    inner = untied(law)
+    return not hasattr(inner, "names") and not hasattr(inner, "levels")
+
+
+def subject_of(thing: Any, path: str) -> Subject:
+    """Whatever a file holds, as one who can be followed."""
+    from likely.cli.following.follow_recognizers import recogniser_of
+    from likely.core.filter import playing
+
+    kind = type(thing).__name__
+    if kind in ("HMM", "HMMDensity", "SequenceDensity"):
+        return _chain(thing, path)
+    try:
+        plays = playing(thing)
+    except LikelyError:
+        remedy = "`likely show` says what this file holds"
+        raise ModelFileError(sentence(path, "a model that can be followed live is needed", kind, remedy)) from None
+    inputs: int = getattr(plays, "n_inputs", 0)
+    if hasattr(plays, "coefficients") or inputs:
+        expected = "a model without inputs is needed: lines hold observations only"
+        raise ModelFileError(sentence(path, expected, kind, "follow it from Python: lk.follow"))
+    names = _names(thing, plays, path)
+    known = recogniser_of(thing, plays, names)
+    return Subject(plays, dict.fromkeys(names, "real"), _regimes(plays)) if known is None else known
+
+
+def _chain(thing: Any, path: str) -> Subject:
+    from likely.cli.fitting.open_sequence_model import BareChain, named
+
+    if type(thing).__name__ == "HMM" and thing.members is None:
+        known: Any = BareChain(thing)  # without scikit-learn, whose import takes longer than all else
+        return OfChains(known, known.original, takes_any=False)
+    known = named(thing, path)
+    return OfChains(known, known.density_.topology_.original, takes_any=known is thing)
+
+
+def _names(thing: Any, plays: Any, path: str) -> list[str]:
+    """What the columns are called; by number where nobody named them."""
+    given = getattr(thing, "feature_names_in_", None)
+    if given is not None:
+        return [str(name) for name in given]
+    system = getattr(plays, "model", plays)  # of filters that go by another's model
+    width = getattr(thing, "n_features_in_", None) or getattr(system, "dim", None)
+    width = system.regimes[0].dim if width is None and hasattr(system, "regimes") else width
+    if width is None:
+        expected = "the number of columns of an observation must be known"
+        raise ModelFileError(sentence(path, expected, type(thing).__name__, "follow it from Python: lk.follow"))
+    return [str(j) for j in range(int(width))]
+
+
+def _regimes(plays: Any) -> list[str] | None:
+    system = getattr(plays, "model", plays)
+    return [str(k) for k in range(len(system.regimes))] if hasattr(system, "regimes") else None
+
+
+def describe_belief(belief: Any, subject: Subject) -> dict[str, Any]:
+    """A belief in named columns: the likeliest state and the probability of each; means and standard deviations.
+
+    >>> from likely.distributions.categorical.categorical import Categorical
+    >>> describe_belief(Categorical([0.25, 0.75]), Subject(None, {}, ["calm", "storm"]))
+    {'state': 'storm', 'p(calm)': 0.25, 'p(storm)': 0.75}
+    """
+    told: dict[str, Any] = subject.more(belief)
+    shares = subject.shares(belief)
+    if shares is not None:
+        names = subject.states or [str(k) for k in range(len(shares))]
+        told["state"] = names[int(np.argmax(shares))]
+        told.update({f"p({name})": min(float(p), 1.0) for name, p in zip(names, shares, strict=True)})
+    if hasattr(belief, "mean") and hasattr(belief, "covariance"):
+        mean = np.atleast_1d(belief.mean)
+        variance = np.diagonal(np.atleast_2d(belief.covariance))
+        told.update({f"mean({i})": _known(m) for i, m in enumerate(mean.tolist())})
+        told.update({f"sd({i})": _known(math.sqrt(max(v, 0.0))) for i, v in enumerate(variance.tolist())})
+    return told
+
+
+def _known(value: float) -> float | None:
+    """A number, or None where there is none: a track that has not begun is nowhere."""
+    return None if math.isnan(value) else value

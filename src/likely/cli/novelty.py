@@ -1,0 +1,311 @@
+"""`likely novelty`: which rows are unlike the ordinary ones, how surprising they are, and which column is to blame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from likely.cli import options
+from likely.cli.batches import counted_from
+from likely.cli.cluster import names_of
+from likely.cli.console import Talk, clipped, columns
+from likely.cli.outputs import check_outputs
+
+EPILOG = """\b
+Examples:
+  likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
+  likely novelty new.csv --model model.likely --json
+Columns of the output: those of the input, novel, surprise (bits beyond an
+ordinary row; inf where it is beyond measure), rarity (the share of ordinary
+rows that are as surprising); of a novel row blame (the column that explains
+most of it), blame_bits, and also_blame: the other columns that are odd, the
+oddest first. In JSON ranking has the bits of every column; what is beyond
+measure is null, and surprise_infinite is true.
+"""
+
+LISTED = 5  # the most surprising rows, in words
+ODD = 3.0  # bits from which on a further column is worth naming: one ordinary row in eight or so
+NAMED = 4  # columns of a row, in words
+
+
+@click.command(epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@click.option("--model", metavar="FILE", help="A model of `likely fit`, `likely cluster`, or a density.")
+@click.option("--train", multiple=True, metavar="FILE", help="Ordinary rows to learn from instead; repeatable.")
+@click.option("--rate", type=options.Share(), default=0.01, show_default=True, help="False alarms among ordinary rows.")
+@click.option(
+    "--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out."
+)
+@click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
+              help="With --train: what a column is: real, count, binary, category, ignore.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: for starts.")
+@click.option("--save", metavar="FILE", help="With --train: keep what was learnt as a model file.")
+@options.reading
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+def novelty(
+    files: tuple[str, ...], model: str | None, train: tuple[str, ...], rate: float, sql: str | None,
+    format_: str | None, missing: tuple[str, ...], allow_missing: bool, as_json: bool, out: str | None, quiet: bool,
+    **learning: Any,
+) -> None:  # fmt: skip
+    """Mark rows that are less likely than all but a given share of ordinary rows.
+
+    The level is set by ordinary rows that the model had not learnt from, so the stated rate of false alarms holds
+    also for a model that fits badly. Rows with gaps are compared with ordinary rows that have the same gaps.
+
+    A word that was never seen is surprising beyond measure: the row is novel at any rate, and its other columns are
+    ranked as if the word were missing. (`likely predict` takes such a word as missing, and marks the row.)
+    """
+    from likely.cli.predict import _parts, _put, _written_to
+    from likely.data.read_table import called
+
+    _check_usage(model, train, learning)
+    check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
+    talk = Talk(quiet)
+    watch = _watch(model, train, missing, format_, learning, talk)
+    with _notes(talk):
+        level = watch.level(rate)
+    tally = Tally(rate)
+    with _written_to(out) as stream:
+        for before, frame in _parts(files, sql, format_, missing):
+            with counted_from(before):
+                marked = Marked.of(watch, level, frame, missing, allow_missing, called(files))
+            _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
+            tally.add(marked)
+    written = [file for file in (out, learning["save"]) if file is not None]
+    talk(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
+
+
+def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any]) -> None:
+    if (model is None) == (not train):
+        raise click.UsageError("say what is ordinary: --model FILE, or --train FILE with ordinary rows; one of them.")
+    told = [name for name in ("ignore", "kinds", "save") if learning[name]]
+    if model is not None and told:
+        flag = {"kinds": "as"}.get(told[0], told[0])
+        raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
+
+
+def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Talk) -> Any:
+    """What knows the ordinary: a model file, or what ordinary rows teach."""
+    from likely.cli.open_model import watch_model
+
+    if model is None:
+        return _learnt(train, missing, format, how, talk)
+    watch = watch_model(model)
+    if watch.calm is None or not watch.calm.shape[1]:
+        told = "the file holds no rows that the model had not learnt from: the level is that of its own draws, and the"
+        talk(f"{told} rate holds as far as the model fits; --train sets it by rows")
+    return watch
+
+
+def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
+    import json
+
+    from likely.automl.novelty_watch import Watch
+    from likely.automl.table_classifier import arranged_schema, laid_out
+    from likely.automl.table_clusterer import TableClusterer, most_clusters
+    from likely.automl.table_mixture import MOST, discover
+    from likely.data.table import Table
+
+    table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
+    talk(table.describe())
+    schema = arranged_schema(table.schema())
+    frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
+    with _notes(talk) as notes:
+        most = most_clusters(frame, MOST)
+        found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
+        model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
+    talk(f"\nordinary rows: a mixture of {_why(found)}\n")
+    if how["save"] is not None:
+        model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
+        model.save(how["save"])
+    return Watch.over(model)
+
+
+def _why(found: Any) -> str:
+    return str(found.why.replace("cluster", "part"))
+
+
+def _facts(
+    table: Any, found: Any, train: tuple[str, ...], missing: Any, format: str | None, how: Any, notes: list[str]
+) -> dict[str, Any]:
+    """What a model file remembers of how ordinary rows were learnt, as plain values."""
+    from datetime import UTC, datetime
+
+    from likely._version import __version__
+    from likely.metrics.evaluation_summary import plain
+
+    described, report = table.as_dict(), found.mixture.report_
+    facts: dict[str, Any] = plain({
+        "task": "density", "made": f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "command": _command(train, missing, format, how), "seed": how["seed"], "source": list(train),
+        "rows": len(table), "roles": described["roles"], "fingerprint": described["fingerprint"],
+        "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
+        "set_aside": table.set_aside, "hazards": notes, "why": _why(found), "shape": found.shape,
+        "bic_of_shapes": found.bic,
+        "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,
+                     "objective": report.objective},
+    })  # fmt: skip
+    return facts
+
+
+def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any]) -> str:
+    """The command line that learns the same; any rows may be looked at, the ordinary ones too."""
+    import shlex
+
+    words = ["likely", "novelty", train[0]]
+    repeated = {"--train": train, "--missing": missing, "--ignore": how["ignore"],
+                "--as": [f"{name}={kind}" for name, kind in how["kinds"].items()]}  # fmt: skip
+    words += [word for flag, values in repeated.items() for value in values for word in (flag, value)]
+    words += ["--format", format] if format else []
+    words += ["--seed", str(how["seed"])] if how["seed"] else []
+    return shlex.join([*words, "--save", how["save"]])
+
+
+class _notes:
+    """Warnings of the library become talk, each once."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk, self.caught = talk, warnings.catch_warnings(record=True)
+        self.told: list[str] = []
+
+    def __enter__(self) -> _notes:
+        self.heard = self.caught.__enter__()
+        warnings.simplefilter("always")
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.caught.__exit__(*error)
+        self.told = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
+        for text in self.told:
+            self.talk(f"note: {text}")
+
+
+class Marked:
+    """One batch of rows with what the watch says of them."""
+
+    def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, ranked: list[dict[str, float]]) -> None:
+        self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
+        self.ranked = ranked  # of each novel row its columns with their bits, the most to blame first; else nothing
+
+    @classmethod
+    def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool, whose: str = "") -> Marked:
+        """Look at a frame of cells."""
+        import numpy as np
+
+        from likely.automl.table_classifier import laid_out
+        from likely.data.table import Table
+        from likely.estimation.novelty.novelty_score import exceeds
+
+        names = list(watch.schema)
+        table = Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing, whose=whose)
+        rows = laid_out(table.frame, names)
+        look = watch.look(rows)
+        novel = exceeds(look.surprise, level)
+        ranked: list[dict[str, float]] = [{} for _ in novel]
+        at = np.flatnonzero(novel)
+        if len(at):
+            for i, bits in zip(at.tolist(), watch.ranking(rows[at]), strict=True):
+                order = np.argsort(-bits, kind="stable").tolist()
+                ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
+        beyond = np.where(look.strange, np.inf, look.bits)  # a word never seen is surprising beyond measure
+        return cls(frame, novel, beyond, watch.rarity(look.surprise), ranked)
+
+    @property
+    def blame(self) -> list[str | None]:
+        """Of each novel row the column that explains most of it."""
+        return [next(iter(ranks), None) for ranks in self.ranked]
+
+    def _also(self, i: int) -> list[str]:
+        """The other columns of a row that are odd."""
+        return [name for name, bits in list(self.ranked[i].items())[1:] if bits >= ODD]
+
+    def columns(self) -> list[Any]:
+        """The new columns."""
+        import polars as pl
+
+        first = [next(iter(ranks.values()), None) for ranks in self.ranked]
+        also = ["; ".join(self._also(i)) or None for i in range(len(self.novel))]
+        return [
+            pl.Series("novel", self.novel), pl.Series("surprise", self.bits), pl.Series("rarity", self.rarity),
+            pl.Series("blame", self.blame, dtype=pl.String), pl.Series("blame_bits", first, dtype=pl.Float64),
+            pl.Series("also_blame", also, dtype=pl.String),
+        ]  # fmt: skip
+
+    def frame(self) -> Any:
+        """The input's columns and the new ones."""
+        new = self.columns()
+        taken = {column.name for column in new}
+        return self.source.rename({n: f"input {n}" for n in self.source.columns if n in taken}).with_columns(new)
+
+    def csv(self, header: bool) -> str:
+        """Lines of a CSV file."""
+        text: str = self.frame().write_csv(include_header=header)
+        return text
+
+    def json_lines(self) -> str:
+        """One JSON object per line."""
+        import json
+
+        new = ("ranking", "surprise_infinite")  # which a CSV file has not
+
+        def line(i: int, row: dict[str, Any]) -> str:
+            also, ranks = self._also(i), {name: _finite(bits) for name, bits in self.ranked[i].items()}
+            more = {"also_blame": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
+            cells = {f"input {n}" if n in new else n: _finite(cell) for n, cell in row.items()}
+            return json.dumps(cells | more, default=str)
+
+        return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))
+
+    def worst(self, before: int) -> Iterator[tuple[float, int, str]]:
+        """The most surprising novel rows: bits, number in all, and the columns to blame with their cells."""
+        import numpy as np
+
+        at = np.flatnonzero(self.novel)
+        for i in at[np.argsort(-self.bits[at], kind="stable")][:LISTED].tolist():
+            named = [*list(self.ranked[i])[:1], *self._also(i)]
+            more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            yield float(self.bits[i]), before + i + 1, ", ".join(self._cell(n, i) for n in named[:NAMED]) + more
+
+    def _cell(self, name: str, i: int) -> str:
+        cell = self.source[name][i] if name in self.source.columns else None
+        return f"{clipped(name, 40)} = {clipped(str(cell), 40)}"
+
+
+def _finite(cell: Any) -> Any:
+    """JSON has no word for infinity."""
+    import math
+
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
+
+
+class Tally:
+    """How many rows were marked, and the most surprising of them."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self.rows, self.novel = rate, 0, 0
+        self.worst: list[tuple[float, int, str]] = []
+
+    def add(self, marked: Marked) -> None:
+        """Count a batch."""
+        self.worst = sorted([*self.worst, *marked.worst(self.rows)], key=lambda one: -one[0])[:LISTED]
+        self.rows += len(marked.novel)
+        self.novel += int(marked.novel.sum())
+
+    def words(self) -> str:
+        """All of it for people."""
+        share = self.novel / max(self.rows, 1)
+        first = (
+            f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%}); of ordinary rows {self.rate:.2%} would be"
+        )
+        if not self.worst:
+            return first
+        lines = [["", "row", "bits", "because of"]]
+        for bits, row, named in self.worst:
+            lines.append(["", f"{row:,}", f"{bits:.1f}" if bits < float("inf") else "∞", named])
+        return f"{first}\nthe most surprising:\n{columns(lines, right=(1, 2))}"

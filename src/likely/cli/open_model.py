@@ -1,0 +1,103 @@
+"""Model files as commands need them: a classifier that knows the columns of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
+
+if TYPE_CHECKING:
+    from likely.automl.novelty_watch import Watch
+    from likely.automl.table_classifier import TableClassifier
+    from likely.automl.table_clusterer import TableClusterer
+
+
+def table_model(path: str, command: str = "predict") -> TableClassifier:
+    """The classifier in a file, with its columns; a classifier of a data frame, saved from Python, gets them here."""
+    from likely.io.model_files import load
+
+    return classifier_of(load(path), path, command)
+
+
+def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
+    """The same for what was read; `command` is who asks."""
+    from likely.automl.table_classifier import TableClassifier
+    from likely.classify.bayes import BayesClassifier
+    from likely.cli.fitting.open_sequence_model import refuse_sequences
+
+    if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
+        return model
+    refuse_sequences(model, path, command)
+    if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
+        return TableClassifier.around(model, _schema(model, path))
+    remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
+    raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
+
+
+def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
+    """The clusters in a file, None where it holds something else; and what it holds."""
+    from likely.automl.table_clusterer import TableClusterer
+    from likely.io.model_files import load
+
+    model = load(path)
+    return (model, model) if isinstance(model, TableClusterer) and hasattr(model, "mixture_") else (None, model)
+
+
+@contextmanager
+def card_as_written(path: str) -> Iterator[None]:
+    """A card that is not as `likely fit` writes it is a fault of the file, whatever it trips over."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, LikelyError):
+            raise
+        raise ModelFileError(sentence(path, "the card must be as likely writes it", f"{error!r}"[:80])) from error
+
+
+def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
+    return {name: _entry(model.density_, model._learnt.parts, name) for name in _names(model, path)}
+
+
+def _names(model: Any, path: str) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        remedy = "fit it to a data frame, or use it from Python"
+        raise ModelFileError(sentence(path, "the model must know its columns by name", "numbers alone", remedy))
+    return [str(name) for name in names]
+
+
+def watch_model(path: str) -> Watch:
+    """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
+    from likely.automl.novelty_watch import Watch
+    from likely.cli.fitting.open_sequence_model import refuse_sequences
+    from likely.estimation.density_estimator import DensityEstimator
+
+    clusters, thing = cluster_model(path)
+    if clusters is not None:
+        return Watch.over(clusters)
+    refuse_sequences(thing, path, "novelty")
+    if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
+        inner, law = getattr(thing, "component_", thing), thing._learnt
+        law = law.parts if inner is not thing else law
+        return Watch.over(thing, {name: _entry(inner, law, name) for name in _names(thing, path)})
+    try:
+        return Watch.over(classifier_of(thing, path))
+    except DataError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _entry(density: Any, law: Any, name: str) -> dict[str, Any]:
+    """Kind and levels of one column, by the density that has learnt it."""
+    if hasattr(density, "parts_"):
+        part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
+        return _entry(inner, law[part], name)
+    if getattr(density, "words", None) is not None:  # a tree over columns of words
+        words = density.words[[str(own) for own in density._column_names()].index(name)]
+        return {"kind": "category", "levels": [str(word) for word in words]}
+    kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
+    if kind != "category":
+        return {"kind": kind}
+    own = law[name] if hasattr(law, "names") else law
+    return {"kind": kind, "levels": [str(level) for level in own.values.tolist()]}

@@ -1,0 +1,194 @@
+"""`likely predict`: rows in, decisions out, however many there are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from likely.cli import options
+from likely.cli.batches import batches, counted_from
+from likely.cli.outputs import check_outputs
+from likely.io.atomic_write import written_whole
+
+EPILOG = """\b
+Examples:
+  likely predict model.likely new.csv -o decisions.csv
+  cat new.csv | likely predict model.likely - --json
+Columns: decision (a class, a further action, REJECT or NOVEL), expected cost,
+p(class) for each class, novel (a word that training never saw, or NOVEL),
+and the reason where the row was refused, is novel, or the costs decided for
+another class than the most probable one.
+A model of `likely cluster` gives cluster, probability, p(cluster) and novel.
+"""
+
+PIECE = 1 << 16  # characters
+
+
+@click.command(epilog=EPILOG)
+@click.argument("model")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
+@options.deciding
+@options.reading
+@click.option("--keep", metavar="COL,...", help="Columns of the input to repeat in the output.")
+@click.option("--proba/--no-proba", default=True, help="With the probability of each class.  [yes]")
+@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
+def predict(
+    model: str, files: tuple[str, ...], sql: str | None, format_: str | None, missing: tuple[str, ...],
+    keep: str | None, proba: bool, allow_missing: bool, as_json: bool, out: str | None, **rules: Any,
+) -> None:  # fmt: skip
+    """Decide about the rows of a table, with the costs and refusals that the model was made with, or others.
+
+    Columns may come in any order; those that the model does not know are ignored. Files of any size are read in
+    batches. A word that training never saw counts as missing: the other columns decide, and the row is marked novel.
+    With --novelty it is refused. (`likely novelty` takes such a word as surprising beyond measure.)
+    """
+    from likely.cli.open_model import classifier_of, cluster_model
+    from likely.data.read_table import called
+
+    check_outputs({"-o": out}, (model, *files, rules["cost"], rules["class_prior"]))
+    clusters, thing = cluster_model(model)
+    loaded: Any = classifier_of(thing, model) if clusters is None else clusters
+    how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)
+    of = Decided.of if clusters is None else _clustered
+    kept = [name.strip() for name in keep.split(",")] if keep else []
+    with _written_to(out) as stream:
+        header = True
+        for before, frame in _parts(files, sql, format_, missing):
+            with counted_from(before):
+                decided = of(loaded, frame, how, kept, missing, allow_missing, called(files))
+            _put(stream, decided.json_lines(proba) if as_json else decided.csv(proba, header))
+            header = False
+
+
+def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
+    """Clusters have no costs; that rows may be unlike all of them is the one rule that they know."""
+    told = [name for name, value in rules.items() if value is not None and name != "novelty"]
+    if told:
+        raise click.UsageError(f"--{told[0].replace('_', '-')} is for classifiers: this file holds clusters.")
+    return {"novelty": rules.get("novelty")}
+
+
+def _clustered(*args: Any) -> Any:
+    from likely.cli.clustering.predict_clusters import Clustered
+
+    return Clustered.of(*args)
+
+
+def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
+    """Options as `decide` takes them; None where the model's own setting stands."""
+    from likely.cli.costs import read_class_prior, read_cost
+
+    found = dict(rules)
+    if rules.get("cost") is not None:
+        found["cost"] = read_cost(rules["cost"], model.classes_)
+    if rules.get("class_prior") is not None:
+        found["class_prior"] = read_class_prior(rules["class_prior"], model.classes_)
+    return found
+
+
+def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing: Any) -> Iterator[tuple[int, Any]]:
+    if sql is None:
+        yield from batches(files, format)
+        return
+    from likely.data.read_table import read
+
+    yield 0, read(list(files), sql=sql, format=format, missing=missing)
+
+
+def _put(stream: IO[str], text: str) -> None:
+    """Write in pieces: of one large write to a pipe that closes halfway, Python does not tell."""
+    for start in range(0, len(text), PIECE):
+        stream.write(text[start : start + PIECE])
+    stream.flush()
+
+
+@contextmanager
+def _written_to(out: str | None) -> Iterator[IO[str]]:
+    if out is None:
+        yield sys.stdout
+        return
+    with written_whole(out) as stream:
+        yield stream
+
+
+class Decided:
+    """The decisions about one batch, ready to be written."""
+
+    def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any]) -> None:
+        self.decisions, self.kept, self.unseen = decisions, kept, unseen
+
+    @classmethod
+    def of(
+        cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
+    ) -> Decided:  # fmt: skip
+        """Decide about a frame of cells; messages name `whose`."""
+        from likely.automl.table_classifier import Typed, laid_out
+        from likely.data.read_table import chosen
+        from likely.data.table import Table
+
+        kept = chosen(frame, keep)
+        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
+        rows = laid_out(table.frame, list(model.schema))
+        return cls(model.decide(Typed(rows), full=True, **how), kept, model._unseen(rows))
+
+    @property
+    def novel(self) -> Any:
+        """Rows (n,) that hold a word never seen, or are unlike training altogether."""
+        import numpy as np
+
+        from likely.decision.reject import NOVEL
+
+        return np.logical_or.reduce([self.decisions.index == NOVEL.code, *self.unseen.values()])
+
+    def reasons(self) -> list[str]:
+        """Why a row was refused, is novel, or is not decided for its most probable class; empty for the others."""
+        d = self.decisions
+        out = [""] * len(d)
+        for i in ((d.index >= 0) & (d.index != d.posterior.argmax(axis=1))).nonzero()[0].tolist():
+            out[i] = d.cost_decided(i)
+        for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
+            words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
+            strange = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
+            out[i] = d._reason(i) if d.index[i] < 0 else "; ".join(part for part in (strange, out[i]) if part)
+        return out
+
+    def csv(self, proba: bool, header: bool) -> str:
+        """Lines of a CSV file."""
+        import polars as pl
+
+        d = self.decisions
+        columns: list[pl.Series] = [
+            pl.Series("decision", [str(choice) for choice in d.choice.tolist()]),
+            pl.Series("cost", d.cost).fill_nan(None),
+        ]
+        if proba:
+            columns += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
+        why = pl.Series("reason", [reason or None for reason in self.reasons()], dtype=pl.String)
+        columns += [pl.Series("novel", self.novel), why]
+        taken = {column.name for column in columns}
+        kept = self.kept.rename({name: f"input {name}" for name in self.kept.columns if name in taken})
+        return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
+
+    def json_lines(self, proba: bool) -> str:
+        """One JSON object per line."""
+        import json
+
+        d, reasons, novel, cost = self.decisions, self.reasons(), self.novel.tolist(), self.decisions.cost.tolist()
+        names = [str(c) for c in d.classes.tolist()]
+        choices = [choice if isinstance(choice, str | int | float) else str(choice) for choice in d.choice.tolist()]
+        lines = []
+        for i, (choice, kept) in enumerate(zip(choices, self._kept_rows(), strict=True)):
+            record = {**kept, "decision": choice, "cost": None if cost[i] != cost[i] else cost[i]}
+            if proba:
+                record["posterior"] = dict(zip(names, d.posterior[i].tolist(), strict=True))
+            lines.append(json.dumps(record | {"novel": novel[i], "reason": reasons[i] or None}, default=str))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _kept_rows(self) -> Any:
+        return self.kept.iter_rows(named=True) if self.kept.width else [{}] * len(self.decisions)

@@ -1,0 +1,143 @@
+"""`likely tour`: the library at work on real measurements, in a few seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.option("-o", "--out", default="likely-tour", show_default=True, help="Folder for what the tour writes.")
+def tour(out: str) -> None:
+    """Learn densities of 178 wines, fill gaps, ask how sure we are, save, draw, and decide at a cost."""
+    from likely.cli.example_data import wine
+
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    X, y, names = wine()
+    for title, chapter in _CHAPTERS:
+        click.secho(f"\n{title}", bold=True)
+        chapter(X, y, names, folder)
+    click.echo(f"\nLook at {folder / 'tour.png'}, {folder / 'summary.html'} and {folder / 'report.html'}.")
+
+
+def _learn(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import likely as lk
+
+    columns = ["alcohol", "flavanoids", "color intensity"]
+    density = lk.GaussianDensity().fit(X[:, [names.index(c) for c in columns]])
+    density.feature_names_in_ = columns
+    click.echo(str(density.summary()))
+    (folder / "summary.html").write_text(density.summary().to_html(page=True), encoding="utf-8")
+
+
+def _add(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import numpy as np
+
+    import likely as lk
+
+    whole = lk.Gaussian.fit(X)
+    halves = whole.collect(X[:90]) + whole.collect(X[90:])
+    gap = np.abs(whole.refit(halves).covariance - whole.covariance).max() / np.abs(whole.covariance).max()
+    click.echo(f"two machines saw 90 and 88 wines; their statistics, added, give the same covariance to {gap:.0e}")
+
+
+def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import numpy as np
+
+    import likely as lk
+
+    holes = X.copy()
+    holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    report = lk.fit(lk.Gaussian.blank(holes), holes, stop=lk.Stop(200, 1e-6))
+    full, filled = lk.Gaussian.fit(X), report.model
+    off = np.abs(filled.mean - full.mean) / np.sqrt(full.variance)
+    click.echo(f"a fifth of all entries removed: {'converged' if report.converged else 'NOT converged'} "
+               f"after {report.iterations} steps of EM")  # fmt: skip
+    click.echo(f"means are off by {off.mean():.3f} standard deviations on average, {off.max():.3f} at worst")
+
+
+def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import numpy as np
+
+    import likely as lk
+
+    columns = [names.index(c) for c in ("alcohol", "flavanoids", "color intensity", "hue")]
+    wines = np.random.default_rng(0).permutation(X[y == "Barbera"][:, columns])
+    few, rest = wines[:7], wines[7:]
+    stats = lk.Gaussian.fit(few).collect(few)
+    prior = lk.NormalInverseWishart.weak(stats)
+    plain, honest = lk.Gaussian.fit(few), prior.update(stats).predictive()
+    click.echo("seven wines to learn four columns from; log-density of the next ones, each (higher is better):")
+    click.echo(f"  maximum likelihood, plugged in     {plain.log_prob(rest).mean():8.2f}")
+    click.echo(f"  parameters integrated out (t law)  {honest.log_prob(rest).mean():8.2f}")
+
+
+def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    import numpy as np
+
+    import likely as lk
+
+    rows = lk.Columns(
+        taste=X[:, [names.index("alcohol"), names.index("flavanoids")]],
+        magnesium=np.round(X[:, names.index("magnesium")]), cultivar=y,
+    )  # fmt: skip
+    parts = [
+        ("taste", lk.GaussianDensity()), ("magnesium", lk.PoissonDensity()), ("cultivar", lk.CategoricalDensity()),
+    ]  # fmt: skip
+    density = lk.ProductDensity(parts).fit(rows)
+    lk.save(density, folder / "wine.likely")
+    again = lk.load(folder / "wine.likely")
+    same = bool((again.score_samples(rows) == density.score_samples(rows)).all())
+    click.echo(f"a vector, a count and a word in one density: {density.score(rows):.3f} nats a wine")
+    click.echo(f"saved to {folder / 'wine.likely'}, read back: {'the same to the last bit' if same else 'DIFFERENT'}")
+
+
+def _draw(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    from likely.plots.tour_figure import tour_picture
+
+    tour_picture(X, y, names).savefig(folder / "tour.png", dpi=150)
+    click.echo(f"drawn: {folder / 'tour.png'}")
+
+
+COSTS = """\
+action,Barolo,Grignolino,Barbera
+Barolo,0,9,9
+Grignolino,2,0,1
+Barbera,2,1,0
+"""
+
+
+def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
+    """The same as `likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3 --report report.html`."""
+    import polars as pl
+
+    import likely as lk
+    from likely.cli.console import Talk
+    from likely.cli.fitting.fit_job import Job
+    from likely.cli.fitting.fit_run import travel
+    from likely.cli.fitting.model_facts import verdict
+
+    table = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("class", y))
+    table.write_csv(folder / "wine.csv")
+    (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
+    wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
+    job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
+    journey = travel(job, Talk(quiet=True))
+    click.echo(f"$ {job.command}")
+    click.echo(f"{len(journey.contest.standings)} models were compared. {verdict(journey.contest)}")
+    click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")
+    click.echo(str(lk.load(job.out).decide(table[83], full=True)))
+
+
+_CHAPTERS = (
+    ("A density learns", _learn),
+    ("Learning adds up statistics", _add),
+    ("What was not measured is integrated out", _gaps),
+    ("Few data, honest predictions", _few),
+    ("Unlike parts in one model, and a file that is safe to open", _mixed),
+    ("Pictures", _draw),
+    ("From a table to a decision", _decide),
+)
