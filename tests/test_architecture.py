@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -15,24 +16,32 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "likely"
 
-# Each room may import itself and what stands to its right.
-ORDER = (
-    *("app", "recognisers", "plots", "estimators", "io", "neural", "models"),
-    *("decisions", "engines", "data", "priors", "families", "maths", "loops", "core", "errors"),
+# Two layers. A module may import its own package and what stands before it in its layer; estimators may import all
+# values. The estimators of a subject (`<subject>/**/estimator.py` and `<subject>/**/estimators/`) stand between
+# `estimation` and `model_selection`, in the order of the subjects.
+VALUES = (
+    *("core", "data", "features", "io", "numerics", "distributions", "information", "neighbors", "decision", "metrics"),
+    *("cluster", "mixture", "density", "decomposition", "hmm", "alignment", "statespace"),
+    *("inference", "imputation", "language"),
 )
-ANYWHERE = {"_version"}  # whom all may import
-LOBBY = {"__init__", "__main__", "_version", "files"}  # may import any room ...
-LAZY_LOBBY = {"__init__", "files"}  # ... these two on first use only
-LAZY_EXTRAS = {  # further rooms, inside functions
-    "estimators": {"files"},
-    "app": {"files", "__init__"},
-    "families": {"priors"},  # a law names its conjugate partner: `weak_prior`
-}
-ONLY_IN = {"sklearn": "estimators", "numba": "loops"}  # third parties that one room keeps
+UPPER = (
+    *("model_selection", "classify", "linear_model", "gp", "tree", "neural"),
+    *("automl", "recognizers", "plots", "report", "cli", "server"),
+)
+ORDER = (
+    *VALUES,
+    "estimation",
+    *(f"{subject} estimators" for subject in VALUES),
+    *UPPER,
+)
+LOBBY = {"__init__", "__main__", "_version"}  # files of `likely` itself: the first two may import all
+FACADE = {"cli"}  # may import `likely` itself, as a user does
+GENERIC = {"__init__", "_loops", "estimator", "priors"}  # names that several files may have
 
 UNSAFE_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "__import__"}
-TABLES_OF_NAMES = {"__init__.py", "app/cli.py", "plots/__init__.py"}  # may import by name, from tables of their own
+TABLES_OF_NAMES = {"__init__.py", "cli/main.py", "plots/__init__.py"}  # may import by name, from tables of their own
+TABLES_OF_CLASSES = {"io/schema.py", "io/model_files.py"}  # name what files may hold, wherever it lives
 UNSAFE_TEXT = re.compile(r"""pickle\.load|joblib|(?<![\w.])(eval|exec)\(|import_module\((?!["'][\w.]+["']\))""")
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -41,7 +50,6 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 class Import(NamedTuple):
     module: str  # absolute, as in likely.core.blocks
     names: tuple[str, ...]  # what is taken from it
-    lazy: bool  # inside a function, so on first use
     line: int
 
 
@@ -50,32 +58,33 @@ def name_of(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def room_of(path: Path) -> str:
-    """The folder of a source file, or its own name where it stands in the lobby."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+def dotted(path: Path) -> str:
+    """The name of the module in a file, as in likely.core.blocks."""
+    return ".".join(("likely", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def imports(tree: ast.AST, package: str, lazy: bool = False) -> Iterator[Import]:
-    """Every import in a module of that package; one for type checkers only counts as lazy."""
-    for node in ast.iter_child_nodes(tree):
+MODULES = {dotted(path) for path in SOURCES}
+
+
+def room_of(module: str) -> str:
+    """The place of a module in the order: its subject, or the estimators of its subject."""
+    first, *deeper = module.split(".")[1:] or ["__init__"]
+    return f"{first} estimators" if first in VALUES and {"estimator", "estimators"} & {*deeper} else first
+
+
+def imports(tree: ast.AST, package: str) -> Iterator[Import]:
+    """Every import in a module of that package, in functions too; `import_module` of a literal name is one."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name, (), lazy, node.lineno) for alias in node.names)
+            yield from (Import(alias.name, (), node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            names = tuple(alias.name for alias in node.names)
-            yield Import(absolute(node, package), names, lazy, node.lineno)
-        else:
-            yield from imports(node, package, lazy or is_deferred(node))
-
-
-def is_deferred(node: ast.AST) -> bool:
-    if isinstance(node, ast.If):
-        return ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield Import(absolute(node, package), tuple(alias.name for alias in node.names), node.lineno)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and is_literal(node.args):
+            yield Import(str(ast.literal_eval(node.args[0])), (), node.lineno)
 
 
 def absolute(node: ast.ImportFrom, package: str) -> str:
-    """The module that `from ..maths import special` means inside likely.families."""
+    """The module that `from ..numerics import special` means inside likely.distributions."""
     if not node.level:
         return node.module or ""
     base = package.split(".")[: len(package.split(".")) - node.level + 1]
@@ -87,83 +96,148 @@ def imports_of(path: Path) -> list[Import]:
     return list(imports(ast.parse(path.read_text(encoding="utf-8")), package))
 
 
-def rooms_entered(found: Import) -> set[str]:
-    """The rooms of ours that an import enters; a public name taken from `likely` itself enters __init__."""
-    first, *rest = found.module.split(".")
-    if first != "likely":
+def modules_entered(found: Import) -> set[str]:
+    """The modules of ours that an import enters; a public name taken from `likely` itself enters `likely`."""
+    if found.module.split(".")[0] != "likely":
         return set()
-    if rest:
-        return {rest[0]}
-    known = {*ORDER, *LOBBY}
-    return {name if name in known else "__init__" for name in found.names or ("__init__",)}
+    inner = {f"{found.module}.{name}" for name in found.names}
+    return {name if name in MODULES else found.module for name in inner} or {found.module}
 
 
-def may_enter(room: str, target: str, lazy: bool) -> bool:
-    if target in ANYWHERE or target == room:
+def may_enter(room: str, target: str) -> bool:
+    if target == room or target == "_version" or room in {"__init__", "__main__"}:
         return True
-    if room in LOBBY:
-        return lazy or room not in LAZY_LOBBY or target == "errors"
-    if lazy and target in LAZY_EXTRAS.get(room, ()):
-        return True
-    return room != "loops" and target in ORDER[ORDER.index(room) :]
+    if target == "__init__":
+        return room in FACADE
+    return ORDER.index(target) < ORDER.index(room)
+
+
+def is_private(module: str) -> bool:
+    """Whether some part of the name, beyond `likely`, begins with an underscore."""
+    return any(part.startswith("_") for part in module.split(".")[2:])
 
 
 def wrong_imports(path: Path) -> Iterator[str]:
-    room = room_of(path)
-    for found in imports_of(path):
-        for target in rooms_entered(found):
-            if not may_enter(room, target, found.lazy):
-                yield f"{name_of(path)}:{found.line}: {room} must not import {target}"
-        keeper = ONLY_IN.get(found.module.split(".")[0], room)
-        if keeper != room:
-            yield f"{name_of(path)}:{found.line}: only {keeper} may import {found.module}"
+    module, room = dotted(path), room_of(dotted(path))
+    for found in imports_of(path) if name_of(path) not in TABLES_OF_CLASSES else plain_imports(path):
+        where = f"{name_of(path)}:{found.line}"
+        for target in sorted(modules_entered(found)):
+            if not may_enter(room, room_of(target)):
+                yield f"{where}: {room} must not import {target}"
+            if is_private(target) and target.split(".")[1] != module.split(".")[1]:
+                yield f"{where}: {target} is private to likely.{target.split('.')[1]}"
+        yield from (f"{where}: {said}" for said in foreign(found.module.split(".")[0], module, room))
 
 
-def test_every_room_has_a_place_in_the_order():
-    rooms = {room_of(path) for path in SOURCES}
-    assert rooms <= {*ORDER, *LOBBY}
+def plain_imports(path: Path) -> list[Import]:
+    """The imports of a file by statement alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return list(imports(ast.Module(statements, []), "likely"))
+
+
+def foreign(name: str, module: str, room: str) -> Iterator[str]:
+    """What is wrong with importing a third party there."""
+    if name == "numba" and module != "likely.numerics.compile":
+        yield "only numerics/compile.py may import numba"
+    if name == "sklearn" and room in VALUES:
+        yield "values must not import scikit-learn"
+
+
+def test_every_module_has_a_place_in_the_order():
+    assert {room_of(module) for module in MODULES} <= {*ORDER, *LOBBY}
 
 
 def test_imports_point_one_way():
     assert {name_of(path): wrong for path in SOURCES if (wrong := list(wrong_imports(path)))} == {}
 
 
+def test_a_file_name_is_used_once():
+    bases = Counter(path.stem for path in SOURCES)
+    assert {name for name, times in bases.items() if times > 1} <= GENERIC
+
+
+def test_no_folder_is_crowded():
+    files = Counter(path.parent.relative_to(PACKAGE).as_posix() for path in SOURCES if path.stem != "__init__")
+    assert {folder: n for folder, n in files.items() if n > 30} == {}
+
+
 @pytest.mark.parametrize(
-    ("room", "target", "lazy", "allowed"),
+    ("room", "target", "allowed"),
     [
-        ("app", "core", False, True),
-        ("core", "app", True, False),
-        ("families", "maths", False, True),
-        ("maths", "families", False, False),
-        ("loops", "core", False, False),
-        ("loops", "errors", False, False),
-        ("errors", "core", True, False),
-        ("__init__", "models", True, True),
-        ("__init__", "models", False, False),
-        ("files", "estimators", False, False),
-        ("estimators", "files", True, True),
-        ("estimators", "files", False, False),
-        ("models", "files", True, False),
+        ("cli", "core", True),
+        ("core", "cli", False),
+        ("core", "numerics", False),
+        ("distributions", "numerics", True),
+        ("numerics", "distributions", False),
+        ("mixture", "hmm", False),
+        ("hmm", "estimation", False),
+        ("hmm", "distributions estimators", False),
+        ("estimation", "language", True),
+        ("estimation", "hmm estimators", False),
+        ("hmm estimators", "mixture estimators", True),
+        ("mixture estimators", "hmm estimators", False),
+        ("distributions estimators", "statespace", True),
+        ("model_selection", "classify", False),
+        ("classify", "statespace estimators", True),
+        ("__init__", "cli", True),
+        ("cli", "__init__", True),
+        ("plots", "__init__", False),
+        ("core", "_version", True),
     ],
 )
-def test_the_order_means_what_it_says(room, target, lazy, allowed):
-    assert may_enter(room, target, lazy) is allowed
+def test_the_order_means_what_it_says(room, target, allowed):
+    assert may_enter(room, target) is allowed
+
+
+@pytest.mark.parametrize(
+    ("module", "room"),
+    [
+        ("likely", "__init__"),
+        ("likely._version", "_version"),
+        ("likely.hmm.viterbi", "hmm"),
+        ("likely.hmm._loops.path_recursions", "hmm"),
+        ("likely.hmm.estimators.hmm_density", "hmm estimators"),
+        ("likely.distributions.gaussian.estimator", "distributions estimators"),
+        ("likely.estimation.novelty.novelty_score", "estimation"),
+        ("likely.classify.bayes", "classify"),
+    ],
+)
+def test_a_module_knows_its_room(module, room):
+    assert room_of(module) == room and (module in MODULES or not SOURCES)
 
 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("import likely.numerics.special", {"maths"}),
-        ("from likely.core import blocks", {"core"}),
-        ("from likely import errors, Gaussian", {"errors", "__init__"}),
-        ("from ..maths import special", {"maths"}),
-        ("from . import poisson", {"families"}),
+        ("import likely.numerics.special", {"likely.numerics.special"}),
+        ("from likely.core import blocks", {"likely.core.blocks"}),
+        ("from likely.core.blocks import Blocks", {"likely.core.blocks"}),
+        ("from likely import core, Gaussian", {"likely.core", "likely"}),
+        ("from ..numerics import special", {"likely.numerics.special"}),
+        ("def f():\n    from likely.core import blocks", {"likely.core.blocks"}),
+        ("import_module('likely.core.blocks')", {"likely.core.blocks"}),
         ("import numpy", set()),
     ],
 )
 def test_imports_are_understood(line, expected):
-    (found,) = imports(ast.parse(line), "likely.families")
-    assert rooms_entered(found) == expected
+    (found,) = imports(ast.parse(line), "likely.distributions")
+    assert modules_entered(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "allowed"),
+    [
+        ("numba", "likely.numerics.compile", True),
+        ("numba", "likely.hmm._loops.path_recursions", False),
+        ("sklearn", "likely.hmm.hmm", False),
+        ("sklearn", "likely.hmm.estimators.hmm_density", True),
+        ("sklearn", "likely.classify.bayes", True),
+        ("scipy", "likely.hmm.hmm", True),
+    ],
+)
+def test_third_parties_have_their_places(name, module, allowed):
+    assert (not list(foreign(name, module, room_of(module)))) is allowed
 
 
 def test_importing_likely_is_light():

@@ -26,7 +26,7 @@ def test_tables_are_not_stale(page):
 def test_no_law_is_left_out():
     public = {name: getattr(lk, name) for name in lk.__all__}
     laws = {name for name, thing in public.items() if inspect.isclass(thing) and issubclass(thing, Law)}
-    laws = {name for name in laws if public[name].__module__.split(".")[1] in ("families", "priors")}
+    laws = {name for name in laws if public[name].__module__.split(".")[1] == "distributions"}
     assert laws - MADE_OF_OTHERS <= set(CASES)
 
 

@@ -117,7 +117,7 @@ def test_em_says_it_once(rng):
         lk.Gaussian.fit(X)
     texts = [str(w.message) for w in said]
     assert len(texts) == len(set(texts)) and any("singular" in t for t in texts)
-    assert all(w.filename == __file__ or "law.py" in w.filename for w in said)
+    assert all(w.filename == __file__ or "distribution.py" in w.filename for w in said)
 
 
 # --------------------------------------------------------------------------- masked arrays

@@ -34,9 +34,14 @@ ELSEWHERE = {
 
 
 def laws() -> set[str]:
-    """Public classes of likely.families that score."""
+    """Public classes of likely.distributions, but for priors, that score."""
     homes = lk._HOMES
-    names = [n for home, names in homes.items() if home.startswith("likely.families.") for n in names]
+    names = [
+        n
+        for home, names in homes.items()
+        if home.startswith("likely.distributions.") and ".priors." not in home
+        for n in names
+    ]
     return {n for n in names if isinstance(getattr(lk, n), type) and hasattr(getattr(lk, n), "log_prob")}
 
 

@@ -93,7 +93,7 @@ def subject_of(module: str) -> str:
     """What the loops of a module are about.
 
     >>> subject_of("likely.statespace.linear._loops")
-    'kalman'
+    'statespace.linear'
     """
     return ".".join(part for part in module.split(".")[1:] if part.strip("_") != "loops")
 
