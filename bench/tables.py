@@ -186,16 +186,16 @@ def as_frame(X: Any) -> pl.DataFrame:
     return pl.DataFrame({f"x{j}": X[:, j].astype(int) if whole[j] else X[:, j] for j in range(X.shape[1])})
 
 
-def chosen(problem: Problem, rules: bool) -> dict[str, lk.Evaluation]:
+def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluation]:
     """What `likely fit --no-rivals` would choose, inside each training fold: by its rule, and by the one before it."""
     X, y = as_frame(problem.X), np.asarray(problem.y)
     classes, owner = encoded(y)
     if problem.test is None and rules:
-        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        folds = StratifiedKFold(5, shuffle=True, random_state=seed)
         splits = [Split(*split) for split in folds.split(owner, owner)]
     elif problem.test is None:
-        seed = int(check_random_state(0).randint(2**31))  # the folds of `lk.evaluate`
-        splits = make_splits(X, owner, 10, seed=seed)
+        usual = int(check_random_state(0).randint(2**31))  # the folds of `lk.evaluate`
+        splits = make_splits(X, owner, 10, seed=usual)
     else:
         X = pl.concat([X, as_frame(problem.test[0])], how="vertical_relaxed")
         splits = [Split(np.arange(len(y)), np.arange(len(y), X.height))]
@@ -241,7 +241,7 @@ def able(name: str, problem: Problem) -> bool:
     return not mixed or name == "naive"
 
 
-def results(only: str | None, rules: bool = False) -> Iterator[list[str]]:
+def results(only: str | None, rules: bool = False, seed: int = 0) -> Iterator[list[str]]:
     words = only.split(",") if only else [""]
     for title, load in PROBLEMS.items():
         if not any(word in title for word in words):
@@ -262,7 +262,7 @@ def results(only: str | None, rules: bool = False) -> Iterator[list[str]]:
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = chosen(problem, rules)
+            found = chosen(problem, rules, seed)
         for name, done in found.items():
             if rules or name == "chosen":
                 beside = compared(found) if rules and name == "chosen" else ""
@@ -285,12 +285,13 @@ def main() -> None:
     parser.add_argument("--only", help="comma list: words that the names of tables contain")
     parser.add_argument("--markdown", action="store_true", help="as a table for the documentation")
     parser.add_argument("--rules", action="store_true", help="only what is chosen, by two rules")
+    parser.add_argument("--seed", type=int, default=0, help="of the division into folds, with --rules")
     options = parser.parse_args()
     if not DATA.is_dir():
         sys.exit(f"tables: no folder {DATA}: set LIKELY_DATA to the folder that holds tables/.")
     if options.markdown:
         print("| " + " | ".join(HEAD) + " |\n|---|--:|--:|--:|--:|--:|---|")
-    for row in results(options.only, options.rules):
+    for row in results(options.only, options.rules, options.seed):
         text = (
             "| " + " | ".join(row) + " |"
             if options.markdown
