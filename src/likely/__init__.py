@@ -558,7 +558,8 @@ def __getattr__(name: str) -> Any:
         return import_module("likely.plots")
     home = _HOME.get(name)
     if home is None:
-        raise AttributeError(f"module 'likely' has no attribute {name!r}")
+        hint = import_module("likely.core.foreign_names").hint(name)
+        raise AttributeError(f"module 'likely' has no attribute {name!r}{hint}")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
