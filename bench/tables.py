@@ -2,6 +2,8 @@
 
     python bench/tables.py                       all tables, all classifiers
     python bench/tables.py --only letter,wine    tables whose name contains one of these
+    python bench/tables.py --classifiers 'full;chosen'
+                                                 some classifiers, by their names
     python bench/tables.py --markdown            for the documentation
     python bench/tables.py --rules               only *chosen*, by the rule of `likely fit` and by the rule before it
 
@@ -241,8 +243,9 @@ def able(name: str, problem: Problem) -> bool:
     return not mixed or name == "naive"
 
 
-def results(only: str | None, rules: bool = False, seed: int = 0) -> Iterator[list[str]]:
+def results(only: str | None, classifiers: str | None, rules: bool = False, seed: int = 0) -> Iterator[list[str]]:
     words = only.split(",") if only else [""]
+    wanted = classifiers.split(";") if classifiers else [*CLASSIFIERS, "chosen"]
     for title, load in PROBLEMS.items():
         if not any(word in title for word in words):
             continue
@@ -252,13 +255,15 @@ def results(only: str | None, rules: bool = False, seed: int = 0) -> Iterator[li
         how = folds if problem.test is None else f"{len(problem.y)} + {len(problem.test[1])}"
         yield [f"**{title}** ({how})", "", "", "", "", "", published.get("other", "")]
         for name, make in {} if rules else CLASSIFIERS.items():
-            if not able(name, problem):
+            if name not in wanted or not able(name, problem):
                 continue
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 done = judged(make, problem)
             yield line(name, done, time.perf_counter() - start, published.get(name, ""))
+        if not rules and "chosen" not in wanted:
+            continue
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -283,6 +288,7 @@ def main() -> None:
     """Print one line a classifier as it is done."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="comma list: words that the names of tables contain")
+    parser.add_argument("--classifiers", help="semicolon list of their names")
     parser.add_argument("--markdown", action="store_true", help="as a table for the documentation")
     parser.add_argument("--rules", action="store_true", help="only what is chosen, by two rules")
     parser.add_argument("--seed", type=int, default=0, help="of the division into folds, with --rules")
@@ -291,7 +297,7 @@ def main() -> None:
         sys.exit(f"tables: no folder {DATA}: set LIKELY_DATA to the folder that holds tables/.")
     if options.markdown:
         print("| " + " | ".join(HEAD) + " |\n|---|--:|--:|--:|--:|--:|---|")
-    for row in results(options.only, options.rules, options.seed):
+    for row in results(options.only, options.classifiers, options.rules, options.seed):
         text = (
             "| " + " | ".join(row) + " |"
             if options.markdown
