@@ -241,7 +241,7 @@ def supported(first: int, plants: int = 8, new: int = 10_000) -> str:
     return f"{table(head, lines)}\n{above} of {count} plants stand in alarm more often than is said to be supported.\n"
 
 
-PREFACE = """# Results of fault monitoring
+PREFACE = """# Results: fault detection and diagnosis
 
 By `python bench/faults.py` (data from `LIKELY_DATA`). The Tennessee Eastman process: 52 sensors and valves of a
 simulated chemical plant, 21 faults; one training run of each (500 normal frames, 480 of each fault), one test run of

@@ -39,7 +39,7 @@ from likely.metrics.confidence_intervals import Interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-mixtures.md"
-PREFACE = """# Results of mixtures, clusters and factors
+PREFACE = """# Results: mixtures, clustering and factor analysis
 
 By `python bench/mixtures.py` (data from `LIKELY_DATA`; `--slow` adds rows that take minutes); scikit-learn ran in the
 same process on the same rows. Settings are defaults but for those that a line names and a tolerance of 1e-4 for digits.

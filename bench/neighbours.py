@@ -357,7 +357,7 @@ def speed(slow: bool) -> str:
     return text + table(["task", "likely", "SciPy's cKDTree", "ratio"], lines)
 
 
-PREFACE = """# Results: neighbours and distances
+PREFACE = """# Results: nearest neighbors and distance classifiers
 
 Made by `bench/neighbours.py`. Figures of others: [S] seen in a public source, [V] computed from the same files by
 another program, [M] from memory. ESL is Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning*;

@@ -256,7 +256,7 @@ def surprising(f: Any, y: Any, u: Any) -> float:
     return far / seen
 
 
-PREFACE = """# Results of tracking
+PREFACE = """# Results: robot localization by ranges
 
 By `python bench/plaza.py` (data from `LIKELY_DATA`). Plaza 1: a robot mows for {minutes:.0f} minutes and
 {kilometres:.2f} km, with odometry every {step:.1f} s and {ranges:,} ranges to four beacons whose places are known. The

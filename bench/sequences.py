@@ -26,7 +26,7 @@ from likely.metrics.confidence_intervals import proportion
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-sequences.md"
-PREFACE = """# Results of hidden Markov models
+PREFACE = """# Results: hidden Markov models
 
 By `python bench/sequences.py` (data from `LIKELY_DATA`). Errors stand with exact 95 % intervals. Published figures:
 [S] seen in a public source, [M] from memory. Seconds were taken on a busy machine with two cores.

@@ -25,7 +25,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-series.md"
 YEAR = 365.25 / 7  # weeks
 HELD = 5 * 52  # weeks of CO₂, of which each quarter begins a forecast
 AHEAD = (4, 13, 26, 52)
-PREFACE = """# Results on series
+PREFACE = """# Results: structural time series
 
 By `python bench/series.py` (data from `LIKELY_DATA`). Variances are learnt as users do it, by `LinearGaussianDensity`
 with its settings as they come (EM, then steps along the exact slope) and an exactly diffuse start. Rows of

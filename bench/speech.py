@@ -31,7 +31,7 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2]
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-speech.md"
 RATE = 8000
 PENALTIES = (0.0, 20.0, 40.0, 80.0, 120.0, 160.0)  # nats a word, of which one is chosen on training takes
-PREFACE = """# Results on spoken digits
+PREFACE = """# Results: spoken digits
 
 By `python bench/speech.py` (data from `LIKELY_DATA`: the free spoken digit dataset, six speakers, 50 takes of each
 digit, 8 kHz). The official split tests on takes 0–4. Errors are in per cent, with exact 95 % intervals; word error

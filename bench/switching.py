@@ -29,7 +29,7 @@ from likely.statespace.switching.switching_linear import SwitchingLinear
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-switching.md"
-PREFACE = """# Results of switching linear models
+PREFACE = """# Results: switching state-space models
 
 By `python bench/switching.py` (data from `LIKELY_DATA`). Annotations were never used to learn a model. They were used
 to choose some settings, and each section says which. Seconds were taken on a busy machine with two cores.

@@ -216,7 +216,7 @@ region of the flight and 100 m around it. "On the drone" is a confirmed track wi
 turn, for which the learnt acceleration leaves no room, loses the track for some scans.
 """
 
-PREFACE = """# Results of tracks
+PREFACE = """# Results: target tracking
 
 By `python bench/tracks.py` (data from `LIKELY_DATA`). A drone that reports its place every second (965 reports), and
 ships in the Solent that report at irregular times. Noise was learnt from the first half of the flight and from

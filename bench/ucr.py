@@ -31,7 +31,7 @@ ADJUSTED = {  # sets of which the archive has a version with gaps or unequal len
     "GestureMidAirD1": "lengths made equal in the file", "GestureMidAirD3": "lengths made equal in the file",
     "GesturePebbleZ2": "lengths made equal in the file", "ShakeGestureWiimoteZ": "lengths made equal in the file",
 }  # fmt: skip
-PREFACE = """# Results of time warping
+PREFACE = """# Results: dynamic time warping
 
 By `python bench/ucr.py` (data from `LIKELY_DATA`): the test error in per cent of the nearest neighbour on every UCR set
 at hand, official split, data as given. *Euclid* is a band of radius 0, *full* has no band, *best* takes the band from

@@ -8,7 +8,7 @@ project = "likely"
 author = "The likely developers"
 copyright = "2026, The likely developers"
 version = release = __version__
-language = "en-GB"
+language = "en"
 
 extensions = [
     "myst_parser",

@@ -141,7 +141,7 @@ def cell(cases: tuple[Case | None, Case | None], question: str) -> str:
 
 
 def what_laws_say() -> str:
-    lines = ["| law | " + " | ".join(QUESTIONS) + " |", "|---" * (len(QUESTIONS) + 1) + "|"]
+    lines = ["| distribution | " + " | ".join(QUESTIONS) + " |", "|---" * (len(QUESTIONS) + 1) + "|"]
     for name, make in CASES.items():
         cases = make()
         lines.append(f"| `{name}` | " + " | ".join(cell(cases, question) for question in QUESTIONS) + " |")
@@ -182,7 +182,7 @@ def ways(cases: tuple[Case | None, Case | None], what: str) -> str:
 
 
 def how_information_is_found() -> str:
-    lines = ["| law | entropy | divergence from another of its kind |", "|---|---|---|"]
+    lines = ["| distribution | entropy | divergence from another of its kind |", "|---|---|---|"]
     for name, make in CASES.items():
         cases = make()
         lines.append(f"| `{name}` | {ways(cases, 'entropy')} | {ways(cases, 'kl')} |")
