@@ -271,7 +271,7 @@ are near in all columns ("scaled") err half as often as those that are near in t
 correlated, as pixels are, suffer from whitening ("mahalanobis"), probably because it lifts directions in which little
 but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
 were tried. "Gaussian, interpolated" weighs each class's covariance by the likelihood of left-out rows, and that is
-not the error: pixels that never vary in a class make it trust itself (USPS: a fixed weight of 0.1 would err 9.6 %).
+not the error: on USPS, letter and spambase it chooses the class's own covariance, and errs as the full Gaussian does.
 The default of Parzen's windows, columns compared by their spread within classes, was chosen by folds of the training
 parts, though these figures had been seen.
 """

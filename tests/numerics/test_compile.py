@@ -126,7 +126,7 @@ def test_a_command_says_on_stderr_what_it_compiles(tmp_path):
         subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=300) for _ in range(2)
     )
     assert first.returncode == 0 and first.stdout == second.stdout
-    assert "likely: compiling the loops of warp, once: the machine code is kept" in first.stderr
+    assert "likely: compiling the loops of alignment, once: the machine code is kept" in first.stderr
     assert "compiling" not in second.stderr
 
 
