@@ -25,7 +25,7 @@ def warm(subjects: tuple[str, ...]) -> None:
     unknown = [name for name in subjects if name not in JOBS]
     if unknown:
         raise click.UsageError(f"there is no subject {unknown[0]!r}: there are {', '.join(JOBS)}.")
-    compile.SPEAKS = False  # whoever calls this knows
+    compile.SPEAKS = False  # compiling is what the command is for
     start = perf_counter()
     for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()

@@ -24,7 +24,7 @@ def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Arr
 
 
 def load_loops() -> None:
-    """Load the compiled twin of `settled`, for who has many rows; it changes no bit."""
+    """Import the compiled version of `settled`: worth it before many rows are scored; the results are the same bits."""
     import likely.mixture._loops  # noqa: F401
 
 

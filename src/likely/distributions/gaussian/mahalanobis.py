@@ -534,12 +534,12 @@ class Quadratic:
 
 
 def load_loops() -> None:
-    """Load the compiled twins, which takes 0.3 s; whoever has many rows calls it beforehand."""
+    """Import the compiled versions, which takes 0.3 s: worth it before many rows are scored."""
     import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
 
 
 def _loop(name: str = "expand_rows") -> Any:
-    """The compiled twin of `features` or of `white_logs`, if somebody called `load_loops`; it changes no bit."""
+    """The compiled version of `features` or `white_logs`, once `load_loops` was called: the same bits."""
     return getattr(sys.modules.get("likely.distributions.gaussian._loops.quadratic_features"), name, None)
 
 

@@ -49,7 +49,7 @@ def odds_of_streams(watch: FaultWatch, frames: Iterable[Array]) -> Array:
             pushed = -0.5 * law.dim * np.log1p(c) - 0.5 * (left / (1 + c) - squares[:, None])
             known = [0.5 * (squares - (v * v).sum(axis=1)) + law._constant - one._constant
                      for one, v in zip(watch.faults, of_faults, strict=True)]  # fmt: skip
-            evidence = np.column_stack([0.0 * squares, watch.shares * np.column_stack([pushed, *known])])
+            evidence = np.column_stack([np.zeros_like(squares), watch.shares * np.column_stack([pushed, *known])])
             weights = (weights @ moves if out else weights) * np.exp(evidence - evidence.max(axis=1, keepdims=True))
             weights /= weights.sum(axis=1, keepdims=True)
             out.append(np.log(weights[:, 1:].sum(axis=1)) - np.log(weights[:, 0]))

@@ -34,7 +34,7 @@ class ExtendedFilter(GaussianFilter):
     `model` is a `StateSpace`; h is the mean of its laws, V their covariance. Slopes come from central differences,
     or from `transition_slope` and `observation_slope`: functions of the same arguments as the laws', which return
     (1, p, d) for a stack of one state. Differences ask the laws for 2d + 1 states per frame rather than for one: with 7
-    states a filter took 1.6 times as long as with given slopes. `iterations` > 1 repeats the update at the better state
+    states a filter took 1.5 times as long as with given slopes. `iterations` > 1 repeats the update at the better state
     that it found (Gauss–Newton), in steps so short that the posterior density never falls: the mean is then the mode
     (Bell and Cathey 1993). log p(y) is that under the last tangent.
 
