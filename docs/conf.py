@@ -30,6 +30,7 @@ html_title = f"likely {release}"
 html_static_path = ["_static"]
 html_css_files = ["likely.css"]
 html_theme_options = {
+    "header_links_before_dropdown": 1,  # titles are long: two would take a second line
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
