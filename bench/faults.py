@@ -5,7 +5,7 @@
     python bench/faults.py --supported [--first SEED]
                                       simulated plants: how often alarms stand more often than `supported_rate_` says
 
-Data come from LIKELY_DATA, else from ../shared/data. Everything is learnt from the training runs; in the test runs the
+Data come from LIKELY_DATA, else from ../shared/data. Everything is learned from the training runs; in the test runs the
 fault begins after 160 frames of three minutes.
 """
 
@@ -203,8 +203,9 @@ KINDS: dict[str, Callable[[Any, int], Any]] = {  # frames (T, p) of a plant that
     "memory 0.9, 3 sensors": lambda rng, T: autoregression(rng, T, 3, 0.9),
     "memory 0.9, 10 sensors": lambda rng, T: autoregression(rng, T, 10, 0.9),
     "memory 0.98, 4 sensors": lambda rng, T: autoregression(rng, T, 4, 0.98),
-    "two hidden motions, 6 sensors": lambda rng, T: autoregression(rng, T, 2, 0.8) @ rng.normal(size=(2, 6))
-    + rng.normal(size=(T, 6)),
+    "two hidden motions, 6 sensors": lambda rng, T: (
+        autoregression(rng, T, 2, 0.8) @ rng.normal(size=(2, 6)) + rng.normal(size=(T, 6))
+    ),
     "heavy tails (t, 5), 5 sensors": lambda rng, T: rng.standard_t(5, size=(T, 5)),
     "white noise, 30 sensors": lambda rng, T: autoregression(rng, T, 30, 0.0),
 }
@@ -245,7 +246,7 @@ PREFACE = """# Results: fault detection and diagnosis
 
 By `python bench/faults.py` (data from `LIKELY_DATA`). The Tennessee Eastman process: 52 sensors and valves of a
 simulated chemical plant, 21 faults; one training run of each (500 normal frames, 480 of each fault), one test run of
-960 frames of each, in which the fault begins after 160. All is learnt from training runs alone.
+960 frames of each, in which the fault begins after 160. All is learned from training runs alone.
 """
 
 

@@ -163,8 +163,8 @@ gaussian_stack.quality(stack_quality)
 def _(d):
     from scipy.stats import multivariate_normal
 
-    laws = [multivariate_normal(m, c) for m, c in zip(d["mean"], d["cov"], strict=True)]
-    return lambda: {"log_prob": np.stack([law.logpdf(d["X"]) for law in laws], axis=1)}
+    distributions = [multivariate_normal(m, c) for m, c in zip(d["mean"], d["cov"], strict=True)]
+    return lambda: {"log_prob": np.stack([distribution.logpdf(d["X"]) for distribution in distributions], axis=1)}
 
 
 @gaussian_stack.peer("sklearn", note="GaussianMixture._estimate_log_prob, parameters set by hand")
@@ -199,8 +199,8 @@ def _(d):
     torch = torch_()
     X = torch.from_numpy(d["X"])
     parts = zip(torch.from_numpy(d["mean"]), torch.from_numpy(d["cov"]), strict=True)
-    laws = [torch.distributions.MultivariateNormal(m, c, validate_args=False) for m, c in parts]
-    return lambda: {"log_prob": torch.stack([law.log_prob(X) for law in laws], dim=1)}
+    distributions = [torch.distributions.MultivariateNormal(m, c, validate_args=False) for m, c in parts]
+    return lambda: {"log_prob": torch.stack([distribution.log_prob(X) for distribution in distributions], dim=1)}
 
 
 @gaussian_stack.peer("pomegranate", note="Normal.log_probability, one a member, float64")
@@ -210,8 +210,8 @@ def _(d):
     from pomegranate.distributions import Normal
 
     X = torch.from_numpy(d["X"])
-    laws = [Normal(m, c) for m, c in zip(torch.from_numpy(d["mean"]), torch.from_numpy(d["cov"]), strict=True)]
-    return lambda: {"log_prob": torch.stack([law.log_probability(X) for law in laws], dim=1)}
+    distributions = [Normal(m, c) for m, c in zip(torch.from_numpy(d["mean"]), torch.from_numpy(d["cov"]), strict=True)]
+    return lambda: {"log_prob": torch.stack([distribution.log_probability(X) for distribution in distributions], dim=1)}
 
 
 @gaussian_stack.peer("likely", note="Gaussian.log_prob")
@@ -343,7 +343,7 @@ peer("hier_average", "likely", note="linkage(X, 'average')")(tree("average"))
 # -------------------------------------------------------------------- factors
 
 
-@peer("pca", "likely", note="PCA(10), from the centred scatter")
+@peer("pca", "likely", note="PCA(10), from the centered scatter")
 def _(d):
     lk = library()
     lk.PCA(2).fit(d["X"][:1000])
@@ -359,7 +359,7 @@ def _(d):
     start = lk.HMM(d["pi0"], d["A0"], lk.Gaussian(d["m0"], d["v0"], "diagonal"))
 
     def run(X=d["X"], n_iter=d["iters"]):
-        h = learnt(lk, lk.GaussianDensity("diagonal"), start, X, n_iter)
+        h = learned(lk, lk.GaussianDensity("diagonal"), start, X, n_iter)
         g = h.emissions
         return {"pi": h.starts, "A": h.moves, "means": g.mean, "vars": g.covariance}
 
@@ -375,7 +375,7 @@ def _(d):
     start = lk.HMM(d["pi0"], d["A0"], lk.Mixture(d["w0"], parts))
 
     def run(X=d["X"], n_iter=d["iters"]):
-        h = learnt(lk, lk.MixtureDensity(lk.GaussianDensity("diagonal"), M), start, X, n_iter)
+        h = learned(lk, lk.MixtureDensity(lk.GaussianDensity("diagonal"), M), start, X, n_iter)
         g = h.emissions.parts
         v = g.covariance.reshape(K, M, D)
         return {
@@ -390,7 +390,7 @@ def _(d):
     return run
 
 
-def learnt(lk, component, start, X, n_iter):
+def learned(lk, component, start, X, n_iter):
     """A fixed number of Baum–Welch iterations from a given start, by maximum likelihood."""
     model = lk.HMMDensity(component, start.states, prior=None, start=start, max_iter=n_iter, tol=0.0)
     with warnings.catch_warnings():
@@ -463,14 +463,14 @@ def _(d):
 def _(d):
     lk = library()
 
-    def learnt(Y):
+    def learned(Y):
         learner = lk.LinearLearner.of(tracker(d))
         return lk.fit(learner, lk.Ragged.of(Y), stop=lk.Stop(d["iters"], 0.0)).model.model
 
-    learnt(d["Y"][:50])
+    learned(d["Y"][:50])
 
     def run():
-        m = learnt(d["Y"])
+        m = learned(d["Y"])
         return {"F": m.transition, "H": m.emission, "Q": m.noise, "R": m.observation, "m0": m.mean, "P0": m.covariance}
 
     return run
@@ -642,7 +642,7 @@ def _(d, r):
 
 
 def robot(lk, d):
-    """The model as laws of a stack of states."""
+    """The model as distributions of a stack of states."""
 
     def transition(x, t, u):
         moved, heading = x.copy(), x[:, 2] + u[1]
@@ -715,7 +715,7 @@ def _(d):
 # ------------------------------------------------------------------- particles
 
 
-@peer("particle", "likely", note="ParticleFilter, laws written as Gaussian; moments kept")
+@peer("particle", "likely", note="ParticleFilter, distributions written as Gaussian; moments kept")
 def _(d):
     lk, found, (mu, rho, s) = library(), [], (d["mu"], d["rho"], d["sigma"])
     sv = lk.StateSpace(
@@ -736,20 +736,20 @@ def _(d):
 # -------------------------------------------------------------- Parzen windows
 
 
-@peer("kde", "likely", note="Parzen(tolerance=1e-4).log_prob")
+@peer("kde", "likely", note="KDE(tolerance=1e-4).log_prob")
 def _(d):
     lk = library()
     scale = np.full(d["X"].shape[1], d["h"] ** 2)
-    lk.Parzen(d["X"][:200], scale, tolerance=1e-4).log_prob(d["Q"][:20])  # compiles the loop
-    return lambda: {"logdens": lk.Parzen(d["X"], scale, tolerance=1e-4).log_prob(d["Q"])}
+    lk.KDE(d["X"][:200], scale, tolerance=1e-4).log_prob(d["Q"][:20])  # compiles the loop
+    return lambda: {"logdens": lk.KDE(d["X"], scale, tolerance=1e-4).log_prob(d["Q"])}
 
 
-# ------------------------------------------------------------------ neighbours
+# ------------------------------------------------------------------ neighbors
 
 
-@peer("knn", "likely", note="NeighbourSearch: build and search")
+@peer("knn", "likely", note="NeighborSearch: build and search")
 def _(d):
-    search = library().NeighbourSearch
+    search = library().NeighborSearch
     search.of(d["X"][:500]).nearest(d["Q"][:200], d["k"])  # loads the loops
 
     def run():

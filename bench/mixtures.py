@@ -34,7 +34,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
-from likely.metrics.clusterings import adjusted_rand, normalised_mutual_information, purity
+from likely.metrics.clusterings import adjusted_rand_index, normalized_mutual_information, purity
 from likely.metrics.confidence_intervals import Interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -85,7 +85,7 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
 
 def error(predicted: Any, true: Any) -> Any:
     """The error rate with its interval."""
-    return lk.proportion(int(np.sum(predicted != true)), len(true))
+    return lk.proportion_interval(int(np.sum(predicted != true)), len(true))
 
 
 # ------------------------------------------------------------------ Old Faithful
@@ -143,7 +143,9 @@ def oil() -> Split:
 def oil_flow(slow: bool) -> str:
     data = oil()
     text = "1000 + 1000 rows of 12 gamma-ray readings, three regimes of flow.\n\n"
-    text += "**One law**: log-likelihood a test row, maximum likelihood. scikit-learn's PCA divides by n − 1.\n\n"
+    text += (
+        "**One distribution**: log-likelihood a test row, maximum likelihood. scikit-learn's PCA divides by n − 1.\n\n"
+    )
     text += table(["factors", "PPCA", "scikit-learn PCA", "factor analysis", "scikit-learn FA"], _factor_rows(data))
     scores = lk.PPCA(2).fit(data.X)
     plane = error(lk.BayesClassifier().fit(scores.transform(data.X), data.y).predict(scores.transform(data.T)), data.u)
@@ -192,7 +194,7 @@ def _clustered(clusterer: Any, data: Split) -> Sequence[Any]:
     model, seconds = timed(lambda: clusterer.fit(data.X))
     found = model.predict(data.X)
     fits = model.score(data.X), model.score(data.T)
-    return *fits, adjusted_rand(data.y, found), purity(data.y, found), f"{seconds:.1f}"
+    return *fits, adjusted_rand_index(data.y, found), purity(data.y, found), f"{seconds:.1f}"
 
 
 def _oil_classes(data: Split, slow: bool) -> Iterable[Sequence[Any]]:
@@ -284,7 +286,7 @@ def usps(slow: bool) -> str:
     rows += [("40 PCA", "full, scikit-learn", K, *judged(Peer(K), spaces["40 PCA"])) for K in (1, 4, 8)]
     for q, K in ((10, 1), (20, 1), *(((10, 4), (20, 4)) if slow else ())):
         rows.append(("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.PPCA(q), K), data)))
-    text = "7291 + 2007 images of 16 × 16. Published error %: 1 nearest neighbour 5.63 [V], support vectors ≈ 4.0 [M], "
+    text = "7291 + 2007 images of 16 × 16. Published error %: 1 nearest neighbor 5.63 [V], support vectors ≈ 4.0 [M], "
     text += "Gaussian mixtures on LDA features with shifted copies of images ≈ 3.4 → 2.7 (Keysers, Dahmen, Ney) [M], "
     text += (
         "people ≈ 2.5 [M]. No copies were made here. 39 LDA: four pseudo-classes a digit. The ways shown were settled "
@@ -308,7 +310,7 @@ def mnist(slow: bool) -> str:
         rows.append(("40 PCA", "full, scikit-learn", 8, *judged(Peer(8), data)))
         ways = ((20, 1), (40, 1))  # several a class: minutes, for each keeps a scatter of 784 × 784
         rows += [("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.PPCA(q), K), raw)) for q, K in ways]
-    text = "60,000 + 10,000 images of 28 × 28. Published error %: 40 PCA + quadratic 3.3, 1 nearest neighbour 3.09, "
+    text = "60,000 + 10,000 images of 28 × 28. Published error %: 40 PCA + quadratic 3.3, 1 nearest neighbor 3.09, "
     text += "Gaussian support vectors 1.4 [S].\n\n"
     return text + table(["features", "covariance", "components a class", "error %", "seconds"], rows)
 
@@ -420,7 +422,7 @@ def news(slow: bool) -> str:
     ]
     text += "\n\n" + table(["method", "adjusted Rand", "NMI", "purity", "seconds"], [*ours, *_other_topics(data, slow)])
     head = ["prior, labels kept", "labels only, error %", "scikit-learn", "labels and hidden labels", "seconds"]
-    text += "\n\n**Labels that are missing**: naive Bayes from the labelled texts alone, and by EM with all texts "
+    text += "\n\n**Labels that are missing**: naive Bayes from the labeled texts alone, and by EM with all texts "
     text += "(Nigam et al. 2000: up to 30 % fewer errors [M]).\n\n"
     rows = [_semi_supervised(data, share, a) for a in (0.1, 1.0) for share in (0.02, 0.05, 0.2, 1.0)]
     return text + table(head, rows)
@@ -441,7 +443,7 @@ def _named(model: Any, data: Split, vocabulary: Any) -> Iterable[Sequence[Any]]:
 
 
 def _partition(true: Any, found: Any) -> Sequence[float]:
-    return adjusted_rand(true, found), normalised_mutual_information(true, found), purity(true, found)
+    return adjusted_rand_index(true, found), normalized_mutual_information(true, found), purity(true, found)
 
 
 def _other_topics(data: Split, slow: bool) -> Iterable[Sequence[Any]]:
@@ -496,12 +498,12 @@ IMPUTERS: dict[str, Callable[[], Any]] = {
     "5 PPCA of 3 factors": lambda: lk.MixtureDensity(lk.PPCA(3), 5, random_state=0),
     "scikit-learn mean": lambda: SimpleImputer(),
     "scikit-learn iterative": lambda: IterativeImputer(random_state=0),
-    "scikit-learn 5 neighbours": lambda: KNNImputer(),
+    "scikit-learn 5 neighbors": lambda: KNNImputer(),
 }
 
 
 def knocked_out(X: Any, share: float = 0.2) -> tuple[Any, Any]:
-    """Standardised rows, and the entries to be hidden (n, d)."""
+    """Standardized rows, and the entries to be hidden (n, d)."""
     spread = X.std(axis=0)
     X = (X - X.mean(axis=0))[:, spread > 0] / spread[spread > 0]
     return X, np.random.default_rng(0).random(X.shape) < share

@@ -25,8 +25,8 @@ from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, 
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-tracking.md"
-LEARNT_FROM = 3200  # frames, a third: what noise there is, is learnt from these alone
-TYPICAL = 40.0  # metres: an error of scale s counts as one of 40 s at the start of the search
+LEARNED_FROM = 3200  # frames, a third: what noise there is, is learned from these alone
+TYPICAL = 40.0  # meters: an error of scale s counts as one of 40 s at the start of the search
 
 
 class Robot(NamedTuple):
@@ -46,9 +46,9 @@ def load() -> Robot:
     z = np.load(DATA / "tracking" / "plaza1.npz")
     truth, odometry, beacons, reckoned = (z[k] for k in ("ground_truth", "odometry", "beacons", "dead_reckoned_path"))
     total, count = np.zeros((2, len(truth), len(beacons)))
-    for when, _, beacon, metres in z["ranges"]:
+    for when, _, beacon, meters in z["ranges"]:
         at = np.searchsorted(truth[:, 0], when), int(np.flatnonzero(beacons[:, 0] == beacon)[0])
-        total[at] += metres
+        total[at] += meters
         count[at] += 1
     ranges = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     step = np.diff(reckoned[:, 1:3], axis=0)
@@ -67,7 +67,7 @@ def facts_of(truth: Any, odometry: Any, reckoned: Any, heading: Any, ranges: int
     summed = truth[0, 3] + np.concatenate([[0.0], np.cumsum(odometry[:, 2])])
     return {
         "minutes": float(np.ptp(truth[:, 0])) / 60,
-        "kilometres": float(np.hypot(*np.diff(truth[:, 1:3], axis=0).T).sum()) / 1000,
+        "kilometers": float(np.hypot(*np.diff(truth[:, 1:3], axis=0).T).sum()) / 1000,
         "step": float(np.median(np.diff(truth[:, 0]))),
         "ranges": ranges,
         "doubled": doubled,
@@ -96,7 +96,7 @@ def integrated(inputs: Any, course: float) -> Any:
 
 
 def rmse(found: Any, truth: Any) -> float:
-    """Root of the mean squared distance, in metres."""
+    """Root of the mean squared distance, in meters."""
     return float(np.sqrt(((found[:, :2] - truth) ** 2).sum(axis=1).mean()))
 
 
@@ -110,7 +110,7 @@ def model(robot: Robot, odometry: str, errors: str, logs: Any) -> StateSpace:
     """Pose (x, y, θ), then the error of each beacon's ranges: offsets b, scales s, or both; r = d (1 + s) + b + e."""
     slip, turn, noise, first, walk = np.exp(logs)
     offsets, scales = ERRORS[errors]
-    sizes = np.concatenate([np.ones(4 * offsets), np.full(4 * scales, 1 / TYPICAL)])  # in metres, and their share
+    sizes = np.concatenate([np.ones(4 * offsets), np.full(4 * scales, 1 / TYPICAL)])  # in meters, and their share
     beacons = robot.beacons
 
     def transition(x: Any, t: int, u: Any) -> Any:
@@ -134,7 +134,7 @@ def model(robot: Robot, odometry: str, errors: str, logs: Any) -> StateSpace:
 
 def chosen(robot: Robot, odometry: str, errors: str, tries: int) -> Any:
     """The noise under which the ranges of the first frames are most probable."""
-    y, u = robot.ranges[:LEARNT_FROM], robot.inputs[odometry][:LEARNT_FROM]
+    y, u = robot.ranges[:LEARNED_FROM], robot.inputs[odometry][:LEARNED_FROM]
 
     def cost(logs: Any) -> float:
         return -float(ExtendedFilter(model(robot, odometry, errors, logs)).log_prob(y, u)[0])
@@ -176,13 +176,13 @@ def error_models(robot: Robot, tries: int) -> tuple[str, str, Any]:
         print(lines[-1], flush=True)
     best = min(tried, key=lambda errors: tried[errors].fun)
     gained = tried["an offset a beacon"].fun - tried[best].fun
-    told = RANGES.format(frames=LEARNT_FROM, best=best, gained=gained, **robot.facts)
+    told = RANGES.format(frames=LEARNED_FROM, best=best, gained=gained, **robot.facts)
     head = ["error of ranges", "log p, first third", "log p, all", "RMSE m", "slip, turn, range, first error, walk"]
     return f"## What is wrong with the ranges\n\n{table(head, lines)}\n{told}", best, tried[best].x
 
 
-RANGES = """By an extended filter. The five standard deviations (slip in metres a root metre, turn in radians a frame,
-noise of a range, error of a beacon at the start and its walk a frame, in metres at 40 m) maximise the evidence of the
+RANGES = """By an extended filter. The five standard deviations (slip in meters a root meter, turn in radians a frame,
+noise of a range, error of a beacon at the start and its walk a frame, in meters at 40 m) maximize the evidence of the
 first {frames:,} frames, a third, and stand from then on: no truth is used, and after the first third nothing of the
 future. Beside the ground truth, ranges are too long in proportion to the distance, by {longer:.1f} %. That a scale is
 worth a try was seen there; the evidence of the first third alone chooses {best}, by {gained:.0f} nats over an offset.
@@ -218,7 +218,7 @@ def filters(robot: Robot, errors: str, logs: Any, tries: int) -> str:
 
 TOLD = """NEES is the squared error of the filtered position in units of its claimed covariance, 2 where the claim is
 right. "Beyond 4 σ" is the share of ranges that lie more than four standard deviations from what was expected
-before they came: no range needs a gate once its scale is modelled. A smoother has seen the whole drive, a filter only
+before they came: no range needs a gate once its scale is modeled. A smoother has seen the whole drive, a filter only
 what came before.
 """
 
@@ -231,7 +231,7 @@ def measured(robot: Robot, odometry: str, errors: str, logs: Any, name: str) -> 
     smoothed = f.smooth(robot.ranges, u)
     away = filtered.mean[:, :2] - robot.truth
     nees = np.einsum("ti,ti->t", away, np.linalg.solve(filtered.covariance[:, :2, :2], away[..., None])[..., 0])
-    later = slice(LEARNT_FROM, None)
+    later = slice(LEARNED_FROM, None)
     line = [
         name, f"**{rmse(filtered.mean, robot.truth):.2f}**", f"{rmse(filtered.mean[later], robot.truth[later]):.2f}",
         f"{rmse(smoothed.mean, robot.truth):.2f}", f"{nees.mean():.1f}", f"{filtered.log_prob:.0f}",
@@ -259,7 +259,7 @@ def surprising(f: Any, y: Any, u: Any) -> float:
 PREFACE = """# Results: robot localization by ranges
 
 By `python bench/plaza.py` (data from `LIKELY_DATA`). Plaza 1: a robot mows for {minutes:.0f} minutes and
-{kilometres:.2f} km, with odometry every {step:.1f} s and {ranges:,} ranges to four beacons whose places are known. The
+{kilometers:.2f} km, with odometry every {step:.1f} s and {ranges:,} ranges to four beacons whose places are known. The
 state is the pose and an error of each beacon's ranges; odometry is the input, ranges are observations, missing in most
 frames. Several ranges to one beacon in one frame ({doubled} times) are averaged. The start of the path is known.
 Seconds are those of the processor for the filter alone: other programs on the machine do not count.

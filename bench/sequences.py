@@ -22,7 +22,7 @@ from pages import table
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
-from likely.metrics.confidence_intervals import proportion
+from likely.metrics.confidence_intervals import proportion_interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-sequences.md"
@@ -35,7 +35,7 @@ By `python bench/sequences.py` (data from `LIKELY_DATA`). Errors stand with exac
 
 def share(wrong: int, of: int) -> str:
     """An error rate in per cent with its interval."""
-    interval = proportion(wrong, of)
+    interval = proportion_interval(wrong, of)
     return f"{100 * wrong / of:.1f} ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
 
 

@@ -27,9 +27,9 @@ HELD = 5 * 52  # weeks of CO₂, of which each quarter begins a forecast
 AHEAD = (4, 13, 26, 52)
 PREFACE = """# Results: structural time series
 
-By `python bench/series.py` (data from `LIKELY_DATA`). Variances are learnt as users do it, by `LinearGaussianDensity`
+By `python bench/series.py` (data from `LIKELY_DATA`). Variances are learned as users do it, by `LinearGaussianDensity`
 with its settings as they come (EM, then steps along the exact slope) and an exactly diffuse start. Rows of
-*statsmodels* are the peer's own numbers, `UnobservedComponents` by its default optimiser, made in the same run; only
+*statsmodels* are the peer's own numbers, `UnobservedComponents` by its default optimizer, made in the same run; only
 the log-likelihood of its variances is computed here, since its own leaves out the first frames unless asked not to.
 Seconds were taken on a busy machine with two cores: they tell orders of magnitude.
 """
@@ -40,8 +40,8 @@ def column(name: str) -> Any:
     return np.array([float(line.split(",")[-1] or "nan") for line in lines])
 
 
-def learnt(model: LinearGaussian, y: Any, form: Any = None) -> tuple[Any, Any, float]:
-    """The model with its variances learnt, the report, and seconds."""
+def learned(model: LinearGaussian, y: Any, form: Any = None) -> tuple[Any, Any, float]:
+    """The model with its variances learned, the report, and seconds."""
     model.collect(y)  # loads the compiled loops
     begin = time.perf_counter()
     found = LinearGaussianDensity(model, ["noise", "observation"], form=form).fit(y)
@@ -104,7 +104,7 @@ def rms(error: Any) -> float:
 def nile(_: bool = False) -> str:
     y = column("Nile")
     half = float(np.var(y)) / 2
-    model, report, seconds = learnt(LinearGaussian.local_level(half, half), y)
+    model, report, seconds = learned(LinearGaussian.local_level(half, half), y)
     row = (float(model.observation[0, 0]), float(model.noise[0, 0]), float(model.log_prob(y)[0]), seconds)
     rows = [("from equal halves of the variance", *row), *_peer_nile(y)]
     text = table(["local level, 100 years", "observation", "level", "exact diffuse log-likelihood", "s"], rows)
@@ -130,13 +130,13 @@ def passengers(level: float, season: float, observation: float) -> LinearGaussia
 def airline(_: bool = False) -> str:
     y = np.log(column("AirPassengers"))
     form = {"noise": np.array([1, 0, 2] + [0] * 10)}
-    model, _, seconds = learnt(passengers(1e-3, 1e-4, 1e-3), y[:120], form)
+    model, _, seconds = learned(passengers(1e-3, 1e-4, 1e-3), y[:120], form)
     ahead = model.forecast(y[:120], 24)
     found = [float(x) for x in (model.noise[0, 0], model.noise[2, 2], model.observation[0, 0])]
     judged = _judged(ahead.mean[:, 0], ahead.std[:, 0], y[120:])
     rows = [("likely", *found, float(model.log_prob(y[:120])[0]), *judged, seconds), *_peer_airline(y)]
     names = ("level", "season", "observation", "exact diffuse log-likelihood", "error", "within 95 %", "s")
-    text = table(["log passengers, first ten years learnt", *names], rows)
+    text = table(["log passengers, first ten years learned", *names], rows)
     rise = y[108:120] - y[96:108]
     naive = np.concatenate([y[108:120] + rise, y[108:120] + 2 * rise])
     text += (
@@ -179,7 +179,7 @@ def co2(_: bool = False) -> str:
     rows, judged, models = [], [], []
     for name, start in STARTS.items():
         form = {"noise": np.array([1, 2] + [3] * 8)}
-        model, report, seconds = learnt(sum(weekly(*start)), y[:-HELD], form)
+        model, report, seconds = learned(sum(weekly(*start)), y[:-HELD], form)
         found = [float(x) for x in (*np.diagonal(model.noise)[:3], model.observation[0, 0])]
         passes = f"{report.iterations}{'' if report.converged else ', not converged'}"
         rows.append((name, *found, float(model.log_prob(y[:-HELD])[0]), passes, seconds))
@@ -195,7 +195,7 @@ def co2(_: bool = False) -> str:
         f"\n\nLearning began at {first} in the first row, at ten times that, and with all variances 1: the three are "
     )
     text += f"{apart:.2g} nats apart. "
-    text += "Forecasts of a year from the end of every quarter of the last five years, variances as learnt before:\n\n"
+    text += "Forecasts of a year from the end of every quarter of the last five years, variances as learned before:\n\n"
     text += table(["error, ppm", *(f"{weeks} weeks" for weeks in AHEAD), "within 95 %", "within 50 %"], judged)
     text += "\n\n*a year before* adds the rise of the year before to the value of its week. "
     return text + _told(models[0], y)

@@ -2,7 +2,7 @@
 
     python bench/speech.py                     all sections, and the page docs/results-speech.md
     python bench/speech.py --only single       sections whose name contains one of these; the others of the page stay
-    python bench/speech.py --slow              also the table of settings, learnt and judged on training takes only
+    python bench/speech.py --slow              also the table of settings, learned and judged on training takes only
 
 Data come from LIKELY_DATA, else from ../shared/data: the free spoken digit dataset, 6 speakers × 10 digits × 50 takes
 at 8 kHz. Its official split tests on takes 0–4 (300 words).
@@ -22,8 +22,8 @@ import numpy as np
 from pages import Page, sections_of
 
 from likely.core.ragged import Ragged
-from likely.features.mfcc import Cepstra
-from likely.metrics.confidence_intervals import Interval, proportion
+from likely.features.mfcc import MFCC
+from likely.metrics.confidence_intervals import Interval, proportion_interval
 from likely.metrics.word_errors import WordErrors, word_errors
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
@@ -42,7 +42,7 @@ How the settings were chosen: on takes 5–49 alone. Features (silence trimmed, 
 but not the mean) were compared by five-fold cross-validation over these takes and by leaving speakers out among them,
 with chains of Viterbi training written for that purpose; states, components and `scale` with this library, nine takes
 held out at a time; the last section shows the main alternatives, of which most differ by less than their intervals.
-The penalty of a word in connected speech was chosen on takes 45–49 with words learnt from takes 5–44. Takes 0–4 were
+The penalty of a word in connected speech was chosen on takes 45–49 with words learned from takes 5–44. Takes 0–4 were
 looked at once, with everything fixed. Speakers are left out over all takes; since features were compared in this way
 too, that section flatters a little.
 """
@@ -94,7 +94,7 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def wrong(predicted: Any, true: Any) -> Interval:
-    return proportion(int(np.sum(predicted != true)), len(true))
+    return proportion_interval(int(np.sum(predicted != true)), len(true))
 
 
 # ------------------------------------------------------------------ single words
@@ -146,7 +146,7 @@ def peer_rows(train: Digits, test: Digits) -> Iterator[Sequence[Any]]:
         print("  hmmlearn is not installed: no peer", file=sys.stderr)
         return
     logging.getLogger("hmmlearn").setLevel(logging.CRITICAL)
-    features = Cepstra(**FEATURES)
+    features = MFCC(**FEATURES)
     X, T = features(train.sounds), features(test.sounds)
     names = sorted(set(train.words))
     peers, learning = timed(lambda: [_peer([*X[np.flatnonzero(train.words == w)]]) for w in names])
@@ -187,9 +187,11 @@ def unknown_speakers(slow: bool) -> str:
         model, seconds = timed(lambda train=train: SpokenWords().fit(train.sounds, train.words))
         miss = int(np.sum(model.predict(test.sounds) != test.words))
         all_wrong += miss
-        rows.append((who, proportion(miss, len(test.words)), seconds))
-    rows.append(("all", proportion(all_wrong, len(data.words)), ""))
-    text = "Learnt from five speakers, judged on all 500 words of the sixth: with five voices to learn from, the sixth "
+        rows.append((who, proportion_interval(miss, len(test.words)), seconds))
+    rows.append(("all", proportion_interval(all_wrong, len(data.words)), ""))
+    text = (
+        "Learned from five speakers, judged on all 500 words of the sixth: with five voices to learn from, the sixth "
+    )
     return text + "is a stranger.\n\n" + table(["left out", "error %", "learning, s"], rows)
 
 
@@ -250,7 +252,7 @@ def connected_words(slow: bool) -> str:
 SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)  # of what frames say, for the confidence of words
 NOISES = (0.0, 0.1, 0.25)  # standard deviations of noise, in those of the sound
 CONFIDENCE = """Confidence of words: how well it tells right words from wrong ones (log-loss, nats a word), for the
-share that frames count of what they say, on utterances of takes 45–49 with words learnt from takes 5–44, as they are
+share that frames count of what they say, on utterances of takes 45–49 with words learned from takes 5–44, as they are
 and with noise added. Counted in full, confidence is best for clean sounds and far too sure where words go wrong. No
 share is best everywhere; a fifth, which is never far from the best here, was chosen by this table.
 
@@ -286,11 +288,11 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
     "8 components": {"components": 8},
     "5 states": {"states": 5},
     "12 states": {"states": 12},
-    "silence at the ends kept": {"features": Cepstra(**{**FEATURES, "trim": None})},
-    "slopes over five frames": {"features": Cepstra(**{**FEATURES, "reach": 2})},
-    "mean taken off": {"features": Cepstra(**{**FEATURES, "normalise": "mean"})},
-    "mean and variance taken off": {"features": Cepstra(**{**FEATURES, "normalise": "mean and variance"})},
-    "volume left in": {"features": Cepstra(**{**FEATURES, "normalise": None})},
+    "silence at the ends kept": {"features": MFCC(**{**FEATURES, "trim": None})},
+    "slopes over five frames": {"features": MFCC(**{**FEATURES, "reach": 2})},
+    "mean taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean"})},
+    "mean and variance taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean and variance"})},
+    "volume left in": {"features": MFCC(**{**FEATURES, "normalize": None})},
 }
 
 
@@ -298,7 +300,7 @@ def settings(slow: bool) -> str:
     if not slow:
         return sections_of(PAGE).get("Settings, on training takes", "Run with `--slow`.")
     data = digits().of_takes(5, 49)
-    text = "Held out are takes 5–13 and then takes 41–49 (1,080 words), learnt from the other training takes.\n\n"
+    text = "Held out are takes 5–13 and then takes 41–49 (1,080 words), learned from the other training takes.\n\n"
     rows = [(name, *_held_out(data, how)) for name, how in ALTERNATIVES.items()]
     return text + table(["setting", "error %", "log-loss", "learning, s"], rows)
 
@@ -314,7 +316,7 @@ def _held_out(data: Digits, how: dict[str, Any]) -> Sequence[Any]:
         miss += int(np.sum(log_p.argmax(axis=1) != place))
         loss -= float(log_p[np.arange(len(place)), place].sum())
         seconds, n = seconds + took, n + len(place)
-    return proportion(miss, n), f"{loss / n:.4f}", seconds / 2
+    return proportion_interval(miss, n), f"{loss / n:.4f}", seconds / 2
 
 
 # -------------------------------------------------------------------------- page

@@ -121,8 +121,8 @@ FIRST_CALLS = {
     "dtw": "lk.dtw(walk[:50], walk[20:80])",
     "DTWClassifier": "lk.DTWClassifier().fit(X[:, :1].reshape(10, 30), y[:10]).predict(X[:, 1].reshape(10, 30))",
     "KMeans": "lk.KMeans(3, random_state=0).fit(X)",
-    "kernel density": "lk.ParzenDensity().fit(X).score_samples(X)",
-    "nearest neighbors": "lk.NearestNeighbours().fit(X, y).predict(X)",
+    "kernel density": "lk.KernelDensity().fit(X).score_samples(X)",
+    "nearest neighbors": "lk.KNeighborsClassifier().fit(X, y).predict(X)",
 }
 LISTEN = """
 import json, time

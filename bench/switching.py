@@ -25,7 +25,7 @@ from likely.core.ragged import Ragged
 from likely.statespace.estimators.regime_initialization import guessed_regimes
 from likely.statespace.estimators.switching_density import SwitchingDensity
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-switching.md"
@@ -86,8 +86,8 @@ BEES = {
     "uniform": "equal stretches, true number of them",
     "places": "HMM of 3 states on windows of position and direction",
     "windows": "HMM of 3 states on windows of turns and steps (the start)",
-    "one": "switching model, learnt on the dance itself",
-    "others": "switching model, learnt on the five others",
+    "one": "switching model, learned on the dance itself",
+    "others": "switching model, learned on the five others",
 }
 BEES_TOLD = """Frames of the switching models are the turn and the step ahead and aside since the frame before; a
 regime is an autoregression of first order, x_t = A x_{{t−1}} + b + w, with A, b and the covariance of
@@ -98,7 +98,7 @@ Boundaries are frames at which the likeliest smoothed regime changes and then st
 How settings were found: the variance of the noise ({noise} of a column's) and the probability
 to stay ({stay}) are chosen for each dance by the boundaries of the five others, as the
 program does it. What the program does not show: four kinds of frame (position and direction; turns;
-turns and steps ahead; those and steps aside) and moves learnt or kept were tried before with an
+turns and steps ahead; those and steps aside) and moves learned or kept were tried before with an
 earlier smoother, thirteen settings in all, and the kind of frame was kept that did best on all six
 dances. So the two last rows are somewhat flattered, and six dances are few: a lead over windows of
 position and direction may be chance.
@@ -220,8 +220,8 @@ TCPD_TOLD = """Of the {whole} series of the benchmark {absent} may not be redist
 together, recall and cover as means over annotators, the first frame counted as a point. A series
 has two regimes: in one the level (and slope) drifts little or not at all, in the other it jumps
 anywhere. The sizes of drift and noise and the rate of jumps are those of a coarse grid of greatest
-evidence (generalised pseudo-Bayes); change points are frames where a jump has a smoothed
-probability above one half, the likeliest of neighbours.
+evidence (generalized pseudo-Bayes); change points are frames where a jump has a smoothed
+probability above one half, the likeliest of neighbors.
 
 The grid was set before any score was seen, and not changed. The smoother was: a first run, with
 Kim's, scored lower; looking at seven of these series showed that it hardly looks ahead, and
@@ -247,7 +247,7 @@ def most_evident(y: Any, kind: str) -> tuple[float, list[int]]:
     return best[0], peaks(jumps)
 
 
-def jumping(p: int, kind: str, noise: float, drift: float, rate: float) -> SwitchingLinear:
+def jumping(p: int, kind: str, noise: float, drift: float, rate: float) -> SwitchingLinearGaussian:
     """A calm regime, and one of jumps that lasts a frame."""
     one, eye = np.ones((1, 1)), np.eye(p)
     trend = kind == "trend"
@@ -261,7 +261,7 @@ def jumping(p: int, kind: str, noise: float, drift: float, rate: float) -> Switc
         )
         for q in (quiet, wild)
     ]
-    return SwitchingLinear(tuple(made), [[1 - rate, rate], [1 - rate, rate]], [1.0, 0.0])
+    return SwitchingLinearGaussian(tuple(made), [[1 - rate, rate], [1 - rate, rate]], [1.0, 0.0])
 
 
 def peaks(jumps: Any, apart: int = 5) -> list[int]:

@@ -119,13 +119,13 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
         "pooled": "10–11 [M]", "other": "Bayes error 8.0 [M]",
     }),
     "satimage": two_files("satimage_trn.csv", "satimage_tst.csv", "label", {
-        "pooled": "17.1 (Statlog) [M]", "full": "15.5 (Statlog) [M]", "other": "5 nearest neighbours 9.5 [S]",
+        "pooled": "17.1 (Statlog) [M]", "full": "15.5 (Statlog) [M]", "other": "5 nearest neighbors 9.5 [S]",
     }),
     "letter": split_column("letter.csv", {
         "pooled": "30.2 (Statlog) [M]", "full": "11.3 (Statlog) [M]", "other": "tree 12.6, bagged 6.4 [S]",
     }),
-    "pendigits": split_column("pendigits.csv", {"other": "1 nearest neighbour 2.3 [V]"}),
-    "optdigits": split_column("optdigits.csv", {"other": "1 nearest neighbour 2.0 [V]"}),
+    "pendigits": split_column("pendigits.csv", {"other": "1 nearest neighbor 2.3 [V]"}),
+    "optdigits": split_column("optdigits.csv", {"other": "1 nearest neighbor 2.0 [V]"}),
     "spambase": spambase,
     "adult": adult,
     "oil flow": oil_flow,
@@ -161,10 +161,10 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "full": lambda: gaussian("full"),
     "full, t predictive": lambda: gaussian("full", predictive="all"),
     "interpolated": lambda: gaussian("interpolated"),
-    "emphasised": lambda: gaussian("emphasised"),
-    "calibrated forest": lambda: lk.Calibrated(RandomForestClassifier(200, random_state=0)),
-    "calibrated SVM": lambda: lk.Calibrated(make_pipeline(StandardScaler(), SVC())),
-    "calibrated boosting": lambda: lk.Calibrated(HistGradientBoostingClassifier(random_state=0)),
+    "emphasized": lambda: gaussian("emphasized"),
+    "calibrated forest": lambda: lk.CalibratedClassifier(RandomForestClassifier(200, random_state=0)),
+    "calibrated SVM": lambda: lk.CalibratedClassifier(make_pipeline(StandardScaler(), SVC())),
+    "calibrated boosting": lambda: lk.CalibratedClassifier(HistGradientBoostingClassifier(random_state=0)),
 }
 LARGE = 12_000  # rows beyond which the support vector machine is left out
 
@@ -212,7 +212,7 @@ def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluat
 
 
 def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
-    """The models that the two rules choose for these rows, learnt from all of them."""
+    """The models that the two rules choose for these rows, learned from all of them."""
     table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
     field, rungs, *_ = prepared(Job((), "the label", rivals=False), table)
     field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
@@ -220,11 +220,11 @@ def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
     simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.rung.rank)
     schema = arranged_schema(table.schema())
 
-    def learnt(s: Any) -> Any:
+    def learned(s: Any) -> Any:
         map = None if s.calibration is None else s.calibration.map
         return TableClassifier.around(from_all_rows(s.rung.estimator, field), schema, map)
 
-    return {"chosen": learnt(contest.winner), "chosen, ties to the simplest": learnt(simplest)}
+    return {"chosen": learned(contest.winner), "chosen, ties to the simplest": learned(simplest)}
 
 
 def compared(found: dict[str, lk.Evaluation]) -> str:

@@ -3,7 +3,7 @@
     python bench/tracks.py            drone and ships, clutter added, and the page docs/results-tracks.md
     python bench/tracks.py --quick    a few ships, nothing is written
 
-Data come from LIKELY_DATA, else from ../shared/data. Noise is learnt from the first half of the flight, and from half
+Data come from LIKELY_DATA, else from ../shared/data. Noise is learned from the first half of the flight, and from half
 of the ships; errors are those of the rest.
 """
 
@@ -26,32 +26,32 @@ from likely.recognizers.tracking.tracker import Tracker
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-tracks.md"
-METRES = 111_320.0  # a degree of latitude
+METERS = 111_320.0  # a degree of latitude
 LEVELS = (0.5, 0.9, 0.99)
 LONGEST = 60.0  # seconds to the next report, or it is not predicted
-FASTEST = 40.0  # metres a second that a ship is believed
-SKIPPED = 3  # first reports, from which a velocity is learnt
+FASTEST = 40.0  # meters a second that a ship is believed
+SKIPPED = 3  # first reports, from which a velocity is learned
 
 
 class Path2(NamedTuple):
-    """Times (T,) in seconds and places (T, 2) in metres."""
+    """Times (T,) in seconds and places (T, 2) in meters."""
 
     times: Any
     places: Any
 
 
-def metres(lat: Any, lon: Any) -> Any:
+def meters(lat: Any, lon: Any) -> Any:
     """East and north of the first place."""
-    return np.column_stack([(lon - lon[0]) * METRES * np.cos(np.radians(lat[0])), (lat - lat[0]) * METRES])
+    return np.column_stack([(lon - lon[0]) * METERS * np.cos(np.radians(lat[0])), (lat - lat[0]) * METERS])
 
 
 def drone() -> Path2:
     t, lat, lon = np.loadtxt(DATA / "tracking" / "uav_gps.csv", delimiter=",", skiprows=1, usecols=(1, 2, 3)).T
-    return Path2(t, metres(lat, lon))
+    return Path2(t, meters(lat, lon))
 
 
 def ships(least: int = 40, fastest: float = FASTEST) -> list[Path2]:
-    """Ships with so many reports, two seconds apart and more, that went at least 500 metres; see `believable`."""
+    """Ships with so many reports, two seconds apart and more, that went at least 500 meters; see `believable`."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     with gzip.open(DATA / "tracking" / "solent_ais.csv.gz", "rt") as lines:
         for row in csv.DictReader(lines):
@@ -62,14 +62,14 @@ def ships(least: int = 40, fastest: float = FASTEST) -> list[Path2]:
     for _, reports in sorted(found.items()):
         t, lat, lon = np.array(sorted(reports)).T
         apart = np.concatenate([[True], np.diff(t) >= 2.0])
-        path = believable(Path2(t[apart] - t[0], metres(lat[apart], lon[apart])), fastest)
+        path = believable(Path2(t[apart] - t[0], meters(lat[apart], lon[apart])), fastest)
         if len(path.times) >= least and np.ptp(path.places, axis=0).max() > 500:
             out.append(path)
     return out
 
 
 def believable(path: Path2, fastest: float) -> Path2:
-    """Without reports that no ship can have come to, at so many metres a second, from the last one that was kept."""
+    """Without reports that no ship can have come to, at so many meters a second, from the last one that was kept."""
     kept = [0]
     for i in range(1, len(path.times)):
         j = kept[-1]
@@ -125,9 +125,9 @@ def prediction(quick: bool) -> str:
     half = len(flight.times) // 2
     fly = Tracker().fit(flight.places[:half], flight.times[:half])
     lines = [line("drone, second half", ahead(fly, Path2(*(a[half:] for a in flight))))]
-    learnt, rest = fleet[::2], fleet[1::2]
-    learnt, rest = (learnt[:4], rest[:4]) if quick else (learnt, rest)
-    sail = Tracker().fit([p.places for p in learnt], [p.times for p in learnt])
+    learned, rest = fleet[::2], fleet[1::2]
+    learned, rest = (learned[:4], rest[:4]) if quick else (learned, rest)
+    sail = Tracker().fit([p.places for p in learned], [p.times for p in learned])
     lines.append(line(f"{len(rest)} ships", together([ahead(sail, p) for p in rest])))
     lines += uncut(sail, quick)
     head = ["track", "reports", "tracker", "last place", "last velocity", "% in 50", "90", "99"]
@@ -136,14 +136,16 @@ def prediction(quick: bool) -> str:
         f"deviation of a report {', '.join(f'{v:.2g}' for v in np.sqrt(m.observation_))} m"
         for name, m in (("drone", fly), ("ships", sail))
     )
-    return f"## The next report\n\n{table(head, lines)}\nLearnt, east and north: {noise}.\n\n{AHEAD}\n{steps(flight)}\n"
+    return (
+        f"## The next report\n\n{table(head, lines)}\nLearned, east and north: {noise}.\n\n{AHEAD}\n{steps(flight)}\n"
+    )
 
 
 def uncut(sail: Tracker, quick: bool) -> list[list[str]]:
-    """The same ships, without one rule and without both, by a tracker that learnt from such reports itself."""
+    """The same ships, without one rule and without both, by a tracker that learned from such reports itself."""
     every = ships(fastest=np.inf)
-    learnt, rest = (every[::2][:4], every[1::2][:4]) if quick else (every[::2], every[1::2])
-    plain = Tracker().fit([p.places for p in learnt], [p.times for p in learnt])
+    learned, rest = (every[::2][:4], every[1::2][:4]) if quick else (every[::2], every[1::2])
+    plain = Tracker().fit([p.places for p in learned], [p.times for p in learned])
     kept = ships()[1::2][:4] if quick else ships()[1::2]
     return [
         line("the same, also after long silence", together([ahead(sail, p, np.inf) for p in kept])),
@@ -162,22 +164,22 @@ def steps(path: Path2) -> str:
     )
 
 
-AHEAD = """Root mean squared error in metres (and the median) of the place of the next report: by the tracker (constant
+AHEAD = """Root mean squared error in meters (and the median) of the place of the next report: by the tracker (constant
 velocity, noise by maximum likelihood), by the last place, and by the last place and the velocity between the last
 two. Reports that a ship would have had to come to at more than 40 m/s were taken out; those that came more than a
 minute after the last are followed, but not counted. Both rules were made after a look at the
 errors, and the last two lines tell what they hide. It is silence that makes the difference: a few dozen reports after
-more than a minute, up to 38 minutes, in which a straight line leads kilometres away, and the last place is by far the
-better guess. The last line has another choice of ships, and a tracker that learnt from such reports, so it tells
+more than a minute, up to 38 minutes, in which a straight line leads kilometers away, and the last place is by far the
+better guess. The last line has another choice of ships, and a tracker that learned from such reports, so it tells
 little of the rule of speed alone.
 
 The right columns are shares of reports within the ellipses of 50, 90 and 99 %, and on real tracks they do not hold what
 they promise: too many within 50 %, too few within 99 %. Targets do not accelerate by white Gaussian noise. A drone
-hovers or flies straight on for most of the time, then brakes and turns within a second or two, and one law of
+hovers or flies straight on for most of the time, then brakes and turns within a second or two, and one distribution of
 acceleration serves both, as it serves a ferry and a ship at anchor: errors have far heavier tails than a Gaussian. It
 is not the grid of the reports (2 cm for the drone), nor its clock (one report a second, to the digit). The drone's
 reports come out of a filter of its own, hence no noise is found in them. Where ellipses matter, give a model with
-regimes (`SwitchingLinear`).
+regimes (`SwitchingLinearGaussian`).
 """
 
 
@@ -213,13 +215,13 @@ def _scan(rng: Any, place: Any, count: int, low: Any, high: Any) -> Any:
 
 CLUTTER = """The second half of the flight; nine of ten true reports are kept, and false ones are strewn evenly over the
 region of the flight and 100 m around it. "On the drone" is a confirmed track within 10 m of the true report. A sharp
-turn, for which the learnt acceleration leaves no room, loses the track for some scans.
+turn, for which the learned acceleration leaves no room, loses the track for some scans.
 """
 
 PREFACE = """# Results: target tracking
 
 By `python bench/tracks.py` (data from `LIKELY_DATA`). A drone that reports its place every second (965 reports), and
-ships in the Solent that report at irregular times. Noise was learnt from the first half of the flight and from
+ships in the Solent that report at irregular times. Noise was learned from the first half of the flight and from
 every other ship; what is measured is the other half.
 """
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours under time warping on all UCR sets at hand, beside the published errors.
+"""Nearest neighbors under time warping on all UCR sets at hand, beside the published errors.
 
     python bench/ucr.py                       all sets, and the page docs/results-warping.md
     python bench/ucr.py --only GunPoint,CBF   these only, printed
@@ -33,7 +33,7 @@ ADJUSTED = {  # sets of which the archive has a version with gaps or unequal len
 }  # fmt: skip
 PREFACE = """# Results: dynamic time warping
 
-By `python bench/ucr.py` (data from `LIKELY_DATA`): the test error in per cent of the nearest neighbour on every UCR set
+By `python bench/ucr.py` (data from `LIKELY_DATA`): the test error in per cent of the nearest neighbor on every UCR set
 at hand, official split, data as given. *Euclid* is a band of radius 0, *full* has no band, *best* takes the band from
 shares 0, 0.01, … 0.2 that makes fewest errors when each training series is classified by the others (`band="best"`).
 After each error stands the published one (Bagnall et al. 2017; of sets with another name there in rounded per cent),

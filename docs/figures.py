@@ -19,7 +19,7 @@ from likely.plots.boundary_plot import border
 from likely.plots.chow_liu_plot import dependence_tree
 from likely.plots.decision_regions import decision_map
 from likely.plots.dendrogram_plot import dendrogram
-from likely.plots.density_curve import law_curve
+from likely.plots.density_curve import distribution_curve
 from likely.plots.density_display import DensityDisplay
 from likely.plots.fisher_plot import fisher_plane
 from likely.plots.fit_trace import components, trace
@@ -38,7 +38,7 @@ STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).p
 
 def ney_3_8() -> None:
     """Ney's figure 3.8: belief about a mean moves from the prior to the data, and sharpens."""
-    prior = lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0)
+    prior = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     x = np.linspace(-5, 2, 500)[:, None]
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
@@ -51,8 +51,8 @@ def ney_3_8() -> None:
         figure.savefig(STATIC / "ney-3-8.png", dpi=130)
 
 
-def every_law() -> None:
-    """Laws of one column, each with some of its parameters."""
+def every_distribution() -> None:
+    """Distributions of one column, each with some of its parameters."""
     panels = {
         "Uniform(l, u)": ((-0.6, 3.6), [(lk.Uniform(0.0, 3.0), "0, 3"), (lk.Uniform(1.0, 2.0), "1, 2")]),
         "Triangular(a, c, b)": ((-0.3, 4.3), [(lk.Triangular(0.0, m, 4.0), f"0, {m:g}, 4") for m in (0.0, 1.0, 3.0)]),
@@ -71,23 +71,23 @@ def every_law() -> None:
     }  # fmt: skip
     with themed() as plt:
         figure, places = plt.subplots(4, 3, figsize=(9.6, 9.6), layout="constrained")
-        for ax, (title, (window, laws)) in zip(places.ravel(), panels.items(), strict=True):
-            for (law, name), colour in zip(laws, PALETTE, strict=False):
-                law_curve(law, ax, window=window, label=name, colour=colour)
+        for ax, (title, (window, distributions)) in zip(places.ravel(), panels.items(), strict=True):
+            for (distribution, name), color in zip(distributions, PALETTE, strict=False):
+                distribution_curve(distribution, ax, window=window, label=name, color=color)
             ax.set(title=title, ylabel="", yticks=[], xlim=window)
             ax.legend(fontsize=8)
-        figure.savefig(STATIC / "laws.png", dpi=130)
+        figure.savefig(STATIC / "distributions.png", dpi=130)
 
 
 def decisions() -> None:
-    """What is decided where: three cultivars, a band where it refuses, and grey where nothing like it was seen."""
+    """What is decided where: three cultivars, a band where it refuses, and gray where nothing like it was seen."""
     X, y, names = wine()
     at = [names.index("flavanoids"), names.index("color intensity")]
     clf = lk.BayesClassifier().fit(X[:, at], y)
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
         decision_map(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
-        ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="White: refused. Grey: unlike any wine seen")
+        ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="White: refused. Gray: unlike any wine seen")
         figure.savefig(STATIC / "decisions.png", dpi=130)
 
 
@@ -103,13 +103,13 @@ def borders() -> None:
     with themed() as plt:
         figure, places = plt.subplots(2, 3, figsize=(9.6, 6.4), layout="constrained")
         for (p, q), ax in zip(pairs, places.ravel(), strict=True):
-            border(lk.boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(aspect="equal", xticks=[], yticks=[])
+            border(lk.decision_boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(aspect="equal", xticks=[], yticks=[])
         places[0, 0].legend(loc="upper left", frameon=True, framealpha=0.85)
         figure.savefig(STATIC / "borders.png", dpi=130)
 
 
-def neighbours_and_bayes() -> None:
-    """Between which errors the nearest neighbour rule must lie, given the Bayes error (Ney 5.4)."""
+def neighbors_and_bayes() -> None:
+    """Between which errors the nearest neighbor rule must lie, given the Bayes error (Ney 5.4)."""
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
         for classes, color in zip((2, 3, 10), PALETTE, strict=False):
@@ -119,7 +119,7 @@ def neighbours_and_bayes() -> None:
         left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="at least")
         left.set(
             xlabel="Bayes error",
-            ylabel="nearest neighbour error",
+            ylabel="nearest neighbor error",
             title="Cover and Hart",
             xlim=(0, 0.9),
             ylim=(0, 0.95),
@@ -157,7 +157,7 @@ def maps() -> None:
 
 
 def two_moons(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Two half-moons that overlap a little, for pictures of neighbours."""
+    """Two half-moons that overlap a little, for pictures of neighbors."""
     rng = np.random.default_rng(4)
     angle, y = np.pi * rng.random(n), np.arange(n) % 2
     X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -166,15 +166,15 @@ def two_moons(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
 
 
 def nearest_rows() -> None:
-    """One neighbour, fifteen, and a few rows that decide almost as well."""
+    """One neighbor, fifteen, and a few rows that decide almost as well."""
     X, y = two_moons()
-    kept = lk.edit(X, y, how="multiedit")
-    kept = kept[lk.condense(X[kept], y[kept])]
+    kept = lk.edited_nearest_neighbors(X, y, how="multiedit")
+    kept = kept[lk.condensed_nearest_neighbor(X[kept], y[kept])]
     tries = {
-        "1 neighbour": (lk.NearestNeighbours(1).fit(X, y), X, y),
-        "15 neighbours": (lk.NearestNeighbours(15).fit(X, y), X, y),
-        f"1 neighbour among {len(kept)} rows that were kept": (
-            lk.NearestNeighbours(1, smoothing=0.05).fit(X[kept], y[kept]), X, None,
+        "1 neighbor": (lk.KNeighborsClassifier(1).fit(X, y), X, y),
+        "15 neighbors": (lk.KNeighborsClassifier(15).fit(X, y), X, y),
+        f"1 neighbor among {len(kept)} rows that were kept": (
+            lk.KNeighborsClassifier(1, smoothing=0.05).fit(X[kept], y[kept]), X, None,
         ),
     }  # fmt: skip
     with themed() as plt:
@@ -185,11 +185,11 @@ def nearest_rows() -> None:
             ax.set(title=title, xlabel="x", ylabel="y" if ax is axes[0] else "")
         colors = [PALETTE[0] if label == "above" else PALETTE[1] for label in y[kept]]
         axes[2].scatter(*X[kept].T, s=70, c=colors, edgecolors="white", linewidths=1.2, zorder=5)
-        figure.savefig(STATIC / "neighbours.png", dpi=130)
+        figure.savefig(STATIC / "neighbors.png", dpi=130)
 
 
-def nearest_centres() -> None:
-    """Three centres and four ways to measure: what is near depends on the metric."""
+def nearest_centers() -> None:
+    """Three centers and four ways to measure: what is near depends on the metric."""
     rng = np.random.default_rng(2)
     y = np.repeat(["a", "b", "c"], 60)
     turn = np.array([[1.5, 0.9], [0.0, 0.5]])
@@ -197,17 +197,17 @@ def nearest_centres() -> None:
     with themed() as plt:
         figure, axes = plt.subplots(1, 4, figsize=(13.6, 3.6), layout="constrained", sharey=True)
         for ax, metric in zip(axes, ("l1", "l2", "linf", "mahalanobis"), strict=True):
-            clf = lk.DistanceClassifier(metric).fit(X, y)
+            clf = lk.NearestCentroidClassifier(metric).fit(X, y)
             decision_map(clf, X, y, ax=ax, steps=300)
             ax.get_legend().remove()
-            ax.scatter(*clf.centres_.T, s=90, marker="X", color=INK, edgecolors="white", zorder=6)
+            ax.scatter(*clf.centers_.T, s=90, marker="X", color=INK, edgecolors="white", zorder=6)
             wrong = np.mean(clf.predict(X) != y)
             ax.set(title=f"{metric}: {wrong:.0%} wrong", xlabel="x", ylabel="y" if ax is axes[0] else "")
-        figure.savefig(STATIC / "centres.png", dpi=130)
+        figure.savefig(STATIC / "centers.png", dpi=130)
 
 
 def far_and_near() -> None:
-    """Distances lose their contrast as columns are added, and some rows become everybody's neighbour."""
+    """Distances lose their contrast as columns are added, and some rows become everybody's neighbor."""
     rng = np.random.default_rng(0)
     dims = np.array([2, 3, 5, 8, 12, 20, 35, 60, 100, 200])
     reports = [lk.high_dimensions(rng.normal(size=(1500, d))) for d in dims]
@@ -232,7 +232,7 @@ def windows() -> None:
     """Parzen windows too narrow, right and too wide, and the curve that tells them apart."""
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 1, 140), rng.normal(5, 0.5, 60)])[:, None]
-    best = lk.ParzenDensity().fit(x)
+    best = lk.KernelDensity().fit(x)
     at, factors = np.linspace(-4, 8, 1200)[:, None], {"too narrow": 0.01, "left out": 1.0, "too wide": 30.0}
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained", width_ratios=(3, 2))
@@ -263,7 +263,7 @@ def rings() -> None:
     X += 0.6 * rng.normal(size=(400, 2)) * (1 - y)[:, None]
     of = {
         "Gaussians": lk.GaussianDensity(), "histograms, 8 × 8": lk.HistogramDensity(8, joint=True),
-        "5 nearest neighbours": lk.NeighbourDensity(5), "Parzen windows": lk.ParzenDensity(),
+        "5 nearest neighbors": lk.KNNDensity(5), "Parzen windows": lk.KernelDensity(),
     }  # fmt: skip
     with themed() as plt:
         figure, grid = plt.subplots(2, 2, figsize=(7.6, 7.4), layout="constrained", sharex=True, sharey=True)
@@ -297,17 +297,17 @@ def chow_trees() -> None:
 
 
 def cut_expansions() -> None:
-    """A law of four binary columns, and three expansions of it cut at pairs: two go below 0."""
+    """A distribution of four binary columns, and three expansions of it cut at pairs: two go below 0."""
     p = np.full(16, 0.004)
     p[[0, 15, 1, 3]] = 0.56, 0.22, 0.10, 0.072  # rare columns that come together
     cells = ((np.arange(16)[:, None] >> np.arange(4)[::-1]) & 1).astype(float)
-    kinds = {"Walsh": lk.Walsh, "Bahadur": lk.Bahadur, "log Walsh": lk.LogWalsh}
-    laws = {name: law.blank(cells) for name, law in kinds.items()}
+    kinds = {"Walsh": lk.Walsh, "Bahadur": lk.Bahadur, "log Walsh": lk.LogLinear}
+    distributions = {name: distribution.blank(cells) for name, distribution in kinds.items()}
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(8.2, 3.6), layout="constrained")
-        ax.bar(np.arange(16), p, color="#d5dde2", width=0.86, label="the law itself")
-        for i, (name, law) in enumerate(laws.items()):
-            fitted = law.refit(law.collect(cells, p))
+        ax.bar(np.arange(16), p, color="#d5dde2", width=0.86, label="the distribution itself")
+        for i, (name, distribution) in enumerate(distributions.items()):
+            fitted = distribution.refit(distribution.collect(cells, p))
             value = fitted.value(cells) if hasattr(fitted, "value") else fitted.probabilities
             at = np.arange(16) + 0.22 * (i - 1)
             ax.plot(at, value, "o", color=PALETTE[i], markersize=4.5, label=f"{name}, pairs only")
@@ -330,16 +330,16 @@ def fisher_of_wines() -> None:
 
 
 def mixture() -> None:
-    """Wines without their labels: three parts, rows in the colours of their responsibilities, and how EM came there."""
+    """Wines without their labels: three parts, rows in the colors of their responsibilities, and how EM came there."""
     X, _, names = wine()
     at = [names.index("flavanoids"), names.index("color intensity")]
     m = lk.MixtureDensity(lk.GaussianDensity("full"), 3, restarts=8, random_state=0).fit(X[:, at])
-    colours = np.array([to_rgb(c) for c in PALETTE[:3]])
+    colors = np.array([to_rgb(c) for c in PALETTE[:3]])
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.3, 1))
         for k in range(3):
             DensityDisplay.from_model(m.model_.parts.member(k), ax=left, color=PALETTE[k], names=["", ""])
-        left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colours, s=14, edgecolor="white", linewidth=0.3)
+        left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colors, s=14, edgecolor="white", linewidth=0.3)
         left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines, labels hidden: three parts")
         trace(m.report_, right)
         figure.savefig(STATIC / "mixture.png", dpi=130)
@@ -366,8 +366,8 @@ def variances() -> None:
         for ax, kind, title in zip(both, ("equal", "own"), ("One variance", "A variance each"), strict=True):
             found = lk.KMeans(2, variances=kind, restarts=5, random_state=0).fit(X)
             wide = np.bincount(found.labels_).argmax()
-            colours = [PALETTE[0] if k == wide else PALETTE[1] for k in found.labels_]
-            ax.scatter(*X.T, c=colours, s=12, edgecolor="white", linewidth=0.3)
+            colors = [PALETTE[0] if k == wide else PALETTE[1] for k in found.labels_]
+            ax.scatter(*X.T, c=colors, s=12, edgecolor="white", linewidth=0.3)
             side = found.predict(grid.reshape(-1, 2)).reshape(grid.shape[:2])
             ax.contour(grid[..., 0], grid[..., 1], side, levels=[0.5], colors=[INK], linewidths=1.0)
             ax.scatter(*found.cluster_centers_.T, marker="+", s=90, color=INK, linewidth=1.6)
@@ -472,15 +472,15 @@ def robot() -> None:
     """A robot that knows its distance from two beacons: the smoothed track, with ellipses."""
     beacons = np.array([[0.0, 0.0], [10.0, 0.0]])
     moving = lk.LinearGaussian.constant_velocity(dim=2, dt=0.5, noise=0.2)
-    laws = lk.StateSpace(
+    distributions = lk.StateSpace(
         lk.Gaussian([2.0, 4.0, 1.0, 0.5], 0.5),
         lambda x: lk.Gaussian(x @ moving.transition.T, moving.noise),
         lambda x: lk.Gaussian(np.linalg.norm(x[:, None, :2] - beacons, axis=2), 0.05),
     )
-    seen = laws.sample(1, np.random.default_rng(11), 60)
+    seen = distributions.sample(1, np.random.default_rng(11), 60)
     ranges = seen.observations[0].copy()
     ranges[20:28] = np.nan
-    ax = track(lk.UnscentedFilter(laws).smooth(ranges), truth=seen.states[0], ellipses=40)
+    ax = track(lk.UnscentedFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
     ax.plot(*beacons.T, "^", color=INK, markersize=8)
     ax.set_title("60 frames, ranges to two beacons (▲), silent for eight frames", loc="left")
     ax.figure.savefig(STATIC / "track.png", dpi=130)
@@ -488,22 +488,22 @@ def robot() -> None:
 
 def volatility() -> None:
     """Stochastic volatility: particles over time around the volatility that was."""
-    laws = lk.StateSpace(
+    distributions = lk.StateSpace(
         lk.Gaussian([-1.0], 0.64),
         lambda x: lk.Gaussian(-1.0 + 0.95 * (x + 1.0), 0.0625),
         lambda x: lk.Gaussian(np.zeros_like(x), np.exp(x), kind="diagonal"),
     )
-    seen = laws.sample(1, np.random.default_rng(2), 150)
-    run = lk.ParticleFilter(laws, 5000, seed=1).run(seen.observations[0])
+    seen = distributions.sample(1, np.random.default_rng(2), 150)
+    run = lk.ParticleFilter(distributions, 5000, seed=1).run(seen.observations[0])
     cloud(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
 
 
 def regimes_of_a_pump() -> None:
     """A series that is calm, then wild: what was seen, and the probabilities of its regimes at the time."""
     calm, wild = (lk.LinearGaussian([[0.98]], [[q]], [[1.0]], [[0.5]], [0.0], [[1.0]]) for q in (0.01, 1.0))
-    jump = lk.SwitchingLinear([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
+    jump = lk.SwitchingLinearGaussian([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
     z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
-    run = lk.RaoBlackwell(jump, 500, seed=1).run(y[0])
+    run = lk.RaoBlackwellizedFilter(jump, 500, seed=1).run(y[0])
     regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
@@ -534,8 +534,8 @@ def divergence() -> None:
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
         ax.fill_between(x[:, 0], np.exp(p.log_prob(x)), color="#dbe4e9", label="p, a mixture")
-        laws = ((cover, "least KL(p ‖ q)", PALETTE[0]), (settle, "least KL(q ‖ p)", PALETTE[1]))
-        for q, name, color in laws:
+        distributions = ((cover, "least KL(p ‖ q)", PALETTE[0]), (settle, "least KL(q ‖ p)", PALETTE[1]))
+        for q, name, color in distributions:
             apart = f"{lk.kl(p, q).value:.2f} and {lk.kl(q, p).value:.2f} nats"
             ax.plot(x, np.exp(q.log_prob(x)), color=color, label=f"{name}: {apart}")
         ax.set(xlabel="x", ylabel="density", ylim=(0, None), title="The nearest Gaussian, asked both ways")
@@ -546,17 +546,17 @@ def divergence() -> None:
 def laplace_of_a_rate() -> None:
     """A gamma posterior and Laplace's bell over it, in rates and in logarithms of rates."""
     posterior = lk.Gamma(4.0, 2.0)
-    plain = lk.laplace(posterior.log_prob, [1.0])
-    logs = lk.laplace(lambda z: posterior.log_prob(np.exp(z)) + z[:, 0], [0.0])
+    plain = lk.laplace_approximation(posterior.log_prob, [1.0])
+    logs = lk.laplace_approximation(lambda z: posterior.log_prob(np.exp(z)) + z[:, 0], [0.0])
     rate, z = np.linspace(0.01, 6, 500)[:, None], np.linspace(-2.0, 2.4, 500)[:, None]
     with themed() as plt:
         figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-        of_logs = lk.Transformed(posterior, lk.Change.log())
+        of_logs = lk.Transformed(posterior, lk.Bijector.log())
         for ax, x, exact, found, name in (
             (axes[0], rate, posterior, plain, "rate"), (axes[1], z, of_logs, logs, "logarithm of the rate")
         ):  # fmt: skip
             ax.fill_between(x[:, 0], np.exp(exact.log_prob(x)), color="#dbe4e9", label="posterior")
-            ax.plot(x, np.exp(found.law.log_prob(x)), color=PALETTE[1], label="Laplace")
+            ax.plot(x, np.exp(found.distribution.log_prob(x)), color=PALETTE[1], label="Laplace")
             ax.set(xlabel=name, ylim=(0, None), title=f"log evidence off by {found.log_evidence:+.3f}")
         axes[0].set_ylabel("density")
         axes[0].legend()
@@ -564,13 +564,13 @@ def laplace_of_a_rate() -> None:
 
 
 def sums() -> None:
-    """Sums of uniform variables, standardised, and the Gaussian that they come near."""
+    """Sums of uniform variables, standardized, and the Gaussian that they come near."""
     z = np.linspace(-3.2, 3.2, 801)
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
         for n, color in zip((1, 2, 3, 8), PALETTE, strict=False):
-            law, deviation = lk.sum_of(lk.Uniform(0.0, 1.0), copies=n), np.sqrt(n / 12)
-            density = deviation * np.exp(law.log_prob(n / 2 + deviation * z[:, None]))
+            distribution, deviation = lk.sum_of(lk.Uniform(0.0, 1.0), copies=n), np.sqrt(n / 12)
+            density = deviation * np.exp(distribution.log_prob(n / 2 + deviation * z[:, None]))
             ax.plot(z, density, color=color, label=f"{n} variable{'s' * (n > 1)}")
         ax.plot(z, np.exp(lk.Gaussian([0.0], 1.0).log_prob(z[:, None])), color=INK, ls=":", label="Gaussian")
         ax.set(xlabel="sum, in standard deviations from its mean", ylabel="density", ylim=(0, None),
@@ -579,30 +579,30 @@ def sums() -> None:
         figure.savefig(STATIC / "sums.png", dpi=130)
 
 
-def equalised() -> None:
+def equalized() -> None:
     """A dull synthetic landscape and its histogram, before and after."""
     rng = np.random.default_rng(4)
     down, across = np.mgrid[0:180, 0:260]
     ridge = 70 + 18 * np.sin(across / 31.0) + 9 * np.sin(across / 11.0 + 1) + 4 * np.sin(across / 4.0)
     near = 125 + 14 * np.sin(across / 45.0 + 2)
     sky = 128 - 0.12 * down + 9 * np.exp(-((across - 190) ** 2 + (down - 35) ** 2) / 300)
-    grey = np.where(down > near, 92 + 0.05 * across, np.where(down > ridge, 104 - 0.1 * (down - ridge), sky))
-    dull = np.clip(np.rint(grey + rng.normal(0, 1.2, grey.shape)), 0, 255).astype(np.uint8)
-    bright = np.rint(255 * lk.equalise(dull))
+    gray = np.where(down > near, 92 + 0.05 * across, np.where(down > ridge, 104 - 0.1 * (down - ridge), sky))
+    dull = np.clip(np.rint(gray + rng.normal(0, 1.2, gray.shape)), 0, 255).astype(np.uint8)
+    bright = np.rint(255 * lk.equalize(dull))
     with themed() as plt:
         figure, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained", height_ratios=[3, 1.3])
-        for column, (image, title) in enumerate(((dull, "as it came"), (bright, "equalised"))):
+        for column, (image, title) in enumerate(((dull, "as it came"), (bright, "equalized"))):
             axes[0, column].imshow(image, cmap="gray", vmin=0, vmax=255)
             axes[0, column].set(title=title)
             axes[0, column].axis("off")
             axes[1, column].hist(image.ravel(), bins=64, range=(0, 256), color=PALETTE[column])
-            axes[1, column].set(xlabel="grey level", yticks=[])
+            axes[1, column].set(xlabel="gray level", yticks=[])
         axes[1, 0].set_ylabel("pixels")
-        figure.savefig(STATIC / "equalise.png", dpi=130)
+        figure.savefig(STATIC / "equalize.png", dpi=130)
 
 
 def robust_t() -> None:
-    """Rows of which a fifth is wrong: the Gaussian believes them, the t law does not."""
+    """Rows of which a fifth is wrong: the Gaussian believes them, the t distribution does not."""
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([1.0, 2.0], [[1.0, 0.6], [0.6, 1.0]], 200)
     X[:40] = rng.normal([9.0, -6.0], 1.0, (40, 2))
@@ -614,13 +614,13 @@ def robust_t() -> None:
         ax.scatter(*X[40:].T, s=14, color=INK, alpha=0.55, linewidths=0, label="160 rows as they should be")
         ax.scatter(*X[:40].T, s=16, color=PALETTE[1], marker="x", linewidths=1, label="40 rows that are wrong")
         heavy = f"Student t, {float(robust.dof):.1f} degrees of freedom"
-        rings = {"Gaussian": (gaussian.mean, gaussian.covariance), heavy: (robust.centre, robust.scale)}
-        for (name, (centre, spread)), color in zip(rings.items(), (PALETTE[1], PALETTE[0]), strict=True):
+        rings = {"Gaussian": (gaussian.mean, gaussian.covariance), heavy: (robust.center, robust.scale)}
+        for (name, (center, spread)), color in zip(rings.items(), (PALETTE[1], PALETTE[0]), strict=True):
             ring = circle @ np.linalg.cholesky(spread).T
-            ax.plot(*(centre + ring).T, color=color, lw=1.8, label=name)
-            ax.plot(*(centre + 2 * ring).T, color=color, lw=1.8, alpha=0.5)
-            ax.plot(*centre, "+", color=color, ms=11, mew=2)
-        ax.set(xlabel="x₀", ylabel="x₁", title="A fifth of the rows is wrong: one and two scales about each centre")
+            ax.plot(*(center + ring).T, color=color, lw=1.8, label=name)
+            ax.plot(*(center + 2 * ring).T, color=color, lw=1.8, alpha=0.5)
+            ax.plot(*center, "+", color=color, ms=11, mew=2)
+        ax.set(xlabel="x₀", ylabel="x₁", title="A fifth of the rows is wrong: one and two scales about each center")
         ax.legend(loc="lower left")
         figure.savefig(STATIC / "robust_t.png", dpi=130)
 
@@ -649,13 +649,13 @@ def report() -> None:
 if __name__ == "__main__":
     STATIC.mkdir(parents=True, exist_ok=True)
     ney_3_8()
-    every_law()
+    every_distribution()
     decisions()
     borders()
-    neighbours_and_bayes()
+    neighbors_and_bayes()
     maps()
     nearest_rows()
-    nearest_centres()
+    nearest_centers()
     far_and_near()
     windows()
     rings()
@@ -679,7 +679,7 @@ if __name__ == "__main__":
     divergence()
     laplace_of_a_rate()
     sums()
-    equalised()
+    equalized()
     robust_t()
     report()
     tour_picture(*wine()).savefig(STATIC / "tour.png", dpi=130)

@@ -85,9 +85,9 @@ def numbers(asked: argparse.Namespace) -> Found:
     """Golden numbers of values and estimators, and whether each has some."""
     from net import compare
 
-    golden = {name: renames().numbers(leaves) for name, leaves in read("numbers.json").items()}
+    everything = {renames().text(name): renames().numbers(leaves) for name, leaves in read("numbers.json").items()}
     chosen = [case for case in cases() if wanted(case[0], asked.case)]
-    golden = {name: leaves for name, leaves in golden.items() if wanted(name, asked.case)}
+    golden = {name: leaves for name, leaves in everything.items() if wanted(name, asked.case)}
     with ProcessPoolExecutor(2) as pool:
         results = list(pool.map(measured, (name for name, _, _ in chosen)))
     now = {name: leaves for (name, _, _), leaves in zip(chosen, results, strict=True)}
@@ -104,7 +104,7 @@ def numbers(asked: argparse.Namespace) -> Found:
             yield f"coverage/{name}", f"coverage: no case makes a {name}"
     elif not chosen and not golden and (asked.only or WHAT) == ["numbers"]:
         yield asked.case, f"no case is called {asked.case}"
-    others = {name: leaves for name, leaves in read("numbers.json").items() if not wanted(name, asked.case)}
+    others = {name: leaves for name, leaves in everything.items() if not wanted(name, asked.case)}
     renewed(asked, "numbers.json", others | golden, now, "{}")
 
 
@@ -132,7 +132,7 @@ def without_numbers(now: dict[str, dict[str, Any]]) -> list[str]:
 
     import likely as lk
     from net import estimators, values
-    from tests.laws import members, pairs
+    from tests.properties import members, pairs
 
     source = "".join(inspect.getsource(module) for module in (values, estimators, members, pairs))
     known = {leaf for leaves in now.values() for path, leaf in leaves.items() if path.endswith("@type")}

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.printed import same_text
 
-Rename = tuple[str, str]  # "HMM.starts", "HMM.initial": of one class; "*.starts": of all; "Parzen", "KDE": a name
+Rename = tuple[str, str]  # "HMM.starts", "HMM.initial": of one class; "*.starts": of all; "KDE", "KDE": a name
 
 
 class Renames:
@@ -26,7 +26,7 @@ class Renames:
                 self.names[old] = new
 
     def name(self, old: str) -> str:
-        """A class or function, as in "Parzen"; a namespace may be new: "rand" to "metrics.rand_index"."""
+        """A class or function, as in "KDE"; a namespace may be new: "rand" to "metrics.rand_index"."""
         return self.names.get(old, old)
 
     def member(self, owner: str, old: str) -> str:
@@ -49,9 +49,7 @@ class Renames:
             if "signature" in entry:
                 entry["signature"] = self.signature(name, entry["signature"])
             if "members" in entry:
-                entry["members"] = {
-                    self.member(name, m): self.signature(name, s) for m, s in entry["members"].items()
-                }
+                entry["members"] = {self.member(name, m): self.signature(name, s) for m, s in entry["members"].items()}
             out[self.name(name)] = entry
         return out
 

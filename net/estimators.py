@@ -72,10 +72,10 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "bahadur": (lambda: lk.BahadurDensity(), BINARY, CLOSED),
     "chow-liu tree": (lambda: lk.ChowTreeDensity(), LEVELS, CLOSED),
     "product": (lambda: lk.ProductDensity(), REAL, CLOSED),
-    "kernel density": (lambda: lk.ParzenDensity(), REAL, ITERATED),
-    "kernel density given": (lambda: lk.ParzenDensity("epanechnikov", "silverman"), REAL, CLOSED),
+    "kernel density": (lambda: lk.KernelDensity(), REAL, ITERATED),
+    "kernel density given": (lambda: lk.KernelDensity("epanechnikov", "silverman"), REAL, CLOSED),
     "histogram": (lambda: lk.HistogramDensity(), REAL, CLOSED),
-    "nearest-neighbor density": (lambda: lk.NeighbourDensity(3), REAL, CLOSED),
+    "nearest-neighbor density": (lambda: lk.KNNDensity(3), REAL, CLOSED),
     "factor analysis": (lambda: lk.FactorAnalysis(1, max_iter=FEW, tol=0.0), rows(("real",) * 5, 60), ITERATED),
     "ppca": (lambda: lk.PPCA(1), REAL, ITERATED),
     "mixture": (lambda: mixture(), REAL, ITERATED),
@@ -88,16 +88,16 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "mixture, clusters": (lambda: lk.MixtureClusterer(n_components=3, random_state=0, max_iter=FEW), REAL, ITERATED),
     "pca": (lambda: lk.PCA(2), REAL, 1e-11),
     "k-means": (lambda: lk.KMeans(3, random_state=0), REAL, ITERATED),
-    "agglomerative": (lambda: lk.Agglomerative(3), REAL, CLOSED),
+    "agglomerative": (lambda: lk.AgglomerativeClustering(3), REAL, CLOSED),
 }
 
 CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "bayes": (lambda: lk.BayesClassifier(), REAL, CLOSED),
     "bayes pooled": (lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")), REAL, CLOSED),
     "bayes interpolated": (lambda: lk.BayesClassifier(lk.GaussianDensity("interpolated")), REAL, ITERATED),
-    "bayes emphasized": (lambda: lk.BayesClassifier(lk.GaussianDensity("emphasised")), REAL, ITERATED),
+    "bayes emphasized": (lambda: lk.BayesClassifier(lk.GaussianDensity("emphasized")), REAL, ITERATED),
     "bayes missing": (lambda: lk.BayesClassifier(lk.GaussianDensity(max_iter=FEW)), WITH_GAPS, ITERATED),
-    "bayes kernel density": (lambda: lk.BayesClassifier(lk.ParzenDensity()), REAL, ITERATED),
+    "bayes kernel density": (lambda: lk.BayesClassifier(lk.KernelDensity()), REAL, ITERATED),
     "bayes mixture": (lambda: lk.BayesClassifier(mixture(lk.GaussianDensity("diagonal"), 2)), REAL, ITERATED),
     "bayes calibrated": (lambda: lk.BayesClassifier(calibration="temperature"), REAL, ITERATED),
     "bayes with costs": (lambda: lk.BayesClassifier(cost=COST, reject_cost=0.5), REAL, CLOSED),
@@ -105,12 +105,12 @@ CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "naive bayes counts": (lambda: lk.NaiveBayes("poisson"), COUNTS, CLOSED),
     "naive bayes categories": (lambda: lk.NaiveBayes("categorical"), LEVELS, CLOSED),
     "fisher": (lambda: lk.FisherDiscriminant(), REAL, 1e-10),
-    "nearest neighbors": (lambda: lk.NearestNeighbours(), REAL, CLOSED),
-    "nearest neighbors chosen": (lambda: lk.NearestNeighbours("leave-one-out"), REAL, CLOSED),
-    "nearest centroid": (lambda: lk.DistanceClassifier(), REAL, ITERATED),
-    "prior only": (lambda: lk.ClassFrequencies(), REAL, CLOSED),
-    "calibrated logistic": (lambda: lk.Calibrated(lk.BayesClassifier(), "logistic"), REAL, ITERATED),
-    "calibrated isotonic": (lambda: lk.Calibrated(lk.BayesClassifier(), "isotonic"), REAL, ITERATED),
+    "nearest neighbors": (lambda: lk.KNeighborsClassifier(), REAL, CLOSED),
+    "nearest neighbors chosen": (lambda: lk.KNeighborsClassifier("leave-one-out"), REAL, CLOSED),
+    "nearest centroid": (lambda: lk.NearestCentroidClassifier(), REAL, ITERATED),
+    "prior only": (lambda: lk.PriorClassifier(), REAL, CLOSED),
+    "calibrated logistic": (lambda: lk.CalibratedClassifier(lk.BayesClassifier(), "logistic"), REAL, ITERATED),
+    "calibrated isotonic": (lambda: lk.CalibratedClassifier(lk.BayesClassifier(), "isotonic"), REAL, ITERATED),
     "table": (lambda: lk.TableClassifier(), REAL, ITERATED),
 }
 
@@ -181,23 +181,23 @@ def answers(estimator: Any, x: Any) -> Result:
 def of_rows(make: Callable[[], Any], x: np.ndarray, y: np.ndarray | None = None) -> Result:
     weight = 1.0 + np.arange(len(x)) % 2
     labels = () if y is None else (y,)
-    learnt = make().fit(x, *labels)
+    learned = make().fit(x, *labels)
     weighted = answer(lambda: make().fit(x, *labels, sample_weight=weight))
-    out = {"fitted": fitted(learnt), "answers": answers(learnt, x[:15])}
+    out = {"fitted": fitted(learned), "answers": answers(learned, x[:15])}
     if not isinstance(weighted, str):
         out["weighted"] = answers(weighted, x[:6])
     return out
 
 
 def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result:
-    learnt = make().fit(WALKS) if y is None else make().fit(WALKS, y)
-    return {"fitted": fitted(learnt), "answers": answers(learnt, WALKS[:3])}
+    learned = make().fit(WALKS) if y is None else make().fit(WALKS, y)
+    return {"fitted": fitted(learned), "answers": answers(learned, WALKS[:3])}
 
 
 def driven() -> Result:
     u = [np.sin(np.arange(float(len(w))))[:, None] for w in WALKS]
-    learnt = lk.DrivenHMMDensity(states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
-    return {"fitted": fitted(learnt)}
+    learned = lk.DrivenHMMDensity(states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
+    return {"fitted": fitted(learned)}
 
 
 def spoken_words() -> Result:
@@ -205,15 +205,15 @@ def spoken_words() -> Result:
     sounds = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
     noise = np.random.default_rng(0)
     sounds = [s + 0.05 * noise.standard_normal(len(s)) for s in sounds]
-    learnt = lk.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
-    return {"log_posterior": learnt.log_posterior(sounds), "cepstra": lk.Cepstra()(sounds[0])}
+    learned = lk.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
+    return {"log_posterior": learned.log_posterior(sounds), "cepstra": lk.MFCC()(sounds[0])}
 
 
 def fault_monitor() -> Result:
     x = rows(("real",) * 3, 120)
     x[80:, 0] += 2.0
-    learnt = lk.FaultMonitor().fit([x[:80], x[80:]], np.array(["normal", "leak"]))
-    return {"fitted": fitted(learnt), "watch": learnt.watch(x[70:90])}
+    learned = lk.FaultMonitor().fit([x[:80], x[80:]], np.array(["normal", "leak"]))
+    return {"fitted": fitted(learned), "watch": learned.watch(x[70:90])}
 
 
 def tracker() -> Result:
@@ -223,14 +223,14 @@ def tracker() -> Result:
 
 def novelty_of_copies() -> Result:
     """Each row three times: what is left out is left out with its copies."""
-    learnt = lk.BayesClassifier(novelty=0.1).fit(np.repeat(REAL, 3, axis=0), np.repeat(LABELS, 3))
-    return {"decide": np.asarray(learnt.decide(2.0 * REAL)).astype(str), "surprise": learnt.surprise(2.0 * REAL)}
+    learned = lk.BayesClassifier(novelty=0.1).fit(np.repeat(REAL, 3, axis=0), np.repeat(LABELS, 3))
+    return {"decide": np.asarray(learned.decide(2.0 * REAL)).astype(str), "surprise": learned.surprise(2.0 * REAL)}
 
 
 def calibrated_discriminant() -> Result:
     x, y = REAL[LABELS != "c"], LABELS[LABELS != "c"]
-    learnt = lk.Calibrated(LinearSVC(), "auto").fit(x, y)
-    return {"method": learnt.method_, "predict_proba": learnt.predict_proba(x)}
+    learned = lk.CalibratedClassifier(LinearSVC(), "auto").fit(x, y)
+    return {"method": learned.method_, "predict_proba": learned.predict_proba(x)}
 
 
 def thin_part() -> Result:
@@ -242,13 +242,13 @@ def sensors_that_agree() -> Result:
     level = np.cumsum(rows(("real",), 300)[:, 0])
     y = np.column_stack([level, level + 1e-4 * rows(("real",), 300, 3)[:, 0]]) + 0.3 * rows(("real",), 300, 5)
     start = lk.LinearGaussian(np.eye(1), np.eye(1), np.ones((2, 1)), np.eye(2), np.zeros(1), 9 * np.eye(1))
-    learnt = lk.LinearGaussianDensity(start, ["noise", "observation"], max_iter=60).fit([y])
-    return {"reason": learnt.report_.reason, "correlation": np.corrcoef(learnt.model_.observation).round(3)}
+    learned = lk.LinearGaussianDensity(start, ["noise", "observation"], max_iter=60).fit([y])
+    return {"reason": learned.report_.reason, "correlation": np.corrcoef(learned.model_.observation).round(3)}
 
 
 def table_clusterer() -> Result:
-    learnt = lk.TableClusterer(3, restarts=1).fit(REAL)
-    return {"labels": learnt.predict(REAL)}
+    learned = lk.TableClusterer(3, restarts=1).fit(REAL)
+    return {"labels": learned.predict(REAL)}
 
 
 OTHERS: dict[str, tuple[Callable[[], Result], float]] = {

@@ -37,7 +37,7 @@ USES = {
     "follow": "follow walk.likely one.csv",
     "align": "align one.csv two.csv",
     "predict with a column missing": "predict wine.likely short.csv",
-    "fit without a target": "fit wine.csv --target colour",
+    "fit without a target": "fit wine.csv --target color",
     "show what is no model": "show wine.csv",
 }
 

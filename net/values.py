@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import likely as lk
-from tests.laws.members import MEMBERS, Member, Pieces
-from tests.laws.pairs import PAIRS, Pair
+from tests.properties.members import MEMBERS, Member, Pieces
+from tests.properties.pairs import PAIRS, Pair
 
 Rows = np.ndarray
 Result = dict[str, Any]
@@ -38,14 +38,16 @@ def _column(kind: Any, n: int, rng: np.random.Generator) -> Rows:
 
 
 OF_ONE_COLUMN = {
-    "cdf": lambda law, x: law.cdf(x),
-    "quantile": lambda law, x: law.quantile(np.array([0.1, 0.5, 0.99])),
+    "cdf": lambda distribution, x: distribution.cdf(x),
+    "quantile": lambda distribution, x: distribution.quantile(np.array([0.1, 0.5, 0.99])),
 }
 OF_ANY = {
-    "mean": lambda law, x: law.mean,
-    "variance": lambda law, x: law.variance,
-    "entropy": lambda law, x: law.entropy() if callable(law.entropy) else law.entropy,
-    "n_parameters": lambda law, x: law.n_parameters,
+    "mean": lambda distribution, x: distribution.mean,
+    "variance": lambda distribution, x: distribution.variance,
+    "entropy": lambda distribution, x: (
+        distribution.entropy() if callable(distribution.entropy) else distribution.entropy
+    ),
+    "n_parameters": lambda distribution, x: distribution.n_parameters,
 }
 
 
@@ -57,28 +59,28 @@ def answer(question: Callable[[], Any]) -> Any:
         return f"<{type(error).__name__}>"
 
 
-def density(law: Any, x: Rows, learns: bool = True) -> Result:
+def density(distribution: Any, x: Rows, learns: bool = True) -> Result:
     """Everything that one density, or a stack of them, says of some rows."""
     gaps = x.copy()
     gaps[::3, 0] = np.nan
     out: Result = {
-        "log_prob": law.log_prob(x),
-        "log_prob with missing entries": answer(lambda: law.log_prob(gaps)),
-        "sample": answer(lambda: law.sample(4, np.random.default_rng(3))),
+        "log_prob": distribution.log_prob(x),
+        "log_prob with missing entries": answer(lambda: distribution.log_prob(gaps)),
+        "sample": answer(lambda: distribution.sample(4, np.random.default_rng(3))),
     }
     for name, ask in (OF_ANY if x.shape[1] > 1 else OF_ONE_COLUMN | OF_ANY).items():
-        out[name] = answer(lambda ask=ask: ask(law, x))
+        out[name] = answer(lambda ask=ask: ask(distribution, x))
     if learns:
-        labels = {"owner": np.arange(len(x)) % law.members} if law.members else {}
+        labels = {"owner": np.arange(len(x)) % distribution.members} if distribution.members else {}
         weight = 0.5 + np.arange(len(x)) % 3
-        stats = law.collect(x, weight, **labels)
+        stats = distribution.collect(x, weight, **labels)
         out["statistics"] = stats
-        out["statistics of two blocks"] = law.collect(x[:20], weight[:20], **_first(labels, 20)) + law.collect(
-            x[20:], weight[20:], **_rest(labels, 20)
-        )
-        out["refit"] = answer(lambda: law.refit(stats))
-        out["objective"] = answer(lambda: law.objective(stats))
-        out["weak prior"] = answer(lambda: law.refit(stats, law.weak_prior(stats)))
+        out["statistics of two blocks"] = distribution.collect(
+            x[:20], weight[:20], **_first(labels, 20)
+        ) + distribution.collect(x[20:], weight[20:], **_rest(labels, 20))
+        out["refit"] = answer(lambda: distribution.refit(stats))
+        out["objective"] = answer(lambda: distribution.objective(stats))
+        out["weak prior"] = answer(lambda: distribution.refit(stats, distribution.weak_prior(stats)))
     return out
 
 
@@ -193,7 +195,7 @@ def local_level() -> Result:
 
 
 def continuous() -> Result:
-    model = lk.ContinuousLinear([[-0.5]], [[0.3]], [[1.0]], [[0.2]], [0.0], [[1.0]])
+    model = lk.LinearSDE([[-0.5]], [[0.3]], [[1.0]], [[0.2]], [0.0], [[1.0]])
     t, y = np.cumsum(np.random.default_rng(4).gamma(2.0, 0.5, 15)), frames(15, 1)
     return {"filter": model.filter(y, t), "smooth": model.smooth(y, t), "log_prob": model.log_prob(y, t)}
 
@@ -220,18 +222,18 @@ def particle_filter() -> Result:
 
 def switching() -> Any:
     slow, fast = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.2]], [0.0], [[1.0]]) for q in (0.01, 1.0))
-    return lk.SwitchingLinear((slow, fast), [[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5])
+    return lk.SwitchingLinearGaussian((slow, fast), [[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5])
 
 
 def interacting() -> Result:
     y = frames(20, 1)
-    f = lk.InteractingModels(switching())
+    f = lk.IMMFilter(switching())
     return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
 
 
 def rao_blackwell() -> Result:
     y = frames(15, 1)
-    f = lk.RaoBlackwell(switching(), 40, seed=2)
+    f = lk.RaoBlackwellizedFilter(switching(), 40, seed=2)
     return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
 
 
@@ -244,7 +246,7 @@ def switching_learner() -> Result:
 def live() -> Result:
     """Beliefs and learners that go from frame to frame."""
     y = frames(8, 1)
-    timed = lk.ContinuousLinear.ornstein_uhlenbeck(1.0, noise=4.0)
+    timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, noise=4.0)
     belief, news = timed.update(timed.initial(), (0.5, [0.3]))
     rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
     level = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.5]], [0.0], [[1.0]])
@@ -254,7 +256,7 @@ def live() -> Result:
     return {
         "timed": belief,
         "news": float(news),
-        "robbins-monro": rule.run(y).law,
+        "robbins-monro": rule.run(y).distribution,
         "beliefs": [b for b, _ in followed],
         "log_prob": [logp for _, logp in followed],
         "race": raced.probs,
@@ -262,25 +264,27 @@ def live() -> Result:
 
 
 def other_priors() -> Result:
-    law = lk.Exponential(1.0)
-    mixture = lk.Mixture([0.5, 0.5], lk.Fixed(lk.Gaussian([[0.0], [4.0]], 1.0)))
+    distribution = lk.Exponential(1.0)
+    mixture = lk.Mixture([0.5, 0.5], lk.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)))
     x = rows(("real",), 20)
     return {
-        "earlier data": lk.EarlierData(law, law.collect([4.0])).update(law.collect([1.0, 1.0])).point(),
+        "earlier data": lk.EarlierData(distribution, distribution.collect([4.0]))
+        .update(distribution.collect([1.0, 1.0]))
+        .point(),
         "fixed components": mixture.refit(mixture.collect(x)),
         "sparse weights": lk.SparseWeights.costing(3, 4.0),
     }
 
 
 def histogram() -> Result:
-    law = lk.Histogram([0.0, 1.0, 2.0, 4.0], [0.2, 0.5, 0.3])
+    distribution = lk.Histogram([0.0, 1.0, 2.0, 4.0], [0.2, 0.5, 0.3])
     x = np.linspace(-1, 5, 13)[:, None]
-    return {"log_prob": law.log_prob(x), "sample": law.sample(4, np.random.default_rng(3))}
+    return {"log_prob": distribution.log_prob(x), "sample": distribution.sample(4, np.random.default_rng(3))}
 
 
-def neighbour_balls() -> Result:
-    law = lk.NeighbourBalls(rows(("real", "real"), 30), 3)
-    return {"log_prob": law.log_prob(rows(("real", "real"), 12, 8))}
+def neighbor_balls() -> Result:
+    distribution = lk.KNNBalls(rows(("real", "real"), 30), 3)
+    return {"log_prob": distribution.log_prob(rows(("real", "real"), 12, 8))}
 
 
 def simple(make: Callable[[], Any], *columns: Any) -> Callable[[], Result]:
@@ -288,8 +292,8 @@ def simple(make: Callable[[], Any], *columns: Any) -> Callable[[], Result]:
 
 
 def scaled() -> Result:
-    law = lk.Scaled(lk.Gaussian([0.0, 1.0], np.eye(2)), [1.0, 100.0])
-    return density(law, rows(("real", "real"), 48), learns=False)
+    distribution = lk.ScaledCopies(lk.Gaussian([0.0, 1.0], np.eye(2)), [1.0, 100.0])
+    return density(distribution, rows(("real", "real"), 48), learns=False)
 
 
 def table_of_probabilities() -> Result:
@@ -314,7 +318,7 @@ def alignments() -> Result:
         "total": found.total,
         "path": found.path,
         "matrix": lk.dtw_matrix([a, b, a[:7]]),
-        "barycentre": lk.barycentre([a, b, a[:9]]),
+        "barycenter": lk.barycenter([a, b, a[:9]]),
         "places": lk.subsequence(a[3:7], np.concatenate([b, a])),
     }
 
@@ -322,7 +326,7 @@ def alignments() -> Result:
 def clusterings() -> Result:
     x = rows(("real", "real"), 40)
     tree = lk.linkage(x)
-    return {"heights": tree.heights, "merges": tree.merges, "silhouette": lk.silhouette(x, x[:, 0] > 0)}
+    return {"heights": tree.heights, "merges": tree.merges, "silhouette": lk.silhouette_score(x, x[:, 0] > 0)}
 
 
 def decisions() -> Result:
@@ -363,11 +367,11 @@ OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "live": (live, ITERATED),
     "other priors": (other_priors, CLOSED),
     "histogram": (histogram, CLOSED),
-    "nearest-neighbor balls": (neighbour_balls, CLOSED),
+    "nearest-neighbor balls": (neighbor_balls, CLOSED),
     "multinomial": (simple(lambda: lk.Multinomial([0.2, 0.3, 0.5], 4.0), "count", "count", "count"), CLOSED),
     "dirichlet-multinomial": (simple(lambda: lk.DirichletMultinomial([1.0, 2.0, 3.0]), *("count",) * 3), CLOSED),
     "beta-negative-binomial": (simple(lambda: lk.BetaNegativeBinomial(3.0, 4.0, 2.0), "count"), CLOSED),
-    "grid": (simple(lambda: lk.GridLaw(0.0, 0.5, [0.1, 0.4, 0.3, 0.2]), Pieces((0.0, 1.9))), CLOSED),
+    "grid": (simple(lambda: lk.GridDistribution(0.0, 0.5, [0.1, 0.4, 0.3, 0.2]), Pieces((0.0, 1.9))), CLOSED),
     "scaled copies": (scaled, CLOSED),
     "probability table": (table_of_probabilities, CLOSED),
     "word network": (word_network, CLOSED),

@@ -13,7 +13,7 @@ from tests import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 
-pytest.register_assert_rewrite("tests.laws")
+pytest.register_assert_rewrite("tests.properties")
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("campaign", max_examples=1000, deadline=None, print_blob=True)

@@ -57,8 +57,8 @@ def load(path: Path = LEDGER) -> list[Promise]:
 def split(name: str) -> tuple[str, str, str]:
     """File, function and case of an id; the case is empty where there is none.
 
-    >>> split("tests/laws/test_stats.py::test_stats[Gaussian-chunks_are_the_batch]")
-    ('tests/laws/test_stats.py', 'test_stats', 'Gaussian-chunks_are_the_batch')
+    >>> split("tests/properties/test_stats.py::test_stats[Gaussian-chunks_are_the_batch]")
+    ('tests/properties/test_stats.py', 'test_stats', 'Gaussian-chunks_are_the_batch')
     """
     function, _, case = name.partition("[")
     file, _, function = function.partition("::")

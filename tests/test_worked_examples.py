@@ -20,7 +20,7 @@ FORGERIES = [4e-4, 1 - 4e-4]
 
 
 def rejected(times: int, class_prior=FORGERIES) -> float:
-    """P(forgery | that many rejections): hit .96, false alarm .04, as two Bernoulli laws."""
+    """P(forgery | that many rejections): hit .96, false alarm .04, as two Bernoulli distributions."""
     classes = lk.Mixture(class_prior, lk.Bernoulli([[0.96] * times, [0.04] * times]))
     return float(np.exp(classes.log_posterior(np.ones((1, times))))[0, 0])
 
@@ -35,20 +35,20 @@ def test_h_1_2_1_signatures():
 
 def test_h_1_2_1_question_every_second_rejection_is_a_forgery():
     e = 4e-4  # the equal error rate that does it is the prior itself
-    law = lk.Mixture(FORGERIES, lk.Bernoulli([[1 - e], [e]]))
-    assert np.exp(law.log_posterior([[1.0]]))[0, 0] == pytest.approx(0.5, rel=1e-12)
+    distribution = lk.Mixture(FORGERIES, lk.Bernoulli([[1 - e], [e]]))
+    assert np.exp(distribution.log_posterior([[1.0]]))[0, 0] == pytest.approx(0.5, rel=1e-12)
 
 
-def test_h_1_2_2_equalising_four_levels():
+def test_h_1_2_2_equalizing_four_levels():
     image = np.repeat([0, 1, 2, 3], [4, 2, 1, 1])
-    assert np.unique(lk.equalise(image, 4)).tolist() == [0.5, 0.75, 0.875, 1.0]
+    assert np.unique(lk.equalize(image, 4)).tolist() == [0.5, 0.75, 0.875, 1.0]
 
 
 def test_h_1_2_2_protocol_of_the_signatures():
     """440 genuine and 264 forged signatures at an equal error rate of 4 %: what such counts can tell."""
-    rate, low, high = lk.proportion(round(0.04 * 440), 22 * 20)
+    rate, low, high = lk.proportion_interval(round(0.04 * 440), 22 * 20)
     assert rate == pytest.approx(0.04, abs=0.002) and low < 0.04 < high < 0.07
-    rate, low, high = lk.proportion(round(0.04 * 264), 22 * 12)
+    rate, low, high = lk.proportion_interval(round(0.04 * 264), 22 * 12)
     assert rate == pytest.approx(0.04, abs=0.002) and low < 0.04 < high < 0.08
 
 
@@ -83,19 +83,19 @@ def test_h_4_2_3_numbers_of_parameters():
     means, eye = np.zeros((3, 10)), np.eye(10)
     full, shared = lk.Gaussian(means, np.stack([eye] * 3)), lk.Gaussian(means, eye)
     diagonal = lk.Gaussian(means, np.ones((3, 10)), kind="diagonal")
-    assert [law.n_parameters for law in (full, shared, diagonal)] == [195, 85, 60]
+    assert [distribution.n_parameters for distribution in (full, shared, diagonal)] == [195, 85, 60]
 
 
 def test_h_6_3_the_posterior_of_factors():
     W, s2, x = RNG.normal(size=(5, 2)), 0.3, RNG.normal(size=(1, 5))
-    law = lk.FactorGaussian(np.zeros(5), W, s2)
+    distribution = lk.FactorGaussian(np.zeros(5), W, s2)
     M, C = W.T @ W + s2 * np.eye(2), W @ W.T + s2 * np.eye(5)
-    post = law.posterior(x)
+    post = distribution.posterior(x)
     assert np.allclose(post.covariance_matrix, s2 * np.linalg.inv(M), atol=1e-13)
     assert np.allclose(post.covariance_matrix, np.eye(2) - W.T @ np.linalg.solve(C, W), atol=1e-13)
     inverse = (np.eye(5) - W @ np.linalg.solve(M, W.T)) / s2
     want = -0.5 * (x @ inverse @ x.T)[0, 0] - 0.5 * np.linalg.slogdet(2 * np.pi * C)[1]
-    assert law.log_prob(x)[0] == pytest.approx(want, abs=1e-12)
+    assert distribution.log_prob(x)[0] == pytest.approx(want, abs=1e-12)
 
 
 def test_h_8_two_forms_of_the_kalman_update():
@@ -120,23 +120,23 @@ def test_h_9_3_warping():
     assert lk.dtw([1.0, 0.0, 1.0, 2.0, 1.0], [1.0, 0.0, 2.0, 1.0]).distance == pytest.approx(1.0)
 
 
-def test_n_2_1_posteriors_are_normalised():
-    law = lk.Mixture([2 / 3, 1 / 3], lk.Gaussian([[0.0], [1.0]], 1.0))
+def test_n_2_1_posteriors_are_normalized():
+    distribution = lk.Mixture([2 / 3, 1 / 3], lk.Gaussian([[0.0], [1.0]], 1.0))
     x = np.array([[-1.0], [0.5], [3.0]])
-    P = np.exp(law.log_posterior(x))
-    joint = np.exp(law.parts.log_prob(x)) * [2 / 3, 1 / 3]
+    P = np.exp(distribution.log_posterior(x))
+    joint = np.exp(distribution.parts.log_prob(x)) * [2 / 3, 1 / 3]
     assert np.allclose(P.sum(axis=1), 1) and np.allclose(P, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 def test_n_2_4_boundaries():
     G = lk.Gaussian
-    circle = lk.boundary(G([0.0, 0.0], 1.0), G([0.0, 0.0], 4.0))
+    circle = lk.decision_boundary(G([0.0, 0.0], 1.0), G([0.0, 0.0], 4.0))
     assert circle.kind == "circle" and circle.radius == pytest.approx(1.9227025, abs=5e-8)
-    lines = lk.boundary(G([0.0, 0.0], [1.0, 4.0]), G([0.0, 0.0], [4.0, 1.0]))
+    lines = lk.decision_boundary(G([0.0, 0.0], [1.0, 4.0]), G([0.0, 0.0], [4.0, 1.0]))
     t = np.array([-3.0, 0.5, 2.0])
     assert "lines" in lines.kind
     assert np.allclose(lines.value(np.stack([t, t], 1)), 0) and np.allclose(lines.value(np.stack([t, -t], 1)), 0)
-    parabola = lk.boundary(G([0.0, 0.0], 1.0), G([2.0, 0.0], [1.0, 4.0]))
+    parabola = lk.decision_boundary(G([0.0, 0.0], 1.0), G([2.0, 0.0], [1.0, 4.0]))
     y = np.array([-2.0, 0.0, 1.0])
     x = (4 + math.log(4) - 0.75 * y**2) / 4
     assert parabola.kind == "parabola" and np.allclose(parabola.value(np.stack([x, y], 1)), 0, atol=1e-13)
@@ -145,9 +145,9 @@ def test_n_2_4_boundaries():
 def test_n_2_4_exclusive_or():
     corners, y = np.array([[0, 0], [1, 1], [0, 1], [1, 0]], float), np.array([0, 0, 1, 1])
     spread = [0.25 * np.array([[1, s], [s, 1]]) + 0.05 * np.eye(2) for s in (1, -1)]
-    law = lk.Mixture([0.5, 0.5], lk.Gaussian(np.full((2, 2), 0.5), np.stack(spread)))
-    assert (law.log_posterior(corners).argmax(axis=1) == y).all()
-    border = lk.boundary(*(law.parts.member(k) for k in (0, 1)))
+    distribution = lk.Mixture([0.5, 0.5], lk.Gaussian(np.full((2, 2), 0.5), np.stack(spread)))
+    assert (distribution.log_posterior(corners).argmax(axis=1) == y).all()
+    border = lk.decision_boundary(*(distribution.parts.member(k) for k in (0, 1)))
     on = np.array([[0.5, 0.1], [0.5, 3.0], [-2.0, 0.5], [0.9, 0.5]])
     assert np.allclose(border.value(on), 0, atol=1e-12)
     shared = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(corners, y)
@@ -186,23 +186,23 @@ def test_n_2_6_3_mirrored_binary_features():
 
 def test_n_2_6_2_walsh():
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float)
-    law = lk.Walsh.of([0.4, 0.1, 0.2, 0.3])
-    assert sorted(np.ravel(law.coefficients).round(12)) == sorted([0.25, 0.0, -0.05, 0.1])
-    assert np.allclose(law.value(rows), [0.4, 0.1, 0.2, 0.3], atol=1e-15)
+    distribution = lk.Walsh.of([0.4, 0.1, 0.2, 0.3])
+    assert sorted(np.ravel(distribution.coefficients).round(12)) == sorted([0.25, 0.0, -0.05, 0.1])
+    assert np.allclose(distribution.value(rows), [0.4, 0.1, 0.2, 0.3], atol=1e-15)
     assert lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value(rows[:1])[0] == pytest.approx(-0.15)
 
 
 def test_n_3_2_high_dimensions():
     assert lk.ring_ratio(16, 0.1) == pytest.approx(6553.5)
     for D, height in {8: 0.11202, 16: 0.07450, 32: 0.05122, 64: 0.03573}.items():
-        law = lk.ChiSquare(float(D))
-        assert (law.mean[0], law.variance[0], law.mode[0]) == (D, 2 * D, D - 2)
-        assert np.exp(law.log_prob([D - 2.0]))[0] == pytest.approx(height, abs=5e-6)
+        distribution = lk.ChiSquare(float(D))
+        assert (distribution.mean[0], distribution.variance[0], distribution.mode[0]) == (D, 2 * D, D - 2)
+        assert np.exp(distribution.log_prob([D - 2.0]))[0] == pytest.approx(height, abs=5e-6)
 
 
 def test_n_3_4_maximum_likelihood():
     laplace = lk.Laplace.fit(np.array([1.0, 2.0, 4.0, 8.0, 16.0]))
-    assert (laplace.centre[0], laplace.scale[0]) == (4.0, pytest.approx(4.2))
+    assert (laplace.center[0], laplace.scale[0]) == (4.0, pytest.approx(4.2))
     assert lk.Binomial.fit([[3.0], [1.0]], trials=5).probs[0] == pytest.approx(4 / 10)
     assert lk.Poisson.fit([[3], [1], [5]]).rate[0] == pytest.approx(3.0)
 
@@ -211,7 +211,9 @@ def test_n_3_4_maximum_likelihood():
     ("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1, 0.5), (12, -0.5, 0.25), (100, -0.0769, 0.0385)]
 )
 def test_n_3_8_a_belief_about_a_mean(n, mean, variance):
-    post = lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0).update(lk.Gaussian([0.0], 1.0).collect(np.zeros((n, 1))))
+    post = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0).update(
+        lk.Gaussian([0.0], 1.0).collect(np.zeros((n, 1)))
+    )
     found = float(post.belief.mean[0]), float(np.ravel(post.belief.covariance)[0])
     assert found == pytest.approx((mean, variance), abs=5e-5)
     assert found == pytest.approx((-8 / (4 + n), 4 / (4 + n)), rel=1e-12)
@@ -222,7 +224,7 @@ def test_n_5_2_exercise_the_maximum_approximation():
     s2 = x.var(axis=0)
     apart = ((x[:, None] - x[None]) ** 2 / s2).sum(axis=2)
     np.fill_diagonal(apart, np.inf)
-    found = lk.Parzen.fit(x, scale="maximum")
+    found = lk.KDE.fit(x, scale="maximum")
     assert np.ravel(found.scale) == pytest.approx(apart.min(axis=1).sum() / (40 * 3) * s2, rel=1e-10)
 
 
@@ -281,7 +283,7 @@ def test_f_13_a_constant_observation():
 
 def test_w_predictive_of_a_mean_that_is_not_known():
     x, S0 = RNG.normal(size=(7, 2)), np.array([[2.0, 0.3], [0.3, 1.0]])
-    prior, one = lk.NormalMean(lk.Gaussian([0.0, 0.0], S0), np.eye(2)), lk.Gaussian([0.0, 0.0], np.eye(2))
+    prior, one = lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2)), lk.Gaussian([0.0, 0.0], np.eye(2))
     post = prior.update(one.collect(x))
     S = np.linalg.inv(np.linalg.inv(S0) + 7 * np.eye(2))
     assert np.allclose(post.predictive().mean, S @ x.sum(axis=0), atol=1e-12)

@@ -1,6 +1,6 @@
 """likely: densities in, decisions out.
 
-Every model is a density. Learning adds up statistics. Deciding minimises expected cost.
+Every model is a density. Learning adds up statistics. Deciding minimizes expected cost.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from likely._version import __version__
 # Public names and where they live; each module is loaded when one of its names is first used,
 # so that `import likely` costs little more than `import numpy`.
 _HOMES = {
-    "likely.alignment.barycenter": ["Barycentre", "barycentre"],
-    "likely.alignment.dtw": ["Warping", "dtw", "number_of_paths"],
+    "likely.alignment.barycenter": ["BarycenterResult", "barycenter"],
+    "likely.alignment.dtw": ["Alignment", "dtw", "number_of_paths"],
     "likely.alignment.dtw_matrix": ["dtw_matrix"],
     "likely.alignment.estimator": ["DTWClassifier"],
-    "likely.alignment.step_patterns": ["Steps"],
-    "likely.alignment.subsequence": ["Places", "subsequence"],
+    "likely.alignment.step_patterns": ["StepPattern"],
+    "likely.alignment.subsequence": ["Matches", "subsequence"],
     "likely.automl.choose_states": ["StateChoice", "choose_states"],
     "likely.automl.sequence_models": ["SequenceClassifier", "SequenceDensity"],
     "likely.automl.table_classifier": ["TableClassifier"],
     "likely.automl.table_clusterer": ["TableClusterer"],
     "likely.classify.bayes": ["BayesClassifier"],
-    "likely.classify.calibration.calibrated": ["Calibrated"],
+    "likely.classify.calibration.calibrated": ["CalibratedClassifier"],
     "likely.classify.fisher_discriminant": ["FisherDiscriminant"],
-    "likely.classify.k_neighbors": ["NearestNeighbours"],
+    "likely.classify.k_neighbors": ["KNeighborsClassifier"],
     "likely.classify.naive_bayes": ["NaiveBayes"],
-    "likely.classify.nearest_centroid": ["DistanceClassifier"],
-    "likely.classify.prior_classifier": ["ClassFrequencies"],
+    "likely.classify.nearest_centroid": ["NearestCentroidClassifier"],
+    "likely.classify.prior_classifier": ["PriorClassifier"],
     "likely.cluster.hierarchy.dendrogram": ["Dendrogram"],
     "likely.cluster.hierarchy.dendrogram_cut": ["cut_curve"],
-    "likely.cluster.hierarchy.estimator": ["Agglomerative"],
+    "likely.cluster.hierarchy.estimator": ["AgglomerativeClustering"],
     "likely.cluster.hierarchy.linkage": ["linkage"],
-    "likely.cluster.kmeans.centroids": ["Centres"],
+    "likely.cluster.kmeans.centroids": ["Centroids"],
     "likely.cluster.kmeans.choose_k": ["choose_k"],
     "likely.cluster.kmeans.estimator": ["KMeans"],
     "likely.core.blocks": ["Block", "Blocks"],
@@ -58,7 +58,7 @@ _HOMES = {
     "likely.data.read_table": ["read"],
     "likely.data.table": ["Table"],
     "likely.data.wav": ["read_wav"],
-    "likely.decision.boundary.boundary": ["Boundary", "boundary"],
+    "likely.decision.boundary.boundary": ["Boundary", "decision_boundary"],
     "likely.decision.boundary.hyperplane": ["Hyperplane"],
     "likely.decision.combine": ["change_prior", "combine"],
     "likely.decision.cost": ["Cost"],
@@ -70,22 +70,22 @@ _HOMES = {
     "likely.decision.theory.bayes_error": ["bayes_error"],
     "likely.decision.theory.density_bounds": ["bhattacharyya", "chernoff"],
     "likely.decision.theory.error_bounds": [
-        "ErrorBounds", "bayes_from_neighbours", "cover_hart", "cross_entropy_bound", "error_bounds", "fano",
+        "ErrorBounds", "bayes_error_from_neighbors", "cover_hart", "cross_entropy_bound", "error_bounds", "fano",
         "hellman_raviv", "squared_error_bound",
     ],
-    "likely.decomposition.discriminant_subspace": ["FisherAxes"],
+    "likely.decomposition.discriminant_subspace": ["DiscriminantSubspace"],
     "likely.decomposition.estimators.factor_analysis": ["FactorAnalysis", "PPCA"],
     "likely.decomposition.estimators.pca": ["PCA"],
-    "likely.decomposition.principal_subspace": ["Principal"],
+    "likely.decomposition.principal_subspace": ["PrincipalSubspace"],
     "likely.density.estimators.histogram_density": ["HistogramDensity"],
-    "likely.density.estimators.kernel_density": ["ParzenDensity"],
-    "likely.density.estimators.knn_density": ["NeighbourDensity"],
+    "likely.density.estimators.kernel_density": ["KernelDensity"],
+    "likely.density.estimators.knn_density": ["KNNDensity"],
     "likely.density.histogram": ["Histogram"],
-    "likely.density.kde": ["Parzen", "coulomb_potential"],
-    "likely.density.knn_balls": ["NeighbourBalls"],
+    "likely.density.kde": ["KDE", "coulomb_potential"],
+    "likely.density.knn_balls": ["KNNBalls"],
     "likely.distributions.binary.bahadur": ["Bahadur"],
     "likely.distributions.binary.bernoulli": ["Bernoulli"],
-    "likely.distributions.binary.log_linear": ["LogWalsh"],
+    "likely.distributions.binary.log_linear": ["LogLinear"],
     "likely.distributions.binary.walsh": ["Walsh"],
     "likely.distributions.categorical.categorical": ["Categorical"],
     "likely.distributions.categorical.chow_liu": ["ChowTree"],
@@ -124,11 +124,11 @@ _HOMES = {
     "likely.distributions.matrix.inverse_wishart": ["InverseWishart"],
     "likely.distributions.matrix.wishart": ["Wishart"],
     "likely.distributions.maxent.maximum_entropy": ["maximum_entropy"],
-    "likely.distributions.maxent.maximum_entropy_distribution": ["MaximumEntropyLaw"],
+    "likely.distributions.maxent.maximum_entropy_distribution": ["MaximumEntropyDistribution"],
     "likely.distributions.priors.bilateral_pareto": ["BilateralPareto"],
-    "likely.distributions.priors.covariance_given_mean": ["KnownMean"],
+    "likely.distributions.priors.covariance_given_mean": ["CovarianceGivenMean"],
     "likely.distributions.priors.direction_prior": ["DirectionPrior"],
-    "likely.distributions.priors.mean_given_covariance": ["NormalMean"],
+    "likely.distributions.priors.mean_given_covariance": ["MeanGivenCovariance"],
     "likely.distributions.priors.multinomial_prior": ["MultinomialPrior"],
     "likely.distributions.priors.normal_gamma": ["NormalGamma"],
     "likely.distributions.priors.normal_inverse_gamma": ["NormalInverseGamma"],
@@ -138,15 +138,15 @@ _HOMES = {
     "likely.distributions.priors.pseudo_observations": ["EarlierRows"],
     "likely.distributions.priors.student_t_prior": ["StudentTPrior"],
     "likely.distributions.product": ["Product"],
-    "likely.distributions.stacks.stack": ["Several"],
-    "likely.distributions.stacks.tied": ["Shared"],
+    "likely.distributions.stacks.stack": ["Stack"],
+    "likely.distributions.stacks.tied": ["Tied"],
     "likely.distributions.statistics.extremes": ["Extremes"],
     "likely.distributions.student_t.estimator": ["StudentTDensity"],
     "likely.distributions.student_t.student_t": ["StudentT"],
     "likely.distributions.sums.convolution": ["convolve", "sum_of"],
-    "likely.distributions.sums.grid_distribution": ["GridLaw"],
-    "likely.distributions.sums.lattice_distribution": ["LatticeLaw"],
-    "likely.distributions.transforms.bijector": ["Change"],
+    "likely.distributions.sums.grid_distribution": ["GridDistribution"],
+    "likely.distributions.sums.lattice_distribution": ["LatticeDistribution"],
+    "likely.distributions.transforms.bijector": ["Bijector"],
     "likely.distributions.transforms.transformed": ["Transformed"],
     "likely.distributions.unconstrained_parameters": ["declare_free"],
     "likely.distributions.univariate.beta": ["Beta"],
@@ -163,12 +163,12 @@ _HOMES = {
     "likely.distributions.univariate.poisson": ["Poisson"],
     "likely.distributions.univariate.triangular": ["Triangular"],
     "likely.distributions.univariate.uniform": ["Uniform"],
-    "likely.distributions.univariate.uniform_predictive": ["Plateau"],
+    "likely.distributions.univariate.uniform_predictive": ["UniformPredictive"],
     "likely.distributions.univariate.von_mises": ["VonMises"],
     "likely.distributions.univariate.von_mises_sum": ["VonMisesSum"],
     "likely.estimation.estimate": ["estimate"],
-    "likely.features.histogram_equalization": ["equalise"],
-    "likely.features.mfcc": ["Cepstra"],
+    "likely.features.histogram_equalization": ["equalize"],
+    "likely.features.mfcc": ["MFCC"],
     "likely.hmm.driven.driven_hmm": ["DrivenHMM"],
     "likely.hmm.driven.driven_prior": ["DrivenPrior"],
     "likely.hmm.driven.driven_stats": ["DrivenStats"],
@@ -179,9 +179,9 @@ _HOMES = {
     "likely.hmm.priors": ["HMMPrior"],
     "likely.hmm.topology": ["Topology"],
     "likely.imputation.impute": ["impute"],
-    "likely.inference.laplace_approximation": ["LaplaceApproximation", "laplace"],
+    "likely.inference.laplace_approximation": ["LaplaceApproximation", "laplace_approximation"],
     "likely.inference.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
-    "likely.inference.smc_sampler": ["MonteCarlo", "monte_carlo"],
+    "likely.inference.smc_sampler": ["SMCResult", "smc_sampler"],
     "likely.information.divergence": ["cross_entropy", "js_divergence", "kl"],
     "likely.information.mutual_information": ["conditional_entropy", "mutual_information"],
     "likely.io.follow_stream": ["follow"],
@@ -190,10 +190,10 @@ _HOMES = {
     "likely.language.transcript": ["Transcript"],
     "likely.language.word_network": ["WordNetwork"],
     "likely.metrics.clusterings": [
-        "adjusted_mutual_information", "adjusted_rand", "best_matching", "contingency", "fowlkes_mallows",
-        "normalised_mutual_information", "purity", "rand", "v_measure", "variation_of_information",
+        "adjusted_mutual_information", "adjusted_rand_index", "best_matching", "contingency", "fowlkes_mallows",
+        "normalized_mutual_information", "purity", "rand_index", "v_measure", "variation_of_information",
     ],
-    "likely.metrics.confidence_intervals": ["proportion"],
+    "likely.metrics.confidence_intervals": ["proportion_interval"],
     "likely.metrics.evaluation": ["Evaluation"],
     "likely.metrics.goodness_of_fit": ["check_squared_distances", "shell_share"],
     "likely.metrics.high_dimensional_geometry": [
@@ -201,27 +201,27 @@ _HOMES = {
     ],
     "likely.metrics.high_dimensions": ["HighDimensions", "high_dimensions"],
     "likely.metrics.operating_point": ["operating_threshold"],
-    "likely.metrics.silhouette": ["calinski_harabasz", "davies_bouldin", "silhouette", "silhouettes"],
+    "likely.metrics.silhouette": ["calinski_harabasz", "davies_bouldin", "silhouette_score", "silhouette_samples"],
     "likely.metrics.unimodality": ["check_unimodality"],
     "likely.metrics.word_errors": ["WordErrors", "word_errors"],
     "likely.mixture.estimators.choose_components": ["ComponentChoice", "choose_components"],
     "likely.mixture.estimators.contaminated_density": ["ContaminatedDensity"],
     "likely.mixture.estimators.mixture_clusterer": ["MixtureClusterer"],
     "likely.mixture.estimators.mixture_density": ["MixtureDensity"],
-    "likely.mixture.interpolation": ["Fixed", "interpolate"],
+    "likely.mixture.interpolation": ["FixedComponents", "interpolate"],
     "likely.mixture.mixture": ["Mixture"],
     "likely.mixture.priors": ["MixturePrior"],
-    "likely.mixture.scaled_copies": ["Scaled"],
+    "likely.mixture.scaled_copies": ["ScaledCopies"],
     "likely.mixture.sparse_weights": ["SparseWeights"],
     "likely.model_selection.cross_validation": ["evaluate"],
     "likely.model_selection.learning_curve": ["hughes_curve", "learning_curve"],
-    "likely.neighbors.editing": ["condense", "edit"],
-    "likely.neighbors.nearest_neighbors": ["NeighbourSearch"],
+    "likely.neighbors.editing": ["condensed_nearest_neighbor", "edited_nearest_neighbors"],
+    "likely.neighbors.nearest_neighbors": ["NeighborSearch"],
     "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
     "likely.recognizers.faults.fault_monitor": ["FaultMonitor"],
     "likely.recognizers.speech.spoken_words": ["SpokenWords"],
     "likely.recognizers.tracking.tracker": ["Track", "Tracker"],
-    "likely.statespace.continuous.linear_sde": ["ContinuousLinear"],
+    "likely.statespace.continuous.linear_sde": ["LinearSDE"],
     "likely.statespace.continuous.timed_belief": ["TimedBelief"],
     "likely.statespace.estimators.linear_gaussian_density": ["LinearGaussianDensity"],
     "likely.statespace.estimators.switching_density": ["SwitchingDensity"],
@@ -239,38 +239,38 @@ _HOMES = {
     "likely.statespace.particle.particle_filter": ["ParticleFilter", "ParticleRun"],
     "likely.statespace.particle.particle_smoother": ["SmoothedPaths"],
     "likely.statespace.switching.fault_alarms": ["fault_alarms"],
-    "likely.statespace.switching.imm_filter": ["InteractingModels"],
-    "likely.statespace.switching.rao_blackwellized_filter": ["RaoBlackwell"],
+    "likely.statespace.switching.imm_filter": ["IMMFilter"],
+    "likely.statespace.switching.rao_blackwellized_filter": ["RaoBlackwellizedFilter"],
     "likely.statespace.switching.switching_belief": ["SwitchingBelief"],
     "likely.statespace.switching.switching_em": ["SwitchingLearner", "SwitchingPrior"],
-    "likely.statespace.switching.switching_linear": ["SwitchingLinear"],
+    "likely.statespace.switching.switching_linear": ["SwitchingLinearGaussian"],
     "likely.statespace.switching.switching_stats": ["SwitchingStats"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 if TYPE_CHECKING:
-    from likely.alignment.barycenter import Barycentre, barycentre
-    from likely.alignment.dtw import Warping, dtw, number_of_paths
+    from likely.alignment.barycenter import BarycenterResult, barycenter
+    from likely.alignment.dtw import Alignment, dtw, number_of_paths
     from likely.alignment.dtw_matrix import dtw_matrix
     from likely.alignment.estimator import DTWClassifier
-    from likely.alignment.step_patterns import Steps
-    from likely.alignment.subsequence import Places, subsequence
+    from likely.alignment.step_patterns import StepPattern
+    from likely.alignment.subsequence import Matches, subsequence
     from likely.automl.choose_states import StateChoice, choose_states
     from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
     from likely.automl.table_classifier import TableClassifier
     from likely.automl.table_clusterer import TableClusterer
     from likely.classify.bayes import BayesClassifier
-    from likely.classify.calibration.calibrated import Calibrated
+    from likely.classify.calibration.calibrated import CalibratedClassifier
     from likely.classify.fisher_discriminant import FisherDiscriminant
-    from likely.classify.k_neighbors import NearestNeighbours
+    from likely.classify.k_neighbors import KNeighborsClassifier
     from likely.classify.naive_bayes import NaiveBayes
-    from likely.classify.nearest_centroid import DistanceClassifier
-    from likely.classify.prior_classifier import ClassFrequencies
+    from likely.classify.nearest_centroid import NearestCentroidClassifier
+    from likely.classify.prior_classifier import PriorClassifier
     from likely.cluster.hierarchy.dendrogram import Dendrogram
     from likely.cluster.hierarchy.dendrogram_cut import cut_curve
-    from likely.cluster.hierarchy.estimator import Agglomerative
+    from likely.cluster.hierarchy.estimator import AgglomerativeClustering
     from likely.cluster.hierarchy.linkage import linkage
-    from likely.cluster.kmeans.centroids import Centres
+    from likely.cluster.kmeans.centroids import Centroids
     from likely.cluster.kmeans.choose_k import choose_k
     from likely.cluster.kmeans.estimator import KMeans
     from likely.core.blocks import Block, Blocks
@@ -300,7 +300,7 @@ if TYPE_CHECKING:
     from likely.data.read_table import read
     from likely.data.table import Table
     from likely.data.wav import read_wav
-    from likely.decision.boundary.boundary import Boundary, boundary
+    from likely.decision.boundary.boundary import Boundary, decision_boundary
     from likely.decision.boundary.hyperplane import Hyperplane
     from likely.decision.combine import change_prior, combine
     from likely.decision.cost import Cost
@@ -313,7 +313,7 @@ if TYPE_CHECKING:
     from likely.decision.theory.density_bounds import bhattacharyya, chernoff
     from likely.decision.theory.error_bounds import (
         ErrorBounds,
-        bayes_from_neighbours,
+        bayes_error_from_neighbors,
         cover_hart,
         cross_entropy_bound,
         error_bounds,
@@ -321,19 +321,19 @@ if TYPE_CHECKING:
         hellman_raviv,
         squared_error_bound,
     )
-    from likely.decomposition.discriminant_subspace import FisherAxes
+    from likely.decomposition.discriminant_subspace import DiscriminantSubspace
     from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
     from likely.decomposition.estimators.pca import PCA
-    from likely.decomposition.principal_subspace import Principal
+    from likely.decomposition.principal_subspace import PrincipalSubspace
     from likely.density.estimators.histogram_density import HistogramDensity
-    from likely.density.estimators.kernel_density import ParzenDensity
-    from likely.density.estimators.knn_density import NeighbourDensity
+    from likely.density.estimators.kernel_density import KernelDensity
+    from likely.density.estimators.knn_density import KNNDensity
     from likely.density.histogram import Histogram
-    from likely.density.kde import Parzen, coulomb_potential
-    from likely.density.knn_balls import NeighbourBalls
+    from likely.density.kde import KDE, coulomb_potential
+    from likely.density.knn_balls import KNNBalls
     from likely.distributions.binary.bahadur import Bahadur
     from likely.distributions.binary.bernoulli import Bernoulli
-    from likely.distributions.binary.log_linear import LogWalsh
+    from likely.distributions.binary.log_linear import LogLinear
     from likely.distributions.binary.walsh import Walsh
     from likely.distributions.categorical.categorical import Categorical
     from likely.distributions.categorical.chow_liu import ChowTree
@@ -372,11 +372,11 @@ if TYPE_CHECKING:
     from likely.distributions.matrix.inverse_wishart import InverseWishart
     from likely.distributions.matrix.wishart import Wishart
     from likely.distributions.maxent.maximum_entropy import maximum_entropy
-    from likely.distributions.maxent.maximum_entropy_distribution import MaximumEntropyLaw
+    from likely.distributions.maxent.maximum_entropy_distribution import MaximumEntropyDistribution
     from likely.distributions.priors.bilateral_pareto import BilateralPareto
-    from likely.distributions.priors.covariance_given_mean import KnownMean
+    from likely.distributions.priors.covariance_given_mean import CovarianceGivenMean
     from likely.distributions.priors.direction_prior import DirectionPrior
-    from likely.distributions.priors.mean_given_covariance import NormalMean
+    from likely.distributions.priors.mean_given_covariance import MeanGivenCovariance
     from likely.distributions.priors.multinomial_prior import MultinomialPrior
     from likely.distributions.priors.normal_gamma import NormalGamma
     from likely.distributions.priors.normal_inverse_gamma import NormalInverseGamma
@@ -386,15 +386,15 @@ if TYPE_CHECKING:
     from likely.distributions.priors.pseudo_observations import EarlierRows
     from likely.distributions.priors.student_t_prior import StudentTPrior
     from likely.distributions.product import Product
-    from likely.distributions.stacks.stack import Several
-    from likely.distributions.stacks.tied import Shared
+    from likely.distributions.stacks.stack import Stack
+    from likely.distributions.stacks.tied import Tied
     from likely.distributions.statistics.extremes import Extremes
     from likely.distributions.student_t.estimator import StudentTDensity
     from likely.distributions.student_t.student_t import StudentT
     from likely.distributions.sums.convolution import convolve, sum_of
-    from likely.distributions.sums.grid_distribution import GridLaw
-    from likely.distributions.sums.lattice_distribution import LatticeLaw
-    from likely.distributions.transforms.bijector import Change
+    from likely.distributions.sums.grid_distribution import GridDistribution
+    from likely.distributions.sums.lattice_distribution import LatticeDistribution
+    from likely.distributions.transforms.bijector import Bijector
     from likely.distributions.transforms.transformed import Transformed
     from likely.distributions.unconstrained_parameters import declare_free
     from likely.distributions.univariate.beta import Beta
@@ -411,12 +411,12 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.poisson import Poisson
     from likely.distributions.univariate.triangular import Triangular
     from likely.distributions.univariate.uniform import Uniform
-    from likely.distributions.univariate.uniform_predictive import Plateau
+    from likely.distributions.univariate.uniform_predictive import UniformPredictive
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimation.estimate import estimate
-    from likely.features.histogram_equalization import equalise
-    from likely.features.mfcc import Cepstra
+    from likely.features.histogram_equalization import equalize
+    from likely.features.mfcc import MFCC
     from likely.hmm.driven.driven_hmm import DrivenHMM
     from likely.hmm.driven.driven_prior import DrivenPrior
     from likely.hmm.driven.driven_stats import DrivenStats
@@ -427,9 +427,9 @@ if TYPE_CHECKING:
     from likely.hmm.priors import HMMPrior
     from likely.hmm.topology import Topology
     from likely.imputation.impute import impute
-    from likely.inference.laplace_approximation import LaplaceApproximation, laplace
+    from likely.inference.laplace_approximation import LaplaceApproximation, laplace_approximation
     from likely.inference.robbins_monro import RobbinsMonro, RunningEstimate
-    from likely.inference.smc_sampler import MonteCarlo, monte_carlo
+    from likely.inference.smc_sampler import SMCResult, smc_sampler
     from likely.information.divergence import cross_entropy, js_divergence, kl
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
@@ -439,17 +439,17 @@ if TYPE_CHECKING:
     from likely.language.word_network import WordNetwork
     from likely.metrics.clusterings import (
         adjusted_mutual_information,
-        adjusted_rand,
+        adjusted_rand_index,
         best_matching,
         contingency,
         fowlkes_mallows,
-        normalised_mutual_information,
+        normalized_mutual_information,
         purity,
-        rand,
+        rand_index,
         v_measure,
         variation_of_information,
     )
-    from likely.metrics.confidence_intervals import proportion
+    from likely.metrics.confidence_intervals import proportion_interval
     from likely.metrics.evaluation import Evaluation
     from likely.metrics.goodness_of_fit import check_squared_distances, shell_share
     from likely.metrics.high_dimensional_geometry import (
@@ -461,27 +461,27 @@ if TYPE_CHECKING:
     )
     from likely.metrics.high_dimensions import HighDimensions, high_dimensions
     from likely.metrics.operating_point import operating_threshold
-    from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+    from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette_samples, silhouette_score
     from likely.metrics.unimodality import check_unimodality
     from likely.metrics.word_errors import WordErrors, word_errors
     from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
     from likely.mixture.estimators.contaminated_density import ContaminatedDensity
     from likely.mixture.estimators.mixture_clusterer import MixtureClusterer
     from likely.mixture.estimators.mixture_density import MixtureDensity
-    from likely.mixture.interpolation import Fixed, interpolate
+    from likely.mixture.interpolation import FixedComponents, interpolate
     from likely.mixture.mixture import Mixture
     from likely.mixture.priors import MixturePrior
-    from likely.mixture.scaled_copies import Scaled
+    from likely.mixture.scaled_copies import ScaledCopies
     from likely.mixture.sparse_weights import SparseWeights
     from likely.model_selection.cross_validation import evaluate
     from likely.model_selection.learning_curve import hughes_curve, learning_curve
-    from likely.neighbors.editing import condense, edit
-    from likely.neighbors.nearest_neighbors import NeighbourSearch
+    from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
+    from likely.neighbors.nearest_neighbors import NeighborSearch
     from likely.numerics.stirling import bell, log_stirling2, stirling2
     from likely.recognizers.faults.fault_monitor import FaultMonitor
     from likely.recognizers.speech.spoken_words import SpokenWords
     from likely.recognizers.tracking.tracker import Track, Tracker
-    from likely.statespace.continuous.linear_sde import ContinuousLinear
+    from likely.statespace.continuous.linear_sde import LinearSDE
     from likely.statespace.continuous.timed_belief import TimedBelief
     from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity
     from likely.statespace.estimators.switching_density import SwitchingDensity
@@ -499,57 +499,58 @@ if TYPE_CHECKING:
     from likely.statespace.particle.particle_filter import ParticleFilter, ParticleRun
     from likely.statespace.particle.particle_smoother import SmoothedPaths
     from likely.statespace.switching.fault_alarms import fault_alarms
-    from likely.statespace.switching.imm_filter import InteractingModels
-    from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwell
+    from likely.statespace.switching.imm_filter import IMMFilter
+    from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwellizedFilter
     from likely.statespace.switching.switching_belief import SwitchingBelief
     from likely.statespace.switching.switching_em import SwitchingLearner, SwitchingPrior
-    from likely.statespace.switching.switching_linear import SwitchingLinear
+    from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
     from likely.statespace.switching.switching_stats import SwitchingStats
 
-__all__ = [  # noqa: PLE0604, RUF100
-    "Agglomerative", "Bahadur", "BahadurDensity", "Barycentre", "BayesClassifier", "Bernoulli", "BernoulliDensity",
-    "Beta", "BetaBinomial", "BetaBinomialDensity", "BetaDensity", "BetaNegativeBinomial", "Bigram", "BilateralPareto",
-    "Binomial", "BinomialDensity", "Block", "Blocks", "Boundary", "Calibrated", "Categorical", "CategoricalDensity",
-    "Cauchy", "CauchyDensity", "Centres", "Cepstra", "Change", "Checkpoint", "ChiSquare", "ChiSquareDensity",
-    "ChowTree", "ChowTreeDensity", "ClassFrequencies", "Classifier", "Columns", "ComponentChoice",
-    "ContaminatedDensity", "ContinuousLinear", "Cost", "CubatureFilter", "Cusum", "DTWClassifier", "DataError",
-    "Decisions", "Dendrogram", "Density", "DirectionPrior", "Dirichlet", "DirichletDensity", "DirichletMultinomial",
-    "DirichletMultinomialDensity", "DistanceClassifier", "DomainError", "DrivenHMM", "DrivenHMMDensity",
-    "DrivenPrior", "DrivenStats", "EarlierData", "EarlierRows", "Elliptical", "EllipticalDensity", "Engine",
-    "ErrorBounds", "Evaluation", "Exponential", "ExponentialDensity", "ExtendedFilter", "Extremes", "FactorAnalysis",
-    "FactorGaussian", "FaultMonitor", "FisherAxes", "FisherDiscriminant", "FitReport", "FitWarning", "Fixed", "Gamma",
-    "GammaDensity", "Gaussian", "GaussianDensity", "GridLaw", "HMM", "HMMDensity", "HMMPrior", "HMMStats",
-    "HighDimensions", "Histogram", "HistogramDensity", "Hyperplane", "InteractingModels", "InverseWishart", "KMeans",
-    "KnownMean", "Laplace", "LaplaceApproximation", "LaplaceDensity", "LatticeLaw", "Learnable", "LikelyError",
-    "LinearGaussian", "LinearGaussianDensity", "LinearLearner", "LinearPrior", "LinearStats", "LogWalsh", "Lomax",
-    "MaximumEntropyLaw", "Mixture", "MixtureClusterer", "MixtureDensity", "MixturePrior", "ModelFileError",
-    "MonteCarlo", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes", "NearestNeighbours",
-    "NegativeBinomial", "NegativeBinomialDensity", "NeighbourBalls", "NeighbourDensity", "NeighbourSearch",
-    "NormalGamma", "NormalInverseGamma", "NormalInverseWishart", "NormalMean", "NotConverged", "PCA", "PPCA",
-    "ParticleBelief", "ParticleFilter", "ParticleRun", "Parzen", "ParzenDensity", "Places", "Plateau", "Poisson",
-    "PoissonDensity", "Principal", "Prior", "ProbabilityTable", "Product", "ProductDensity", "ProductPrior", "REJECT",
-    "Race", "Ragged", "RaoBlackwell", "RobbinsMonro", "RunningEstimate", "Scaled", "SequenceClassifier",
-    "SequenceDensity", "Sequences", "SequentialTest", "Serial", "Several", "ShapeError", "Shared", "Sketch",
-    "SmoothedPaths", "SparseWeights", "SpokenWords", "StandardErrors", "StateBelief", "StateChoice", "StateForecast",
-    "StateSpace", "Stats", "Step", "Steps", "Stop", "StudentT", "StudentTDensity", "StudentTPrior", "SwitchingBelief",
-    "SwitchingDensity", "SwitchingLearner", "SwitchingLinear", "SwitchingPrior", "SwitchingStats", "Table",
-    "TableClassifier", "TableClusterer", "Threads", "TimedBelief", "Topology", "Track", "Tracker", "Transcript",
-    "Transformed", "Triangular", "TriangularDensity", "Uniform", "UniformDensity", "UnscentedFilter", "VonMises",
-    "VonMisesDensity", "VonMisesSum", "Walsh", "WalshDensity", "Warping", "Wishart", "WordErrors", "WordNetwork",
-    "__version__", "adjusted_mutual_information", "adjusted_rand", "barycentre", "bayes_error",
-    "bayes_from_neighbours", "bell", "best_matching", "bhattacharyya", "boundary", "calinski_harabasz",
-    "change_prior", "check_squared_distances", "check_unimodality", "chernoff", "choose_components", "choose_k",
-    "choose_states", "combine", "components", "condense", "conditional_entropy", "contingency", "convolve",
-    "coulomb_potential", "cover_hart", "cross_entropy", "cross_entropy_bound", "cut_curve", "davies_bouldin",
-    "decide", "declare_free", "dtw", "dtw_matrix", "edit", "entropy", "equalise", "error_bounds", "estimate",
+__all__ = [
+    "AgglomerativeClustering", "Alignment", "Bahadur", "BahadurDensity", "BarycenterResult", "BayesClassifier",
+    "Bernoulli", "BernoulliDensity", "Beta", "BetaBinomial", "BetaBinomialDensity", "BetaDensity",
+    "BetaNegativeBinomial", "Bigram", "Bijector", "BilateralPareto", "Binomial", "BinomialDensity", "Block", "Blocks",
+    "Boundary", "CalibratedClassifier", "Categorical", "CategoricalDensity", "Cauchy", "CauchyDensity", "Centroids",
+    "Checkpoint", "ChiSquare", "ChiSquareDensity", "ChowTree", "ChowTreeDensity", "Classifier", "Columns",
+    "ComponentChoice", "ContaminatedDensity", "Cost", "CovarianceGivenMean", "CubatureFilter", "Cusum", "DTWClassifier",
+    "DataError", "Decisions", "Dendrogram", "Density", "DirectionPrior", "Dirichlet", "DirichletDensity",
+    "DirichletMultinomial", "DirichletMultinomialDensity", "DiscriminantSubspace", "DomainError", "DrivenHMM",
+    "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierData", "EarlierRows", "Elliptical", "EllipticalDensity",
+    "Engine", "ErrorBounds", "Evaluation", "Exponential", "ExponentialDensity", "ExtendedFilter", "Extremes",
+    "FactorAnalysis", "FactorGaussian", "FaultMonitor", "FisherDiscriminant", "FitReport", "FitWarning",
+    "FixedComponents", "Gamma", "GammaDensity", "Gaussian", "GaussianDensity", "GridDistribution", "HMM", "HMMDensity",
+    "HMMPrior", "HMMStats", "HighDimensions", "Histogram", "HistogramDensity", "Hyperplane", "IMMFilter",
+    "InverseWishart", "KDE", "KMeans", "KNNBalls", "KNNDensity", "KNeighborsClassifier", "KernelDensity", "Laplace",
+    "LaplaceApproximation", "LaplaceDensity", "LatticeDistribution", "Learnable", "LikelyError", "LinearGaussian",
+    "LinearGaussianDensity", "LinearLearner", "LinearPrior", "LinearSDE", "LinearStats", "LogLinear", "Lomax", "MFCC",
+    "Matches", "MaximumEntropyDistribution", "MeanGivenCovariance", "Mixture", "MixtureClusterer", "MixtureDensity",
+    "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
+    "NearestCentroidClassifier", "NegativeBinomial", "NegativeBinomialDensity", "NeighborSearch", "NormalGamma",
+    "NormalInverseGamma", "NormalInverseWishart", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
+    "ParticleRun", "Poisson", "PoissonDensity", "PrincipalSubspace", "Prior", "PriorClassifier", "ProbabilityTable",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwellizedFilter", "RobbinsMonro",
+    "RunningEstimate", "SMCResult", "ScaledCopies", "SequenceClassifier", "SequenceDensity", "Sequences",
+    "SequentialTest", "Serial", "ShapeError", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "Stack",
+    "StandardErrors", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "StepPattern",
+    "Stop", "StudentT", "StudentTDensity", "StudentTPrior", "SwitchingBelief", "SwitchingDensity", "SwitchingLearner",
+    "SwitchingLinearGaussian", "SwitchingPrior", "SwitchingStats", "Table", "TableClassifier", "TableClusterer",
+    "Threads", "Tied", "TimedBelief", "Topology", "Track", "Tracker", "Transcript", "Transformed", "Triangular",
+    "TriangularDensity", "Uniform", "UniformDensity", "UniformPredictive", "UnscentedFilter", "VonMises",
+    "VonMisesDensity", "VonMisesSum", "Walsh", "WalshDensity", "Wishart", "WordErrors", "WordNetwork", "__version__",
+    "adjusted_mutual_information", "adjusted_rand_index", "barycenter", "bayes_error", "bayes_error_from_neighbors",
+    "bell", "best_matching", "bhattacharyya", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "check_unimodality", "chernoff", "choose_components", "choose_k", "choose_states", "combine", "components",
+    "condensed_nearest_neighbor", "conditional_entropy", "contingency", "convolve", "coulomb_potential", "cover_hart",
+    "cross_entropy", "cross_entropy_bound", "cut_curve", "davies_bouldin", "decide", "decision_boundary",
+    "declare_free", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize", "error_bounds", "estimate",
     "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows", "gaussian_shell", "hellman_raviv",
     "high_dimensions", "hubness", "hughes_curve", "impute", "interpolate", "intrinsic_dimension", "iterate",
-    "js_divergence", "kl", "laplace", "learn_bigram", "learning_curve", "linkage", "load", "log_stirling2",
-    "maximum_entropy", "monte_carlo", "mutual_information", "normalised_mutual_information", "number_of_paths",
-    "online", "operating_threshold", "proportion", "purity", "race", "rand", "read", "read_sequences", "read_wav",
-    "relative_contrast", "ring_ratio", "save", "shell_share", "silhouette", "silhouettes", "squared_error_bound",
-    "standard_errors", "step", "stirling2", "subsequence", "sum_of", "v_measure", "variation_of_information",
-    "with_covariates", "word_errors",
+    "js_divergence", "kl", "laplace_approximation", "learn_bigram", "learning_curve", "linkage", "load",
+    "log_stirling2", "maximum_entropy", "mutual_information", "normalized_mutual_information", "number_of_paths",
+    "online", "operating_threshold", "proportion_interval", "purity", "race", "rand_index", "read", "read_sequences",
+    "read_wav", "relative_contrast", "ring_ratio", "save", "shell_share", "silhouette_samples", "silhouette_score",
+    "smc_sampler", "squared_error_bound", "standard_errors", "step", "stirling2", "subsequence", "sum_of", "v_measure",
+    "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 
 

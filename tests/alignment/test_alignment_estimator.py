@@ -58,11 +58,11 @@ def test_slopes_and_costs_of_ones_own(how, rng):
     assert DTWClassifier(3, **{**how, "band": "best"}).fit(X[:16], y[:16]).band_ in SHARES
 
 
-def test_series_that_steps_cannot_join_are_no_neighbours(rng):
+def test_series_that_steps_cannot_join_are_no_neighbors(rng):
     X, y = [np.arange(10.0), np.arange(11.0), np.arange(40.0)], ["a", "b", "c"]
     m = DTWClassifier(steps="symmetric 1").fit(X, y)
     assert m.predict([np.arange(12.0), np.arange(38.0)]).tolist() == ["b", "c"]
-    with pytest.raises(DomainError, match="1 neighbours must be within reach, got fewer for sequence 1"):
+    with pytest.raises(DomainError, match="1 neighbors must be within reach, got fewer for sequence 1"):
         m.predict([np.arange(12.0), np.arange(100.0)])
     with pytest.raises(DomainError, match="steps must be one of"):
         DTWClassifier(steps="sideways").fit(X, y)
@@ -95,7 +95,7 @@ def test_names_of_columns_are_those_of_fit(rng):
         DTWClassifier().fit([table[0], table[1][["v", "u"]]], y[:2])
 
 
-def test_one_neighbour_is_sure_of_itself(rng):
+def test_one_neighbor_is_sure_of_itself(rng):
     X, y = spoken(rng)
     m = DTWClassifier().fit(X, y)
     P = m.predict_proba(X)
@@ -103,7 +103,7 @@ def test_one_neighbour_is_sure_of_itself(rng):
     assert m.classes_.tolist() == ["fall", "rise", "wave"] and m.class_prior_.sum() == pytest.approx(1)
 
 
-def test_a_training_series_is_its_own_neighbour_unless_left_out(rng):
+def test_a_training_series_is_its_own_neighbor_unless_left_out(rng):
     X, y = spoken(rng, 12)
     m = DTWClassifier().fit(X, y)
     assert (m.kneighbors(X)[1][:, 0] == np.arange(12)).all()

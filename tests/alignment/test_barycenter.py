@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from likely.alignment.barycenter import barycentre
+from likely.alignment.barycenter import barycenter
 from likely.alignment.dtw import dtw
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 
@@ -23,7 +23,7 @@ def bumps(rng, n=12):
 
 def test_inertia_is_what_it_says_and_never_rises(rng):
     seqs = bumps(rng)
-    b = barycentre(seqs)
+    b = barycenter(seqs)
     assert (np.diff(b.trace) < 0).all() and len(b.trace) > 2 and b.converged
     assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared").total for s in seqs), rel=1e-12)
     medoid = min(sum(dtw(m, s, cost="squared").total for s in seqs) for m in seqs)
@@ -36,7 +36,7 @@ def test_inertia_is_what_it_says_and_never_rises(rng):
 @pytest.mark.parametrize("steps", ["symmetric", "symmetric 1/2", "symmetric 2", "asymmetric", "asymmetric 1"])
 def test_other_rules_of_steps_count_as_they_weigh(steps, rng):
     seqs = bumps(rng, 6)
-    b = barycentre(seqs, steps=steps, max_iter=4, tol=0.3)
+    b = barycenter(seqs, steps=steps, max_iter=4, tol=0.3)
     assert (np.diff(b.trace) < 0).all() and len(b.trace) > 1
     assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared", steps=steps).total for s in seqs), rel=1e-12)
     one = [dtw(b.mean, s, cost="squared", steps=steps)._route for s in seqs]
@@ -46,19 +46,19 @@ def test_other_rules_of_steps_count_as_they_weigh(steps, rng):
         np.add.at(weight, route.path[:, 0], route.weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        after = barycentre(seqs, steps=steps, start=b.mean, max_iter=1, tol=0.0)
+        after = barycenter(seqs, steps=steps, start=b.mean, max_iter=1, tol=0.0)
     assert after.mean[:, 0] == pytest.approx(total / weight, rel=1e-9)
 
 
 @pytest.mark.parametrize("cost", ["absolute", "euclidean", "cosine", lambda x, y: np.abs(x - y.T)])
 def test_costs_without_a_mean_are_refused(cost, rng):
     with pytest.raises(DomainError, match='cost must be "squared": a mean minimizes squared costs alone'):
-        barycentre(bumps(rng, 3), cost=cost)
+        barycenter(bumps(rng, 3), cost=cost)
 
 
 def test_without_room_to_warp_it_is_the_mean(rng):
     X = rng.normal(size=(7, 20))
-    b = barycentre(X, band=0)
+    b = barycenter(X, band=0)
     assert b.mean[:, 0] == pytest.approx(X.mean(axis=0), rel=1e-12)
     assert b.inertia == pytest.approx(((X - X.mean(axis=0)) ** 2).sum(), rel=1e-12)
 
@@ -66,35 +66,35 @@ def test_without_room_to_warp_it_is_the_mean(rng):
 def test_weights_are_copies(rng):
     seqs = bumps(rng, 5)
     copies = [seqs[i] for i in (0, 1, 1, 2, 4, 4, 4)]
-    b, c = barycentre(seqs, weight=[1, 2, 1, 0, 3]), barycentre(copies)
+    b, c = barycenter(seqs, weight=[1, 2, 1, 0, 3]), barycenter(copies)
     assert b.mean == pytest.approx(c.mean, rel=1e-10) and b.inertia == pytest.approx(c.inertia, rel=1e-10)
 
 
 def test_several_columns_gaps_and_given_lengths(rng):
     seqs = [np.stack([s, -s], 1) for s in bumps(rng)]
-    whole = barycentre(seqs)
+    whole = barycenter(seqs)
     for s in seqs:
         s[rng.random(s.shape) < 0.2] = np.nan
         s[5] = np.nan
-    b = barycentre(seqs)
+    b = barycenter(seqs)
     assert (np.diff(b.trace) < 0).all() and np.isfinite(b.mean).all()
     assert dtw(b.mean, whole.mean).distance < 0.1 * len(b.mean)
-    assert barycentre(seqs, length=30).mean.shape == (30, 2)
+    assert barycenter(seqs, length=30).mean.shape == (30, 2)
     start = np.zeros((25, 2))
-    assert barycentre(seqs, start=start).mean.shape == (25, 2)
+    assert barycenter(seqs, start=start).mean.shape == (25, 2)
 
 
 def test_one_series_is_its_own_average():
-    b = barycentre([[1.0, 5.0, 2.0]])
+    b = barycenter([[1.0, 5.0, 2.0]])
     assert b.mean.ravel().tolist() == [1.0, 5.0, 2.0] and b.inertia == 0.0 and b.converged
 
 
 def test_running_out_of_passes_is_not_converged(rng):
     with pytest.warns(FitWarning, match="not converged"):
-        assert not barycentre(bumps(rng), max_iter=1).converged
+        assert not barycenter(bumps(rng), max_iter=1).converged
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert barycentre(bumps(rng)).converged
+        assert barycenter(bumps(rng)).converged
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_running_out_of_passes_is_not_converged(rng):
 )  # fmt: skip
 def test_refusals(seqs, how, error):
     with pytest.raises(error):
-        barycentre(seqs, **how)
+        barycenter(seqs, **how)

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from likely.alignment.bands import band_of, band_rows, connected, least_radius
 from likely.alignment.dtw import dtw, number_of_paths
-from likely.alignment.step_patterns import RULES, THREE, Steps
+from likely.alignment.step_patterns import RULES, THREE, StepPattern
 from likely.core.errors import DataError, DomainError, ShapeError
 
 Y1, Y2 = [1, 0, 1, 2, 1], [1, 0, 2, 1]
@@ -69,7 +69,7 @@ def test_the_worked_example_of_the_notes():
     totals = [0, 1, 1, 2, 2, 1, 0, 1, 3, 3, 2, 2, 1, 1, 2, 2, 3, 1, 2, 1]
     assert [w.costs[point(k)] for k in range(1, 21)] == totals
     assert w.path.tolist() == [list(point(k)) for k in (1, 7, 8, 14, 20)]
-    assert w.total == w.distance == 1.0 and w.normalised == 0.2
+    assert w.total == w.distance == 1.0 and w.normalized == 0.2
 
 
 def test_where_each_point_of_the_notes_is_reached_from():
@@ -186,10 +186,10 @@ def test_bands(band, name, rng):
 
 
 SKIPS = {
-    "leaves out frames of both": Steps((((1, 1, 1.0),), ((1, 0, 0.0), (1, 1, 1.0)), ((0, 1, 0.0), (1, 1, 1.0)))),
+    "leaves out frames of both": StepPattern((((1, 1, 1.0),), ((1, 0, 0.0), (1, 1, 1.0)), ((0, 1, 0.0), (1, 1, 1.0)))),
     "asymmetric": RULES["asymmetric"],
-    "a start that costs nothing": Steps((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)), start=0.0),
-    "some for nothing": Steps((((1, 1, 2.0),), ((1, 1, 0.0), (1, 0, 1.0)), ((0, 1, 0.0),))),
+    "a start that costs nothing": StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)), start=0.0),
+    "some for nothing": StepPattern((((1, 1, 2.0),), ((1, 1, 0.0), (1, 0, 1.0)), ((0, 1, 0.0),))),
 }
 
 
@@ -243,7 +243,7 @@ def test_a_random_mask(rng):
 
 
 def test_the_three_step_loop_and_its_twin_agree_to_the_last_bit(rng):
-    other = Steps((((1, 1, 1.0),), ((0, 1, 1.0),), ((1, 0, 1.0),)))  # the same rule, and not the same object
+    other = StepPattern((((1, 1, 1.0),), ((0, 1, 1.0),), ((1, 0, 1.0),)))  # the same rule, and not the same object
     for n, m, D in ((30, 40, 1), (40, 25, 3), (1, 9, 2), (9, 1, 1)):
         a, b = rng.normal(size=(n, D)), rng.normal(size=(m, D))
         for cost in ("absolute", "squared", "euclidean"):
@@ -508,8 +508,8 @@ def test_what_cannot_be_warped_is_refused_in_words(a, b, how, error, words):
 
 @pytest.mark.parametrize("chains", [(), ((),), (((2, 1, 1.0),),), (((0, 0, 1.0),),), (((1, 1, -1.0),),)])
 def test_a_rule_must_be_a_table_of_steps(chains):
-    with pytest.raises((DomainError, ShapeError), match="Steps"):
-        Steps(chains)
+    with pytest.raises((DomainError, ShapeError), match="StepPattern"):
+        StepPattern(chains)
 
 
 def test_a_covariance_must_be_symmetric():
@@ -520,7 +520,7 @@ def test_a_covariance_must_be_symmetric():
 
 
 def test_a_path_without_weight_has_no_mean():
-    w = dtw([1.0, 2, 3], [1.0, 2, 4], steps=Steps((((1, 1, 0.0),),), 0.0))
+    w = dtw([1.0, 2, 3], [1.0, 2, 4], steps=StepPattern((((1, 1, 0.0),),), 0.0))
     assert w.total == 0.0
     with pytest.raises(DomainError, match="some weight"):
-        _ = w.normalised
+        _ = w.normalized

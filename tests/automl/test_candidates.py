@@ -27,15 +27,15 @@ from likely.automl.candidates import (
 from likely.automl.contest import Field, Standing, compete, from_all_rows, judged
 from likely.automl.peer_classifiers import rivals
 from likely.automl.table_classifier import TableClassifier
-from likely.classify.calibration.calibrated import Calibrated
+from likely.classify.calibration.calibrated import CalibratedClassifier
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied, recalibrated
-from likely.classify.prior_classifier import ClassFrequencies
+from likely.classify.prior_classifier import PriorClassifier
 from likely.cli.example_data import wine
 from likely.core.errors import DataError, DomainError, ModelFileError
 from tests.cli.tables import mixed_frame
 
-KINDS = {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}
+KINDS = {"size": "real", "width": "real", "visits": "count", "color": "category", "smokes": "binary"}
 
 
 def mixed() -> tuple[pl.DataFrame, np.ndarray]:
@@ -59,7 +59,7 @@ def rungs_of(keys: str) -> list[Rung]:
 OTHERS = (
     {"size": "real", "width": "real"},
     {"visits": "count"},
-    {"colour": "category"},
+    {"color": "category"},
     {"visits": "count", "size": "real"},
 )
 
@@ -90,12 +90,12 @@ def test_every_rung_learns_its_columns(kinds):
 
 def test_distances_stand_where_all_columns_are_numbers():
     numbers = [rung.key for rung in ladder({"size": "real", "visits": "count"}, rows=[40, 40])]
-    assert numbers[1] == "nearest-mean" and numbers[-1] == "neighbours"
-    assert not {"nearest-mean", "neighbours"} & {rung.key for rung in ladder(KINDS, rows=[40, 40])}
-    assert "neighbours" not in [rung.key for rung in ladder({"size": "real"}, rows=[40, 1])]  # nobody to be near to
+    assert numbers[1] == "nearest-mean" and numbers[-1] == "neighbors"
+    assert not {"nearest-mean", "neighbors"} & {rung.key for rung in ladder(KINDS, rows=[40, 40])}
+    assert "neighbors" not in [rung.key for rung in ladder({"size": "real"}, rows=[40, 1])]  # nobody to be near to
 
 
-@pytest.mark.parametrize("key", ["nearest-mean", "neighbours"])
+@pytest.mark.parametrize("key", ["nearest-mean", "neighbors"])
 def test_distances_do_what_every_rung_does(key, tmp_path):
     """Gaps, costs, novelty, class probabilities in use, a file, an explanation."""
     X, y, names = wine()
@@ -255,7 +255,7 @@ def test_who_is_too_slow_is_left_out_and_named():
     rungs = ladder({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
     kept, words = affordable(rungs, 320_000)
     assert not any(rung.key.startswith("mixture-") for rung in kept)
-    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbours"
+    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbors"
     assert f"{slow} compares them" in words and len(kept) == len(rungs) - 7
     few = ladder({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
     assert affordable(few, 6_400) == (few, "")
@@ -314,7 +314,7 @@ def test_windows_win_where_no_shape_fits():
     assert contest.winner.rung.key == "parzen" and contest.winner.cost < 0.03
 
 
-WORDS_OF = {"colour": ["blue", "red"], "smokes": ["no", "yes"]}
+WORDS_OF = {"color": ["blue", "red"], "smokes": ["no", "yes"]}
 
 
 def leaning(n: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -322,13 +322,13 @@ def leaning(n: int) -> tuple[pl.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     y, first = rng.integers(0, 2, n), rng.integers(0, 2, n)
     second = np.where(rng.random(n) < 0.95, first ^ y, 1 - (first ^ y))
-    words = {"colour": np.array(WORDS_OF["colour"])[first], "smokes": np.array(WORDS_OF["smokes"])[second]}
+    words = {"color": np.array(WORDS_OF["color"])[first], "smokes": np.array(WORDS_OF["smokes"])[second]}
     return pl.DataFrame(words), y
 
 
 def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     X, y = leaning(300)
-    kinds = {"colour": "category", "smokes": "binary"}
+    kinds = {"color": "category", "smokes": "binary"}
     rungs = ladder(kinds, levels=WORDS_OF)
     assert [rung.key for rung in rungs] == ["frequencies", "naive-bayes", "naive-bayes-t", "chow-tree"]
     contest = compete(Field.of(X, np.array(["u", "v"]), y, 3), rungs)
@@ -336,7 +336,7 @@ def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     model = clone(rungs[-1].estimator).fit(X, y)
     lk.save(model, tmp_path / "m")
     again = lk.load(tmp_path / "m")
-    strange = pl.DataFrame({"colour": ["red", "pink", None], "smokes": ["no", "no", "yes"]})
+    strange = pl.DataFrame({"color": ["red", "pink", None], "smokes": ["no", "no", "yes"]})
     np.testing.assert_array_equal(again.predict_proba(strange), model.predict_proba(strange))
     np.testing.assert_allclose(model.predict_proba(strange)[1:].max(), 0.5, atol=0.1)  # one word alone says nothing
     assert again.explain(strange).values[0] == ["red", "no"] and again.explain(strange).values[1] == [None, "no"]
@@ -344,11 +344,11 @@ def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
 
 @pytest.mark.slow
 def test_trees_need_two_columns_of_few_known_words():
-    kinds = {"colour": "category", "smokes": "binary"}
-    many = {**WORDS_OF, "colour": [str(i) for i in range(51)]}
-    for levels in (None, {}, {"colour": ["a", "b"]}, many):
+    kinds = {"color": "category", "smokes": "binary"}
+    many = {**WORDS_OF, "color": [str(i) for i in range(51)]}
+    for levels in (None, {}, {"color": ["a", "b"]}, many):
         assert "chow-tree" not in [rung.key for rung in ladder(kinds, levels=levels)]
-    assert "chow-tree" not in [rung.key for rung in ladder({"colour": "category"}, levels=WORDS_OF)]
+    assert "chow-tree" not in [rung.key for rung in ladder({"color": "category"}, levels=WORDS_OF)]
     with_all = {"size": "real", "visits": "count", **kinds, "words": "category"}
     (tree,) = [r for r in ladder(with_all, levels={**WORDS_OF, "words": ["a", "b"]}) if r.key == "chow-tree"]
     X, y = mixed()
@@ -357,23 +357,23 @@ def test_trees_need_two_columns_of_few_known_words():
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
 
-def test_the_joint_density_of_a_row_has_a_law_for_each_kind():
+def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
     X, _ = mixed()
     fitted = joint(KINDS, lk.GaussianDensity("full")).fit(X)
     assert [type(part).__name__ for _, part, _ in fitted.parts_] == [
         "GaussianDensity", "PoissonDensity", "CategoricalDensity", "CategoricalDensity",
     ]  # fmt: skip
-    assert [own for _, _, own in fitted.parts_] == [["size", "width"], ["visits"], ["colour"], ["smokes"]]
+    assert [own for _, _, own in fitted.parts_] == [["size", "width"], ["visits"], ["color"], ["smokes"]]
 
 
 @pytest.mark.slow
 def test_rivals_take_the_table_as_it_is():
     X, y = mixed()
     for rung in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
-        assert rung.rival and isinstance(rung.estimator, Calibrated)
+        assert rung.rival and isinstance(rung.estimator, CalibratedClassifier)
         model = clone(rung.estimator).fit(X, y)
         assert (model.predict(X) == y).mean() > 0.75
-        strange = X.with_columns(pl.lit("ultraviolet").alias("colour"))
+        strange = X.with_columns(pl.lit("ultraviolet").alias("color"))
         assert np.isfinite(model.predict_proba(strange)).all()
 
 
@@ -694,16 +694,16 @@ def test_what_does_not_fit_together_is_no_model(tmp_path, change):
 def test_class_frequencies_are_a_dummy_with_costs(tmp_path):
     X, y = mixed()
     w = np.arange(len(y)) % 3
-    model = ClassFrequencies().fit(X, y, w)
+    model = PriorClassifier().fit(X, y, w)
     dummy = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), y, w)
     np.testing.assert_allclose(model.predict_proba(X[:2]), dummy.predict_proba(np.zeros((2, 1))))
-    dear = ClassFrequencies(cost=[[0, 1], [99, 0]]).fit(X, y)
+    dear = PriorClassifier(cost=[[0, 1], [99, 0]]).fit(X, y)
     assert set(dear.predict(X)) == {"ill"} and set(model.predict(X)) == {"well"}
     dear.save(tmp_path / "m")
     assert np.array_equal(lk.load(tmp_path / "m").predict(X), dear.predict(X))
     assert set(model.decide(X, novelty=0.1)) == {"well"}
     with pytest.raises(DomainError, match="nothing to explain"):
-        TableClassifier(ClassFrequencies()).fit(X, y).explain(X)
+        TableClassifier(PriorClassifier()).fit(X, y).explain(X)
 
 
 def test_messages_of_a_table_model_speak_python():
@@ -713,7 +713,7 @@ def test_messages_of_a_table_model_speak_python():
         lambda: model.predict(X.drop("size")),
         lambda: model.predict(X.with_columns(size=pl.lit("A11"))),
         lambda: TableClassifier(kinds={"siez": "real"}).fit(X, y),
-        lambda: TableClassifier(kinds={"colour": "real"}).fit(X, y),
+        lambda: TableClassifier(kinds={"color": "real"}).fit(X, y),
         lambda: lk.TableClusterer(10_000).fit(X),
     ]
     for call in calls:
@@ -725,8 +725,8 @@ def test_messages_of_a_table_model_speak_python():
 def test_a_table_model_speaks_in_its_own_name():
     X, y = mixed()
     model = TableClassifier().fit(X, y)
-    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'colour' holds values that training never saw"):
-        model.predict(X.with_columns(colour=pl.lit("mauve")))
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'color' holds values that training never saw"):
+        model.predict(X.with_columns(color=pl.lit("mauve")))
     with pytest.warns(lk.FitWarning, match=r"^TableClassifier: all labels are 'ill'"):
         TableClassifier().fit(X, np.full(len(y), "ill"))
     with pytest.raises(DataError, match=r"^TableClassifier: y must have one label per row of X"):
@@ -760,7 +760,7 @@ def test_full_covariances_need_rows_for_so_many_columns():
 
 
 def test_a_wide_frame_is_asked_for_its_columns_once():
-    """Diagonal laws start without a d × d matrix, and names are not looked up in a list made anew for each of them."""
+    """Diagonal distributions start without a d × d matrix, and names are not looked up in a list made anew for each of them."""
     asked = []
 
     class Counted(pl.DataFrame):

@@ -70,12 +70,12 @@ def test_a_density_without_left_out_rows_uses_its_own_draws():
 
 
 def test_a_classifier_watches_with_the_surprises_that_it_kept():
-    X = rows(200, 6).with_columns(colour=pl.Series(["red", "blue"] * 100))
+    X = rows(200, 6).with_columns(color=pl.Series(["red", "blue"] * 100))
     model = TableClassifier().fit(X, ["u", "v"] * 100)
-    watch, strange = Watch.over(model), pl.DataFrame({"a": [0.0], "b": [0.0], "colour": ["ultraviolet"]})
+    watch, strange = Watch.over(model), pl.DataFrame({"a": [0.0], "b": [0.0], "color": ["ultraviolet"]})
     look = watch.look(strange)
-    assert np.isinf(look.surprise[0]) and np.isfinite(look.bits[0]) and watch.blame(strange)[0] == ["colour"]
-    assert '"colour"' in look.why(0)
+    assert np.isinf(look.surprise[0]) and np.isfinite(look.bits[0]) and watch.blame(strange)[0] == ["color"]
+    assert '"color"' in look.why(0)
     np.testing.assert_allclose(watch.look(X).surprise, model.classifier_.surprise(X))
 
 

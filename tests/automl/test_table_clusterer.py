@@ -94,7 +94,7 @@ def test_rows_without_weight_are_not_there():
 
 
 @pytest.mark.slow
-def test_left_out_surprises_are_larger_than_those_of_rows_learnt_from():
+def test_left_out_surprises_are_larger_than_those_of_rows_learned_from():
     rng = np.random.default_rng(0)
     X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
     found = discover(X, dict.fromkeys(X.columns, "real"), 2, restarts=1)
@@ -146,7 +146,7 @@ def test_a_cluster_is_worth_three_distinct_rows():
 @pytest.mark.slow
 def test_it_comes_back_from_a_file_as_it_was(tmp_path):
     X, _ = lumps(120)
-    X = X.with_columns(colour=pl.Series(["red", "blue", None] * 40), visits=pl.Series(list(range(6)) * 20))
+    X = X.with_columns(color=pl.Series(["red", "blue", None] * 40), visits=pl.Series(list(range(6)) * 20))
     model = TableClusterer(3, restarts=1, kinds={"visits": "count"}).fit(X)
     model.card_ = json.dumps({"task": "clusters"})
     model.save(tmp_path / "m")

@@ -28,7 +28,7 @@ DENSITIES = {
     "pooled": lambda: lk.GaussianDensity("pooled"),
     "pooled by class": lambda: lk.GaussianDensity("pooled", pooling="class"),
     "interpolated": lambda: lk.GaussianDensity("interpolated"),
-    "emphasised": lambda: lk.GaussianDensity("emphasised"),
+    "emphasized": lambda: lk.GaussianDensity("emphasized"),
     "mean integrated": lambda: lk.GaussianDensity("pooled", predictive="mean"),
     "all integrated": lambda: lk.GaussianDensity(predictive="all"),
     "noise": lambda: lk.GaussianDensity("diagonal", noise=0.1),
@@ -122,7 +122,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
     order = np.random.default_rng(1).permutation(len(X))
     batch, stream = lk.BayesClassifier(DENSITIES[name]()), lk.BayesClassifier(DENSITIES[name]())
     # `fit` chooses the weight of a blend by the rows, `partial_fit` by the statistics
-    (batch.partial_fit if name in ("interpolated", "emphasised") else batch.fit)(X, y)
+    (batch.partial_fit if name in ("interpolated", "emphasized") else batch.fit)(X, y)
     for part in np.array_split(order, 4):
         stream.partial_fit(X[part], y[part], classes=np.unique(y.astype(str)))
     assert np.allclose(stream.score_samples(X), batch.score_samples(X), rtol=1e-9, atol=1e-6 if offset else 1e-9)
@@ -141,7 +141,7 @@ def test_gaps_in_training_and_use(iris, name):
 
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "noise"])
 def test_units_do_not_matter(iris, name):
-    """A common factor for spherical laws, a factor a column for the others."""
+    """A common factor for spherical distributions, a factor a column for the others."""
     X, y = iris
     unit = 1e-100 if name == "spherical" else 10.0 ** np.array([-100, 3, 7, 100])
     a = lk.BayesClassifier(DENSITIES[name]()).fit(X, y).predict_log_proba(X)
@@ -168,12 +168,12 @@ def test_blends_have_the_ends_they_say(iris):
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(prior=None, **how)).fit(X, y).predict_log_proba(X)  # noqa: E731
     assert np.allclose(fit(covariance="interpolated", blend=0.0), fit(covariance="full"), atol=1e-8)
     assert np.allclose(fit(covariance="interpolated", blend=1.0), fit(covariance="pooled"), atol=1e-8)
-    assert np.allclose(fit(covariance="emphasised", blend=0.0), fit(covariance="full"), atol=1e-8)
-    assert np.allclose(fit(covariance="emphasised", blend=1.0), fit(covariance="diagonal"), atol=1e-8)
+    assert np.allclose(fit(covariance="emphasized", blend=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="emphasized", blend=1.0), fit(covariance="diagonal"), atol=1e-8)
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(**how)).fit(X, y).predict_log_proba(X)  # noqa: E731
     assert np.allclose(fit(covariance="interpolated", blend=0.0), fit(covariance="full"), atol=1e-8)
     assert np.allclose(fit(covariance="interpolated", blend=1.0), fit(covariance="pooled"), rtol=0.01)
-    assert np.allclose(fit(covariance="emphasised", blend=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="emphasized", blend=0.0), fit(covariance="full"), atol=1e-8)
 
 
 def test_pooling_by_class_is_the_plain_mean(iris):
@@ -209,7 +209,7 @@ def test_the_worksheet_predictive():
     rng = np.random.default_rng(5)
     X = np.concatenate([rng.normal(0, 1, (7, 2)), rng.normal(3, 1, (4, 2))])
     y = np.repeat([0, 1], [7, 4])
-    prior = lk.NormalMean(lk.Gaussian([1.0, 1.0], 4.0), 1.0)
+    prior = lk.MeanGivenCovariance(lk.Gaussian([1.0, 1.0], 4.0), 1.0)
     clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="mean")).fit(X, y)
     for k, n in enumerate((7, 4)):
         S = np.linalg.inv(np.eye(2) / 4 + n * np.eye(2))
@@ -224,8 +224,8 @@ def test_the_t_predictive_is_each_classes_posterior(iris):
     clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="all")).fit(X, y)
     for k, c in enumerate(clf.classes_):
         rows = X[y == c]
-        law = prior.update(lk.Gaussian.fit(rows).collect(rows)).predictive()
-        assert np.allclose(clf.model_.parts.member(k).log_prob(X), law.log_prob(X), atol=1e-9)
+        distribution = prior.update(lk.Gaussian.fit(rows).collect(rows)).predictive()
+        assert np.allclose(clf.model_.parts.member(k).log_prob(X), distribution.log_prob(X), atol=1e-9)
 
 
 def test_integrating_out_is_calmer_than_plugging_in():
@@ -581,7 +581,7 @@ def test_settings_of_every_form_are_saved(tmp_path, cost, prior):
 
 
 @pytest.mark.parametrize("settings", [{"covariance": "poled"}, {"predictive": "al"}, {"blend": 7}])
-def test_misspelt_settings_of_a_density_are_refused(iris, settings):
+def test_misspelled_settings_of_a_density_are_refused(iris, settings):
     X, y = iris
     density = lk.GaussianDensity(**settings)
     for clf in (lk.BayesClassifier(density), lk.NaiveBayes(density), lk.BayesClassifier(lk.ProductDensity(density))):
@@ -591,7 +591,7 @@ def test_misspelt_settings_of_a_density_are_refused(iris, settings):
             clone(clf).partial_fit(X, y)
 
 
-def test_a_law_in_the_place_of_an_estimator_is_told_its_name():
+def test_a_distribution_in_the_place_of_an_estimator_is_told_its_name():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
     for density in (lk.Laplace, lk.Laplace([0.0, 0.0], 1.0), lk.LaplaceDensity):
         with pytest.raises(lk.DomainError, match=r"use LaplaceDensity\(\)"):
@@ -623,13 +623,13 @@ def test_the_weak_prior_costs_no_errors_where_entries_are_missing(stream):
 
 
 def test_a_full_covariance_is_not_integrated_out_of_rows_with_gaps(iris):
-    """The t law counts rows, and would take what was filled in as seen; a diagonal one counts entries."""
+    """The t distribution counts rows, and would take what was filled in as seen; a diagonal one counts entries."""
     X, y = iris
     gappy = holes(X, 0.15)
     for made in (lk.GaussianDensity(predictive="all"), lk.BayesClassifier(lk.GaussianDensity(predictive="all"))):
         with pytest.raises(lk.DomainError, match=r"in closed form needs complete rows, got missing entries"):
             made.fit(gappy, y)
-    known = lk.NormalMean(lk.Gaussian(X.mean(axis=0), np.eye(4)), np.cov(X.T))
+    known = lk.MeanGivenCovariance(lk.Gaussian(X.mean(axis=0), np.eye(4)), np.cov(X.T))
     with pytest.raises(lk.DomainError, match="needs complete rows"):
         lk.GaussianDensity(prior=known, predictive="mean").fit(gappy)
     diagonal = lk.GaussianDensity("diagonal", predictive="all").fit(gappy)
@@ -638,7 +638,7 @@ def test_a_full_covariance_is_not_integrated_out_of_rows_with_gaps(iris):
 
 @pytest.mark.slow
 def test_the_integrated_mean_counts_the_entries_of_each_column(iris):
-    """Never narrower than the exact law of the mean, which also learns from other columns."""
+    """Never narrower than the exact distribution of the mean, which also learns from other columns."""
     X = holes(iris[0][:40], 0.3)
     wide, plain = lk.GaussianDensity(predictive="mean").fit(X), lk.GaussianDensity().fit(X)
     S, kappa = plain.covariance_, float(plain.prior_.kappa)

@@ -50,7 +50,9 @@ def test_cost_changes_are_expected_costs_without_the_column(iris):
         assert (why.without[:, j] == clf.predict(blind)).all()
 
 
-@pytest.mark.parametrize("clf", [lk.NearestNeighbours(15, "scaled"), lk.DistanceClassifier("scaled")], ids=repr)
+@pytest.mark.parametrize(
+    "clf", [lk.KNeighborsClassifier(15, "scaled"), lk.NearestCentroidClassifier("scaled")], ids=repr
+)
 def test_distances_explain_by_leaving_columns_out(iris, clf):
     X, y = iris
     clf.fit(X, y)
@@ -113,9 +115,9 @@ def test_flat_steps_hide_no_column(iris):
 
 
 def test_mixed_tables_and_text():
-    X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
+    X = {"size": [1.0, 1.2, 3.0, 3.1], "color": ["red", "red", "blue", None]}
     why = lk.NaiveBayes().fit(X, ["a", "a", "b", "b"]).explain(X)
-    assert why.columns == ["size", "colour"] and why.log_odds[3, 1] == 0.0  # nothing was observed there
+    assert why.columns == ["size", "color"] and why.log_odds[3, 1] == 0.0  # nothing was observed there
     text = str(why)
     assert "red" in text and "missing" in text and "class probabilities" in text
     assert json.loads(json.dumps(list(why.records())))[0]["columns"][0]["column"] == "size"

@@ -1,4 +1,4 @@
-"""NearestNeighbours: votes by hand and by scikit-learn, priors as densities say, weights as copies, and real sets."""
+"""KNeighborsClassifier: votes by hand and by scikit-learn, priors as densities say, weights as copies, and real sets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(n=300, d=3, classes=3, seed=0):
 def test_votes_as_in_scikit_learn(metric, theirs, weights):
     X, y = rows()
     Q, _ = rows(50, seed=1)
-    ours = lk.NearestNeighbours(7, metric, weights=weights, smoothing=1e-12).fit(X, y)
+    ours = lk.KNeighborsClassifier(7, metric, weights=weights, smoothing=1e-12).fit(X, y)
     other = KNeighborsClassifier(7, weights=weights, metric=theirs).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(Q), other.predict_proba(Q), atol=1e-11)
     away, found = ours.kneighbors(Q, 4)
@@ -41,31 +41,31 @@ def test_gaps_as_scikit_learn_measures_them():
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     from sklearn.metrics.pairwise import nan_euclidean_distances
 
-    away, _ = lk.NearestNeighbours(3).fit(X, y).kneighbors(X, 5)
+    away, _ = lk.KNeighborsClassifier(3).fit(X, y).kneighbors(X, 5)
     D = np.nan_to_num(nan_euclidean_distances(X, X), nan=np.inf)
     np.testing.assert_allclose(away, np.sort(D, axis=1)[:, :5], atol=1e-7)
 
 
 def test_posteriors_by_hand():
     X, y = [[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"]
-    m = lk.NearestNeighbours(3).fit(X, y)
+    m = lk.KNeighborsClassifier(3).fit(X, y)
     np.testing.assert_allclose(m.predict_proba([[8.4]]), [[(1 + 0.6) / 4, (2 + 0.4) / 4]])
     np.testing.assert_allclose(m.predict_proba([[0.0]]), [[(3 + 0.6) / 4, 0.4 / 4]])
     assert np.isfinite(m.log_posterior([[1e9]])).all()
 
 
 def test_priors_change_as_densities_say():
-    """p(x | c) = k_c / (N_c V): with other priors, posteriors are p(c) k_c / N_c, normalised."""
+    """p(x | c) = k_c / (N_c V): with other priors, posteriors are p(c) k_c / N_c, normalized."""
     X, y = rows(400, classes=2)
     keep = (y == 0) | (np.arange(400) % 4 == 0)
     X, y = X[keep], y[keep]
     Q, _ = rows(20, seed=1)
     prior = np.array([0.2, 0.8])
-    m = lk.NearestNeighbours(15, class_prior=prior, smoothing=1e-9).fit(X, y)
+    m = lk.KNeighborsClassifier(15, class_prior=prior, smoothing=1e-9).fit(X, y)
     votes = m._voters.votes(Q, 15)[0]
     expected = prior * votes / np.bincount(y)
     np.testing.assert_allclose(m.predict_proba(Q), expected / expected.sum(axis=1, keepdims=True), atol=1e-7)
-    plain = lk.NearestNeighbours(15, smoothing=2.0).fit(X, y)
+    plain = lk.KNeighborsClassifier(15, smoothing=2.0).fit(X, y)
     changed = lk.change_prior(plain.predict_proba(Q), plain.class_prior_, prior)
     np.testing.assert_allclose(plain.with_class_prior(prior).predict_proba(Q), changed, rtol=1e-10)
     decided = plain.decide(Q, class_prior=prior)
@@ -78,47 +78,49 @@ def test_whole_weights_are_copies(how):
     w = np.random.default_rng(2).integers(0, 4, 120)
     copies = np.repeat(np.arange(120), w)
     Q, _ = rows(30, seed=1)
-    ours = lk.NearestNeighbours(6, **how).fit(X, y, w)
-    other = lk.NearestNeighbours(6, **how).fit(X[copies], y[copies])
+    ours = lk.KNeighborsClassifier(6, **how).fit(X, y, w)
+    other = lk.KNeighborsClassifier(6, **how).fit(X[copies], y[copies])
     np.testing.assert_allclose(ours.predict_proba(Q), other.predict_proba(Q), atol=1e-9)
     if "keep" not in how:
         first = np.searchsorted(copies, np.flatnonzero(w))
         np.testing.assert_allclose(ours.leave_one_out(), other.leave_one_out()[first], atol=1e-9)
 
 
-def test_fractions_of_weight_make_more_neighbours():
+def test_fractions_of_weight_make_more_neighbors():
     X, y = rows(100)
     Q, _ = rows(20, seed=1)
-    half = lk.NearestNeighbours(3).fit(X, y, np.full(100, 0.5))
-    np.testing.assert_allclose(half.predict_proba(Q), lk.NearestNeighbours(6, smoothing=2.0).fit(X, y).predict_proba(Q))
+    half = lk.KNeighborsClassifier(3).fit(X, y, np.full(100, 0.5))
+    np.testing.assert_allclose(
+        half.predict_proba(Q), lk.KNeighborsClassifier(6, smoothing=2.0).fit(X, y).predict_proba(Q)
+    )
 
 
 def test_leave_one_out_by_leaving_each_row_out():
     X, y = rows(60)
-    m = lk.NearestNeighbours(5).fit(X, y)
+    m = lk.KNeighborsClassifier(5).fit(X, y)
     votes = m._voters.votes_left_out(5)[0]
     for i in range(0, 60, 7):
         rest = np.arange(60) != i
         np.testing.assert_array_equal(
-            votes[i], lk.NearestNeighbours(5).fit(X[rest], y[rest])._voters.votes(X[[i]], 5)[0][0]
+            votes[i], lk.KNeighborsClassifier(5).fit(X[rest], y[rest])._voters.votes(X[[i]], 5)[0][0]
         )
 
 
 def test_k_is_chosen_by_the_errors_or_the_log_score_of_rows_left_out():
     X, y = rows(400)
-    m = lk.NearestNeighbours("leave-one-out").fit(X, y)
+    m = lk.KNeighborsClassifier("leave-one-out").fit(X, y)
     ks, errors, logs = m.left_out_scores_.T
     assert errors[ks == m.k_] == errors.min() and logs[ks == m.k_] == logs[errors == errors.min()].max()
-    assert lk.NearestNeighbours("leave-one-out", criterion="log").fit(X, y).k_ == ks[logs.argmax()] > 5
-    one = lk.NearestNeighbours(7).fit(X, y)
+    assert lk.KNeighborsClassifier("leave-one-out", criterion="log").fit(X, y).k_ == ks[logs.argmax()] > 5
+    one = lk.KNeighborsClassifier(7).fit(X, y)
     told = one._posterior(one._voters.votes_left_out(7)[0])  # with the class sizes of all rows
     assert logs[ks == 7][0] == pytest.approx(told[np.arange(400), y].mean(), rel=1e-12)
     assert errors[ks == 7][0] == pytest.approx((told.argmax(axis=1) != y).mean(), rel=1e-12)
     with pytest.raises(ValueError, match="criterion"):
-        lk.NearestNeighbours(criterion="accuracy").fit(X, y)
-    assert lk.NearestNeighbours([3, 50]).fit(X, y).k_ in (3, 50)
+        lk.KNeighborsClassifier(criterion="accuracy").fit(X, y)
+    assert lk.KNeighborsClassifier([3, 50]).fit(X, y).k_ in (3, 50)
     with pytest.raises(lk.DomainError, match="whole numbers"):
-        lk.NearestNeighbours([2.5]).fit(X, y)
+        lk.KNeighborsClassifier([2.5]).fit(X, y)
 
 
 def strict_islands(n, seed):
@@ -133,8 +135,8 @@ def strict_islands(n, seed):
 def test_errors_and_the_log_score_ask_for_different_k():
     X, y = strict_islands(600, 0)
     Z, z = strict_islands(4000, 1)
-    few = lk.NearestNeighbours("leave-one-out").fit(X, y)
-    many = lk.NearestNeighbours("leave-one-out", criterion="log").fit(X, y)
+    few = lk.KNeighborsClassifier("leave-one-out").fit(X, y)
+    many = lk.KNeighborsClassifier("leave-one-out", criterion="log").fit(X, y)
     ks, errors, logs = few.left_out_scores_.T
     assert (
         few.k_ != many.k_ and errors[ks == few.k_] < errors[ks == many.k_] and logs[ks == few.k_] < logs[ks == many.k_]
@@ -146,7 +148,7 @@ def test_errors_and_the_log_score_ask_for_different_k():
 
 def test_of_equal_errors_the_larger_log_score_decides():
     X = np.concatenate([np.arange(30.0), 100 + np.arange(30.0)])[:, None]  # nobody ever errs
-    m = lk.NearestNeighbours([1, 3, 10]).fit(X, np.repeat([0, 1], 30))
+    m = lk.KNeighborsClassifier([1, 3, 10]).fit(X, np.repeat([0, 1], 30))
     ks, errors, logs = m.left_out_scores_.T
     assert (errors == 0).all() and m.k_ == ks[logs.argmax()] == 10
 
@@ -154,21 +156,21 @@ def test_of_equal_errors_the_larger_log_score_decides():
 def test_k_makes_decisions_cheap_where_mistakes_have_a_price():
     X, y = rows(400)
     cost = [[0.0, 20.0, 1.0], [1.0, 0.0, 1.0], [1.0, 20.0, 0.0]]  # to miss class 1 is dear
-    m = lk.NearestNeighbours("leave-one-out", cost=cost).fit(X, y)
+    m = lk.KNeighborsClassifier("leave-one-out", cost=cost).fit(X, y)
     ks, paid, _ = m.left_out_scores_.T
     for k, price in zip(ks[::4], paid[::4], strict=True):
-        P = np.exp(lk.NearestNeighbours(int(k)).fit(X, y).leave_one_out())
+        P = np.exp(lk.KNeighborsClassifier(int(k)).fit(X, y).leave_one_out())
         decided = (P @ np.transpose(cost)).argmin(axis=1)
         assert price == pytest.approx(np.mean(np.array(cost)[decided, y]), rel=1e-12)
     assert paid[ks == m.k_] == paid.min() < paid.max()
-    asked = lk.NearestNeighbours("leave-one-out", cost=cost, reject_cost=0.0).fit(X, y)
+    asked = lk.KNeighborsClassifier("leave-one-out", cost=cost, reject_cost=0.0).fit(X, y)
     assert (asked.left_out_scores_[:, 1] == 0).all()  # who may refuse for nothing pays nothing
 
 
 def test_k_is_judged_under_the_class_probabilities_that_are_given():
     X, y = rows(300)
-    m = lk.NearestNeighbours([1, 5, 20], class_prior=[0.1, 0.6, 0.3]).fit(X, y)
-    one = lk.NearestNeighbours(5, class_prior=[0.1, 0.6, 0.3]).fit(X, y)
+    m = lk.KNeighborsClassifier([1, 5, 20], class_prior=[0.1, 0.6, 0.3]).fit(X, y)
+    one = lk.KNeighborsClassifier(5, class_prior=[0.1, 0.6, 0.3]).fit(X, y)
     logs = one._posterior(one._voters.votes_left_out(5)[0])
     judging = np.array([0.1, 0.6, 0.3])[y] / np.bincount(y)[y]
     assert m.left_out_scores_[1, 1] == pytest.approx(np.average(logs.argmax(axis=1) != y, weights=judging))
@@ -179,8 +181,8 @@ def test_chunks_equal_the_batch():
     X, y = rows(200)
     Q, _ = rows(30, seed=1)
     for metric in ("l2", "scaled", "mahalanobis"):
-        batch = lk.NearestNeighbours(5, metric).fit(X, y)
-        parts = lk.NearestNeighbours(5, metric)
+        batch = lk.KNeighborsClassifier(5, metric).fit(X, y)
+        parts = lk.KNeighborsClassifier(5, metric)
         for i in range(0, 200, 50):
             parts.partial_fit(X[i : i + 50], y[i : i + 50], classes=[0, 1, 2])
         np.testing.assert_allclose(parts.predict_proba(Q), batch.predict_proba(Q), atol=1e-12)
@@ -190,44 +192,44 @@ def test_chunks_equal_the_batch():
 
 def test_novel_rows_costs_and_refusals():
     X, y = rows(500, classes=2)
-    m = lk.NearestNeighbours(9).fit(X, y)
+    m = lk.KNeighborsClassifier(9).fit(X, y)
     Q, _ = rows(2000, classes=2, seed=1)
     alarms = np.mean([d is lk.NOVEL for d in m.decide(Q, novelty=0.05)])
     assert 0.02 < alarms < 0.09
     done = m.decide([[50.0, 50.0, 50.0]], novelty=0.05, full=True)
-    assert done.choice[0] is lk.NOVEL and "neighbours reach" in done.reasons[0]
+    assert done.choice[0] is lk.NOVEL and "neighbors reach" in done.reasons[0]
     sure = m.predict_proba(Q).max(axis=1)
     refused = np.array([d is lk.REJECT for d in m.decide(Q, reject_below=0.8)])
     np.testing.assert_array_equal(refused, sure < 0.8)
-    dear = lk.NearestNeighbours(9, cost=[[0.0, 100.0], [1.0, 0.0]]).fit(X, y)
+    dear = lk.KNeighborsClassifier(9, cost=[[0.0, 100.0], [1.0, 0.0]]).fit(X, y)
     assert dear.predict(Q).mean() > m.predict(Q).mean() + 0.1
 
 
 def test_rows_with_nothing_in_common_do_not_vote():
     X = [[0.0, np.nan], [0.1, np.nan], [np.nan, 5.0], [np.nan, 5.1]]
-    m = lk.NearestNeighbours(3).fit(X, ["a", "a", "b", "b"])
+    m = lk.KNeighborsClassifier(3).fit(X, ["a", "a", "b", "b"])
     np.testing.assert_allclose(m.predict_proba([[0.0, np.nan]]), [[2.5 / 3, 0.5 / 3]])
     np.testing.assert_allclose(m.predict_proba([[np.nan, np.nan]]), [[0.5, 0.5]])
     with pytest.raises(lk.DataError, match="needs rows without gaps"):
-        lk.NearestNeighbours(1, "correlation").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
+        lk.KNeighborsClassifier(1, "correlation").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
             [[np.nan, 0.0]]
         )
 
 
 @pytest.mark.filterwarnings("ignore:.*all rows vote")
 @pytest.mark.parametrize("trained", ["complete", "gaps"])
-def test_mahalanobis_neighbours_by_expected_squared_distances(trained, tmp_path):
+def test_mahalanobis_neighbors_by_expected_squared_distances(trained, tmp_path):
     """Against the mean over draws of what is missing, which dense conditional formulas give."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3))
     y = (X[:, 0] > 0).astype(int)
     holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     if trained == "gaps":
-        with pytest.warns(lk.FitWarning, match="NearestNeighbours: entries are missing: .* found by EM"):
-            m = lk.NearestNeighbours(4, "mahalanobis", weights="distance").fit(holes, y)
+        with pytest.warns(lk.FitWarning, match="KNeighborsClassifier: entries are missing: .* found by EM"):
+            m = lk.KNeighborsClassifier(4, "mahalanobis", weights="distance").fit(holes, y)
     else:
-        m = lk.NearestNeighbours(4, "mahalanobis", weights="distance").fit(X, y)
-    known, mean, cov = holes if trained == "gaps" else X, m.law_.mean, m.law_.covariance
+        m = lk.KNeighborsClassifier(4, "mahalanobis", weights="distance").fit(X, y)
+    known, mean, cov = holes if trained == "gaps" else X, m.distribution_.mean, m.distribution_.covariance
     inverse = np.linalg.inv(m.scale_)
 
     def conditional(x):
@@ -253,17 +255,17 @@ def test_mahalanobis_neighbours_by_expected_squared_distances(trained, tmp_path)
 
 def test_all_vote_where_there_are_fewer_than_k():
     with pytest.warns(lk.FitWarning, match="all rows vote"):
-        m = lk.NearestNeighbours(5).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+        m = lk.KNeighborsClassifier(5).fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     np.testing.assert_allclose(m.predict_proba([[2.0]]), [[(2 + 2 / 3) / 4, (1 + 1 / 3) / 4]])
 
 
-def test_error_of_one_neighbour_lies_between_bayes_and_twice_that():
+def test_error_of_one_neighbor_lies_between_bayes_and_twice_that():
     """Cover and Hart 1967: e ≤ e_NN ≤ 2 e (1 − e), for many rows; here e = Φ(−1) of two Gaussians two apart."""
     rng = np.random.default_rng(0)
     n, m = 20_000, 20_000
     y, truth = rng.integers(0, 2, n), rng.integers(0, 2, m)
     X, Q = rng.normal(size=(n, 1)) + 2 * y[:, None], rng.normal(size=(m, 1)) + 2 * truth[:, None]
-    found = np.mean(lk.NearestNeighbours(1).fit(X, y).predict(Q) != truth)
+    found = np.mean(lk.KNeighborsClassifier(1).fit(X, y).predict(Q) != truth)
     e = float(ndtr(-1.0))
     assert e < found < 2 * e * (1 - e) + 3 * np.sqrt(0.25 / m)
     x = np.linspace(-8, 10, 20_001)
@@ -278,7 +280,7 @@ def test_error_of_one_neighbour_lies_between_bayes_and_twice_that():
 def test_usps_as_published():
     z = np.load(DATA / "digits" / "usps.npz")
     (X, y), (Q, truth) = ((z[f"x_{p}"].reshape(-1, 256), z[f"y_{p}"]) for p in ("train", "test"))
-    wrong = np.sum(lk.NearestNeighbours(1).fit(X, y).predict(Q) != truth)
+    wrong = np.sum(lk.KNeighborsClassifier(1).fit(X, y).predict(Q) != truth)
     assert wrong == 113  # of 2007: 5.63 %
 
 
@@ -287,7 +289,7 @@ def test_satimage_as_published():
     train, test = (np.loadtxt(DATA / "tables" / f"satimage_{p}.csv", delimiter=",", skiprows=1) for p in ("trn", "tst"))
     errors = {}
     for k in (1, 5):
-        clf = lk.NearestNeighbours(k).fit(train[:, :-1], train[:, -1].astype(int))
+        clf = lk.KNeighborsClassifier(k).fit(train[:, :-1], train[:, -1].astype(int))
         errors[k] = 100 * np.mean(clf.predict(test[:, :-1]) != test[:, -1])
     assert errors == {1: pytest.approx(10.55), 5: pytest.approx(9.55)}
 
@@ -295,12 +297,12 @@ def test_satimage_as_published():
 def test_bad_input_is_named():
     X, y = rows(20)
     with pytest.raises(lk.DataError, match="every row needs a label"):
-        lk.NearestNeighbours().fit(X, [None] + ["a"] * 19)
+        lk.KNeighborsClassifier().fit(X, [None] + ["a"] * 19)
     X[3, 1] = np.inf
     with pytest.raises(lk.DataError, match="row 3, column 1"):
-        lk.NearestNeighbours().fit(X, y)
+        lk.KNeighborsClassifier().fit(X, y)
     with pytest.raises(lk.DomainError, match="class_prior"):
-        lk.NearestNeighbours(class_prior={"x": 1.0}).fit(*rows(20))
+        lk.KNeighborsClassifier(class_prior={"x": 1.0}).fit(*rows(20))
 
 
 @pytest.mark.parametrize("keep", [None, "edited", "condensed"])
@@ -309,8 +311,8 @@ def test_weights_are_copies_whatever_is_kept(keep):
     X, w = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     copies = np.repeat(np.arange(300), w)
-    one = lk.NearestNeighbours(3, keep=keep).fit(X, y, sample_weight=w)
-    other = lk.NearestNeighbours(3, keep=keep).fit(X[copies], y[copies])
+    one = lk.KNeighborsClassifier(3, keep=keep).fit(X, y, sample_weight=w)
+    other = lk.KNeighborsClassifier(3, keep=keep).fit(X[copies], y[copies])
     assert np.allclose(one.predict_proba(X), other.predict_proba(X))
 
 
@@ -318,28 +320,28 @@ def test_densities_of_kept_rows_count_kept_rows():
     rng = np.random.default_rng(0)
     y = (rng.random(3000) < 0.1).astype(int)
     X = rng.normal(size=(3000, 2)) + 3.0 * y[:, None]
-    clf = lk.NearestNeighbours(15, keep="edited", class_prior="uniform").fit(X, y)
+    clf = lk.KNeighborsClassifier(15, keep="edited", class_prior="uniform").fit(X, y)
     kept = np.bincount(y[clf.kept_])
-    plain = lk.NearestNeighbours(15).fit(X[clf.kept_], y[clf.kept_])
+    plain = lk.KNeighborsClassifier(15).fit(X[clf.kept_], y[clf.kept_])
     odds = plain.log_posterior(X)[:, 1] - plain.log_posterior(X)[:, 0] - np.log(kept[1] / kept[0])
     told = clf.log_posterior(X)
     assert np.allclose(told[:, 1] - told[:, 0], odds)
 
 
-def test_numbers_of_neighbours_to_choose_from(tmp_path):
+def test_numbers_of_neighbors_to_choose_from(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    clf = lk.NearestNeighbours(np.array([1, 3, 5])).fit(X, y)
+    clf = lk.KNeighborsClassifier(np.array([1, 3, 5])).fit(X, y)
     lk.save(clf, tmp_path / "k.likely")
     assert lk.load(tmp_path / "k.likely").k_ == clf.k_
     for bad, says in (([], "empty list"), (["a"], "whole numbers"), ([1.5], "whole numbers"), ([0], "whole numbers")):
         with pytest.raises(lk.DomainError, match=says):
-            lk.NearestNeighbours(bad).fit(X, y)
+            lk.KNeighborsClassifier(bad).fit(X, y)
 
 
 def test_it_warns_in_its_own_name():
     X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]), [0, 0, 1, 1]
-    with pytest.warns(lk.FitWarning, match="NearestNeighbours: column 1 is constant"):
-        lk.NearestNeighbours(1, "scaled").fit(X, y)
+    with pytest.warns(lk.FitWarning, match="KNeighborsClassifier: column 1 is constant"):
+        lk.KNeighborsClassifier(1, "scaled").fit(X, y)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
@@ -347,7 +349,7 @@ def test_several_k_by_one_search_are_each_k_by_its_own(weights):
     rng = np.random.default_rng(4)
     X, y = rng.integers(0, 6, (80, 2)).astype(float), rng.integers(0, 3, 80)
     for w in (None, rng.integers(1, 4, 80).astype(float), rng.uniform(0.2, 2.0, 80)):
-        voters = lk.NearestNeighbours(3, weights=weights).fit(X, y, w)._voters
+        voters = lk.KNeighborsClassifier(3, weights=weights).fit(X, y, w)._voters
         ks = (1, 2, 5, 20, 70)
         votes, reach = voters.left_out_for_each(ks, weights == "distance")
         for i, k in enumerate(ks):
@@ -363,8 +365,8 @@ def test_left_out_weights_are_copies_where_rows_coincide():
         X, y = rng.integers(0, 3, (25, 2)).astype(float), rng.integers(0, 2, 25)
         w = rng.integers(1, 4, 25)
         for k in (1, 3, 6):
-            weighted = lk.NearestNeighbours(k).fit(X, y, w).leave_one_out()
-            copies = lk.NearestNeighbours(k).fit(np.repeat(X, w, axis=0), np.repeat(y, w)).leave_one_out()
+            weighted = lk.KNeighborsClassifier(k).fit(X, y, w).leave_one_out()
+            copies = lk.KNeighborsClassifier(k).fit(np.repeat(X, w, axis=0), np.repeat(y, w)).leave_one_out()
             first = np.cumsum(w) - w
             np.testing.assert_allclose(weighted, copies[first], rtol=1e-12, err_msg=f"{seed} {k}")
 
@@ -373,10 +375,10 @@ def test_left_out_weights_are_copies_where_rows_coincide():
 def test_leaving_a_row_out_is_learning_without_it(prior):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], [34, 6])
-    told = lk.NearestNeighbours(5, class_prior=prior).fit(X, y).leave_one_out()
+    told = lk.KNeighborsClassifier(5, class_prior=prior).fit(X, y).leave_one_out()
     for i in (0, 20, 39):
         rest = np.arange(40) != i
-        alone = lk.NearestNeighbours(5, class_prior=prior).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
+        alone = lk.KNeighborsClassifier(5, class_prior=prior).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
         np.testing.assert_allclose(told[i], alone[0], rtol=1e-12)
 
 
@@ -386,7 +388,7 @@ def test_a_class_that_will_not_come_has_no_say_in_k(criterion):
     rng = np.random.default_rng(7)
     y = np.repeat([0, 1, 2], 60)
     X = rng.normal(size=(180, 2)) + y[:, None]
-    clf = lk.NearestNeighbours("leave-one-out", class_prior=[0.5, 0.5, 0.0], criterion=criterion).fit(X, y)
+    clf = lk.KNeighborsClassifier("leave-one-out", class_prior=[0.5, 0.5, 0.0], criterion=criterion).fit(X, y)
     assert np.isfinite(clf.left_out_scores_).all() and clf.k_ > 1
 
 
@@ -394,7 +396,7 @@ def test_k_of_edited_rows_is_judged_by_all_rows():
     rng = np.random.default_rng(8)
     y = np.repeat([0, 1], 150)
     X = rng.normal(size=(300, 2)) + y[:, None]
-    clf = lk.NearestNeighbours("leave-one-out", keep="edited").fit(X, y)
+    clf = lk.KNeighborsClassifier("leave-one-out", keep="edited").fit(X, y)
     new = rng.normal(size=(4000, 2)) + np.repeat([0, 1], 2000)[:, None]
     told, true = clf.left_out_scores_[:, 1].min(), np.mean(clf.predict(new) != np.repeat([0, 1], 2000))
     assert len(clf.kept_) < 290 and abs(told - true) < 0.06  # by the rows that stayed it would be next to nothing
@@ -402,16 +404,16 @@ def test_k_of_edited_rows_is_judged_by_all_rows():
 
 def test_the_smallest_k_asked_for_stays_where_all_are_too_many():
     with pytest.warns(FitWarning, match="all rows vote"):
-        assert lk.NearestNeighbours([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).k_ == 10
+        assert lk.KNeighborsClassifier([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).k_ == 10
     with pytest.raises(DomainError, match="numbers to choose from"):
-        lk.NearestNeighbours([[1, 2], [3]]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+        lk.KNeighborsClassifier([[1, 2], [3]]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 
 
 def test_ties_of_even_votes_do_not_go_against_the_row_that_is_left_out():
     rng = np.random.default_rng(9)
     y = np.tile([0, 1], 300)
     X, new = rng.normal(size=(600, 2)) + y[:, None], rng.normal(size=(20_000, 2)) + np.tile([0, 1], 10_000)[:, None]
-    clf = lk.NearestNeighbours([2, 4]).fit(X, y)
+    clf = lk.KNeighborsClassifier([2, 4]).fit(X, y)
     for k, told, _ in clf.left_out_scores_:
-        true = np.mean(lk.NearestNeighbours(int(k)).fit(X, y).predict(new) != np.tile([0, 1], 10_000))
+        true = np.mean(lk.KNeighborsClassifier(int(k)).fit(X, y).predict(new) != np.tile([0, 1], 10_000))
         assert abs(told - true) < 0.05

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 import likely as lk
 from likely.estimation.class_labels import checked_labels, encoded_with_gaps
-from tests.laws.compare import arrays_of, bits
+from tests.properties.compare import arrays_of, bits
 from tests.reliability.plainly import log_prior, log_probs
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
@@ -43,7 +43,7 @@ def named(y, hidden=HIDDEN, gap=None):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DENSITIES)
 def test_some_labels_the_likelihood_is_the_one_of_the_book(name):
-    """Σ over labelled rows log p(c) p(x | c) + Σ over the others log Σ_c p(c) p(x | c), + log prior; never falling."""
+    """Σ over labeled rows log p(c) p(x | c) + Σ over the others log Σ_c p(c) p(x | c), + log prior; never falling."""
     clf = lk.BayesClassifier(DENSITIES[name]).fit(X, named(Y))
     report, rows = clf.report_, clf.density_._rows(X, reset=False)
     m = report.model
@@ -194,7 +194,7 @@ def test_one_class_only():
 def test_a_stream_with_labels_missing():
     classes = ["a", "b", "c"]
     clf = lk.BayesClassifier().partial_fit(X[:80], named(Y)[:80], classes=classes)
-    before = clf._learnt
+    before = clf._learned
     stats = clf.stats_
     clf.partial_fit(X[80:160], named(Y)[80:160])
     y, hidden, x = Y[80:160], HIDDEN[80:160], X[80:160]
@@ -291,11 +291,11 @@ def test_windows_that_do_not_settle_say_why():
     x = rng.normal(size=(400, 2)) + y[:, None]
     names = np.where(np.arange(400) % 10 == 0, None, y).astype(object)
     with pytest.warns(lk.FitWarning, match="windows are judged by rows left out") as told:
-        clf = lk.BayesClassifier(lk.ParzenDensity()).fit(x, names)
+        clf = lk.BayesClassifier(lk.KernelDensity()).fit(x, names)
     assert not any("covariance" in str(note.message) for note in told)
     assert clf.report_.trace[-1] == max(clf.report_.trace)
 
 
 def test_a_missing_label_is_called_what_it_is():
     with pytest.raises(lk.DataError, match=r"every row needs a label, got None at row 1 \("):
-        lk.NearestNeighbours().fit(X[:4], ["a", None, "b", "b"])
+        lk.KNeighborsClassifier().fit(X[:4], ["a", None, "b", "b"])

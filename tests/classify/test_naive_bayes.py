@@ -1,4 +1,4 @@
-"""A law of its own for each column, in one classifier."""
+"""A distribution of its own for each column, in one classifier."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def table():
     y = rng.integers(0, 2, 400)
     frame = pd.DataFrame({
         "size": rng.normal(y * 1.5, 1.0), "visits": rng.poisson(2.0 + 2.0 * y),
-        "colour": np.where(rng.random(400) < 0.3 + 0.4 * y, "red", "blue"), "member": rng.random(400) < 0.5 + 0.2 * y,
+        "color": np.where(rng.random(400) < 0.3 + 0.4 * y, "red", "blue"), "member": rng.random(400) < 0.5 + 0.2 * y,
     })  # fmt: skip
-    frame.loc[::7, "colour"] = None
+    frame.loc[::7, "color"] = None
     frame.loc[3::11, "size"] = np.nan
     return frame, np.array(["no", "yes"], dtype=object)[y]
 
@@ -34,7 +34,11 @@ def test_posteriors_by_hand(table):
     frame, y = table
     clf = lk.NaiveBayes({"visits": lk.PoissonDensity(prior=None), "size": lk.GaussianDensity(prior=None)})
     clf.set_params(
-        laws={**clf.laws, "colour": lk.CategoricalDensity(prior=None), "member": lk.CategoricalDensity(prior=None)}
+        distributions={
+            **clf.distributions,
+            "color": lk.CategoricalDensity(prior=None),
+            "member": lk.CategoricalDensity(prior=None),
+        }
     )
     clf.fit(frame, y)
     joint = np.zeros((len(frame), 2))
@@ -43,7 +47,7 @@ def test_posteriors_by_hand(table):
         joint[:, k] = np.log(len(own) / len(frame))
         joint[:, k] += np.nan_to_num(norm(own["size"].mean(), own["size"].std(ddof=0)).logpdf(frame["size"]), nan=0.0)
         joint[:, k] += poisson(own["visits"].mean()).logpmf(frame["visits"])
-        for name in ("colour", "member"):
+        for name in ("color", "member"):
             shares = own[name].value_counts(normalize=True)
             joint[:, k] += [0.0 if v is None or v != v else np.log(shares[v]) for v in frame[name]]
     want = joint - np.logaddexp.reduce(joint, axis=1)[:, None]
@@ -52,7 +56,7 @@ def test_posteriors_by_hand(table):
 
 def as_polars(frame):
     cells = {name: column for name, column in frame.to_dict("list").items()}
-    return pl.DataFrame({**cells, "colour": [c if isinstance(c, str) else None for c in cells["colour"]]})
+    return pl.DataFrame({**cells, "color": [c if isinstance(c, str) else None for c in cells["color"]]})
 
 
 @pytest.mark.parametrize(
@@ -93,21 +97,21 @@ def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
     frame, y = table
     clf = lk.NaiveBayes().fit(frame, y)
     new = frame[:3].copy()
-    new.loc[0, "colour"] = "pink"
+    new.loc[0, "color"] = "pink"
     gone = new.copy()
-    gone.loc[0, "colour"] = None
+    gone.loc[0, "color"] = None
     assert np.array_equal(clf.predict_proba(new), clf.predict_proba(gone))
     assert clf.decide(new).tolist() == clf.predict(new).tolist()  # without `novelty` nothing is refused
     decided = clf.decide(new, novelty=0.01, full=True)
     assert decided.choice[0] is lk.NOVEL and lk.NOVEL not in decided.choice[1:].tolist()
-    assert "'colour'" in decided.reasons[0] and "not seen in training" in decided.reasons[0]
+    assert "'color'" in decided.reasons[0] and "not seen in training" in decided.reasons[0]
     assert np.isposinf(clf.surprise(new)[0])
 
 
 def test_new_levels_in_a_stream(table):
     frame, y = table
     stream = lk.NaiveBayes()
-    order = np.argsort(frame["colour"].astype(str), kind="stable")  # one colour after the other
+    order = np.argsort(frame["color"].astype(str), kind="stable")  # one color after the other
     for part in np.array_split(order, 5):
         stream.partial_fit(frame.iloc[part], y[part], classes=["no", "yes"])
     batch = lk.NaiveBayes().fit(frame, y)
@@ -122,24 +126,24 @@ def test_saved_and_loaded(table, tmp_path):
     clf.fit(frame, y).save(tmp_path / "nb.likely")
     again = lk.load(tmp_path / "nb.likely")
     assert np.array_equal(again.predict_proba(frame), clf.predict_proba(frame))
-    assert (again.decide(frame) == clf.decide(frame)).all() and again.laws == {"visits": "poisson"}
+    assert (again.decide(frame) == clf.decide(frame)).all() and again.distributions == {"visits": "poisson"}
     assert again.partial_fit(frame, y).class_count_.sum() == 800
 
 
 @pytest.mark.slow
-def test_grids_over_laws(table):
+def test_grids_over_distributions(table):
     frame, y = table
-    grid = GridSearchCV(lk.NaiveBayes(), {"laws": ["auto", {"visits": "poisson"}]}, cv=3).fit(frame, y)
-    assert grid.best_score_ > 0.7 and clone(grid.best_estimator_).laws == grid.best_params_["laws"]
+    grid = GridSearchCV(lk.NaiveBayes(), {"distributions": ["auto", {"visits": "poisson"}]}, cv=3).fit(frame, y)
+    assert grid.best_score_ > 0.7 and clone(grid.best_estimator_).distributions == grid.best_params_["distributions"]
 
 
-def test_predictive_laws(table):
+def test_predictive_distributions(table):
     frame, y = table
-    laws = {
+    distributions = {
         "size": lk.GaussianDensity("diagonal", predictive="all"), "visits": lk.PoissonDensity(predictive=True),
-        "colour": lk.CategoricalDensity(predictive=True), "member": lk.CategoricalDensity(predictive=True),
+        "color": lk.CategoricalDensity(predictive=True), "member": lk.CategoricalDensity(predictive=True),
     }  # fmt: skip
-    clf = lk.NaiveBayes(laws).fit(frame, y)
+    clf = lk.NaiveBayes(distributions).fit(frame, y)
     assert isinstance(clf.model_.parts["visits"], lk.NegativeBinomial) and isinstance(
         clf.model_.parts["size"], lk.StudentT
     )
@@ -177,18 +181,18 @@ def columns_of(kind: str, y: np.ndarray) -> np.ndarray:
 @pytest.mark.some_cases(5)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
-@pytest.mark.parametrize("law", ALIKE)
-def test_a_law_by_name_is_the_product_of_its_columns(law):
+@pytest.mark.parametrize("distribution", ALIKE)
+def test_a_distribution_by_name_is_the_product_of_its_columns(distribution):
     y = np.arange(80) % 2
-    X = columns_of(ALIKE[law], y)
-    whole = lk.NaiveBayes(law).fit(X, y)
-    each = lk.NaiveBayes({0: law, 1: lk.NaiveBayes(law)._fresh_density(X)}).fit(X, y)
+    X = columns_of(ALIKE[distribution], y)
+    whole = lk.NaiveBayes(distribution).fit(X, y)
+    each = lk.NaiveBayes({0: distribution, 1: lk.NaiveBayes(distribution)._fresh_density(X)}).fit(X, y)
     assert type(each.model_.parts).__name__ == "Product"
     np.testing.assert_allclose(whole.predict_proba(X), each.predict_proba(X), rtol=1e-4, atol=1e-6)
     assert (whole.predict(X) == y).mean() > 0.6
 
 
-def test_names_of_laws_stand_beside_each_other():
+def test_names_of_distributions_stand_beside_each_other():
     y = np.arange(60) % 2
     X = {"wait": columns_of("positive", y)[:, 0], "angle": columns_of("angle", y)[:, 0], "size": 1.0 * y}
     X["size"] += np.linspace(0, 1, 60)
@@ -199,7 +203,7 @@ def test_names_of_laws_stand_beside_each_other():
     np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)
 
 
-# ----------------------------------------------------------------- laws that do not suit
+# ----------------------------------------------------------------- distributions that do not suit
 
 
 @pytest.fixture
@@ -210,24 +214,24 @@ def patients() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("column", "law", "expected"),
+    ("column", "distribution", "expected"),
     [
-        *(("bmi", law, "whole numbers") for law in ("poisson", "binomial", "negative-binomial")),
+        *(("bmi", distribution, "whole numbers") for distribution in ("poisson", "binomial", "negative-binomial")),
         ("bmi", "bernoulli", "values must be 0 or 1"), ("bmi", "beta", "must lie between 0 and 1"),
-        *(("change", law, "Negative values") for law in ("exponential", "gamma", "chi-square", "poisson", "binomial")),
+        *(("change", distribution, "Negative values") for distribution in ("exponential", "gamma", "chi-square", "poisson", "binomial")),
     ],
 )  # fmt: skip
-def test_a_law_that_cannot_hold_a_column_is_refused_by_its_name(patients, column, law, expected):
+def test_a_distribution_that_cannot_hold_a_column_is_refused_by_its_name(patients, column, distribution, expected):
     X, y = patients
     odd = X[column][X[column] < 0] if column == "change" else X[column]
     came = rf"got {odd.iloc[0]:g} at row {odd.index[0]}, column '{column}': .*GaussianDensity.*\"gaussian\""
     with pytest.raises(lk.DataError, match=rf"{expected}.*{came}"):
-        lk.NaiveBayes({column: law}).fit(X, y)
+        lk.NaiveBayes({column: distribution}).fit(X, y)
     with pytest.raises(lk.DataError, match=rf"{expected}.*column 'x{list(X).index(column)}'"):
-        lk.NaiveBayes({list(X).index(column): law}).fit(X.to_numpy(), y)
+        lk.NaiveBayes({list(X).index(column): distribution}).fit(X.to_numpy(), y)
 
 
-def test_a_law_for_all_columns_refuses_by_name(patients):
+def test_a_distribution_for_all_columns_refuses_by_name(patients):
     X, y = patients
     with pytest.raises(lk.DataError, match=r"whole numbers, got .* at row \d+, column 'bmi'"):
         lk.NaiveBayes("poisson").fit(X.abs(), y)
@@ -249,15 +253,17 @@ def test_parts_name_the_columns_of_the_table(patients):
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, lambda frame: frame.to_numpy(), lambda frame: frame.to_dict("list")])
-def test_an_unknown_law_is_named_with_its_column(patients, make):
+def test_an_unknown_distribution_is_named_with_its_column(patients, make):
     X, y = patients
     X = make(X)
     column = 1 if isinstance(X, np.ndarray) else "bmi"
     with pytest.raises(
-        lk.DomainError, match=rf"the law of column {column!r} must be .*poisson.*did you mean \"student-t\""
+        lk.DomainError, match=rf"the distribution of column {column!r} must be .*poisson.*did you mean \"student-t\""
     ):
         lk.NaiveBayes({column: "student"}).fit(X, y)
-    with pytest.raises(lk.DomainError, match=rf"the law of column {column!r} must be a density, got 3: pass a name"):
+    with pytest.raises(
+        lk.DomainError, match=rf"the distribution of column {column!r} must be a density, got 3: pass a name"
+    ):
         lk.NaiveBayes({column: 3}).fit(X, y)
 
 
@@ -273,17 +279,17 @@ def notes_of(call) -> list[str]:
 
 @pytest.mark.parametrize("make", [lk.NaiveBayes, lk.TableClassifier])
 def test_values_never_seen_are_told_of_once_a_call(table, make):
-    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "color": ["red", "red", "blue", None] * 5}
     clf = make().fit(X, ["a", "a", "b", "b"] * 5)
-    new = {"size": [1.0, 2.0], "colour": ["green", "red"]}
+    new = {"size": [1.0, 2.0], "color": ["green", "red"]}
     for call in (clf.predict, clf.predict_proba, clf.decide, lambda X: clf.decide(X, full=True)):
         assert [note.partition(": ")[2] for note in notes_of(lambda: call(new))] == [  # noqa: B023
-            "'colour' holds values that training never saw: they count as missing"
+            "'color' holds values that training never saw: they count as missing"
         ]
         assert notes_of(lambda: call(X)) == []  # noqa: B023
 
 
-@pytest.mark.parametrize("clf", [lk.NaiveBayes(), lk.NearestNeighbours(1), lk.DistanceClassifier()])
+@pytest.mark.parametrize("clf", [lk.NaiveBayes(), lk.KNeighborsClassifier(1), lk.NearestCentroidClassifier()])
 def test_one_class_alone_is_told_of(clf):
     X = np.random.default_rng(0).normal(size=(12, 2))
     (note,) = notes_of(lambda: clf.fit(X, ["a"] * 12))
@@ -298,5 +304,5 @@ def test_hidden_labels_are_told_of():
 
 
 def test_named_columns_may_be_evaluated():
-    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "colour": ["red", "red", "blue", None] * 5}
+    X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "color": ["red", "red", "blue", None] * 5}
     assert lk.evaluate(lk.NaiveBayes(), X, ["a", "a", "b", "b"] * 5, cv=2).error.value == 0.0

@@ -1,4 +1,4 @@
-"""DistanceClassifier: the nearest centre, and posteriors of the density that each distance stands for."""
+"""NearestCentroidClassifier: the nearest center, and posteriors of the density that each distance stands for."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def rows(n=300, d=3, seed=0):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("centre", ["mean", "median"])
-def test_the_nearest_centre_decides(metric, centre):
+@pytest.mark.parametrize("center", ["mean", "median"])
+def test_the_nearest_center_decides(metric, center):
     X, y = rows()
-    m = lk.DistanceClassifier(metric, centre).fit(X, y)
-    middle = np.array([getattr(np, centre)(X[y == c], axis=0) for c in range(3)])
-    np.testing.assert_allclose(m.centres_, middle, atol=1e-12)
+    m = lk.NearestCentroidClassifier(metric, center).fit(X, y)
+    middle = np.array([getattr(np, center)(X[y == c], axis=0) for c in range(3)])
+    np.testing.assert_allclose(m.centers_, middle, atol=1e-12)
     Q, _ = rows(80, seed=1)
     away = m._metric().between(Q, middle)
     np.testing.assert_allclose(m.distances(Q), away, rtol=1e-9)
@@ -39,18 +39,22 @@ def test_the_nearest_centre_decides(metric, centre):
 def test_as_scikit_learns_centroids():
     X, y = rows()
     Q, _ = rows(80, seed=1)
-    np.testing.assert_array_equal(lk.DistanceClassifier().fit(X, y).predict(Q), NearestCentroid().fit(X, y).predict(Q))
+    np.testing.assert_array_equal(
+        lk.NearestCentroidClassifier().fit(X, y).predict(Q), NearestCentroid().fit(X, y).predict(Q)
+    )
     by_median = NearestCentroid(metric="manhattan").fit(X, y)
-    np.testing.assert_array_equal(lk.DistanceClassifier("l1", "median").fit(X, y).predict(Q), by_median.predict(Q))
+    np.testing.assert_array_equal(
+        lk.NearestCentroidClassifier("l1", "median").fit(X, y).predict(Q), by_median.predict(Q)
+    )
 
 
 def test_euclidean_distance_is_a_gaussian_with_one_variance():
     X, y = rows()
     Q, _ = rows(40, seed=1)
-    m = lk.DistanceClassifier("l2", class_prior=None).fit(X, y)
-    variance = np.mean((X - m.centres_[y]) ** 2)
+    m = lk.NearestCentroidClassifier("l2", class_prior=None).fit(X, y)
+    variance = np.mean((X - m.centers_[y]) ** 2)
     expected = log_softmax(
-        -((Q[:, None] - m.centres_) ** 2).sum(axis=2) / (2 * variance) + np.log(m.class_prior_), axis=1
+        -((Q[:, None] - m.centers_) ** 2).sum(axis=2) / (2 * variance) + np.log(m.class_prior_), axis=1
     )
     np.testing.assert_allclose(m.log_posterior(Q), expected, rtol=1e-3)
 
@@ -59,24 +63,24 @@ def test_mahalanobis_distance_is_a_pooled_gaussian():
     X, y = rows()
     Q, _ = rows(40, seed=1)
     pooled = lk.BayesClassifier(lk.GaussianDensity("pooled"), class_prior="uniform").fit(X, y)
-    ours = lk.DistanceClassifier("mahalanobis").fit(X, y)
+    ours = lk.NearestCentroidClassifier("mahalanobis").fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(Q), pooled.predict_proba(Q), atol=1e-3)
 
 
-def test_city_blocks_are_a_laplace_law():
+def test_city_blocks_are_a_laplace_distribution():
     X, y = rows()
     Q, _ = rows(40, seed=1)
-    m = lk.DistanceClassifier("l1", "median").fit(X, y)
-    width = np.abs(X - m.centres_[y]).mean()
+    m = lk.NearestCentroidClassifier("l1", "median").fit(X, y)
+    width = np.abs(X - m.centers_[y]).mean()
     assert m.rate_ == pytest.approx(1 / width, rel=1e-12)
-    scores = np.stack([laplace.logpdf(Q, c, width).sum(axis=1) for c in m.centres_], axis=1)
+    scores = np.stack([laplace.logpdf(Q, c, width).sum(axis=1) for c in m.centers_], axis=1)
     np.testing.assert_allclose(m.log_posterior(Q), log_softmax(scores, axis=1), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["linf", "lp", "correlation"])
 def test_temperature_is_of_maximum_likelihood(metric):
     X, y = rows()
-    m = lk.DistanceClassifier(metric).fit(X, y)
+    m = lk.NearestCentroidClassifier(metric).fit(X, y)
     away = m.distances(X)
     share = 1 / 301
     target = (1 - share) * np.eye(3)[y] + share / 3
@@ -91,24 +95,24 @@ def test_temperature_is_of_maximum_likelihood(metric):
 def test_separable_classes_have_finite_posteriors():
     X, y = [[0.0, 1.0], [0.1, 1.0], [9.0, 8.0], [9.1, 8.0]], [0, 0, 1, 1]
     for metric in ("linf", "lp", "l1"):
-        logs = lk.DistanceClassifier(metric).fit(X, y).log_posterior(X)
+        logs = lk.NearestCentroidClassifier(metric).fit(X, y).log_posterior(X)
         assert np.isfinite(logs).all() and (logs.argmax(axis=1) == y).all()
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("centre", ["mean", "median"])
-def test_chunks_equal_the_batch_and_weights_are_copies(metric, centre):
+@pytest.mark.parametrize("center", ["mean", "median"])
+def test_chunks_equal_the_batch_and_weights_are_copies(metric, center):
     X, y = rows(150)
     Q, _ = rows(30, seed=1)
-    batch = lk.DistanceClassifier(metric, centre).fit(X, y).predict_proba(Q)
-    parts = lk.DistanceClassifier(metric, centre)
+    batch = lk.NearestCentroidClassifier(metric, center).fit(X, y).predict_proba(Q)
+    parts = lk.NearestCentroidClassifier(metric, center)
     for i in range(0, 150, 40):
         parts.partial_fit(X[i : i + 40], y[i : i + 40], classes=[0, 1, 2])
     np.testing.assert_allclose(parts.predict_proba(Q), batch, atol=1e-9)
     w = np.random.default_rng(2).integers(0, 4, 150)
     copies = np.repeat(np.arange(150), w)
-    ours = lk.DistanceClassifier(metric, centre, class_prior=None).fit(X, y, w).predict_proba(Q)
-    other = lk.DistanceClassifier(metric, centre, class_prior=None).fit(X[copies], y[copies]).predict_proba(Q)
+    ours = lk.NearestCentroidClassifier(metric, center, class_prior=None).fit(X, y, w).predict_proba(Q)
+    other = lk.NearestCentroidClassifier(metric, center, class_prior=None).fit(X[copies], y[copies]).predict_proba(Q)
     np.testing.assert_allclose(ours, other, atol=1e-8)
 
 
@@ -116,26 +120,26 @@ def test_gaps_are_integrated_out():
     X, y = rows()
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     Q = np.array([[0.5, np.nan, 1.0], [np.nan, np.nan, np.nan]])
-    m = lk.DistanceClassifier("scaled").fit(X, y)
-    np.testing.assert_allclose(m.centres_, [np.nanmean(X[y == c], axis=0) for c in range(3)], atol=1e-12)
-    z = ((Q[0] - m.centres_) ** 2 / m.spread_)[:, [0, 2]].sum(axis=1)
+    m = lk.NearestCentroidClassifier("scaled").fit(X, y)
+    np.testing.assert_allclose(m.centers_, [np.nanmean(X[y == c], axis=0) for c in range(3)], atol=1e-12)
+    z = ((Q[0] - m.centers_) ** 2 / m.spread_)[:, [0, 2]].sum(axis=1)
     np.testing.assert_allclose(m.log_posterior(Q)[0], log_softmax(-z / 2), rtol=1e-9)
     for metric in ("l1", "l2", "scaled", "mahalanobis", "linf", "lp"):
-        m = lk.DistanceClassifier(metric).fit(X, y)
+        m = lk.NearestCentroidClassifier(metric).fit(X, y)
         np.testing.assert_allclose(m.predict_proba(Q)[1], 1 / 3, atol=1e-12)
-    one = lk.DistanceClassifier("l1").fit(X, y)
-    z = np.abs(Q[0] - one.centres_)[:, [0, 2]].sum(axis=1)
+    one = lk.NearestCentroidClassifier("l1").fit(X, y)
+    z = np.abs(Q[0] - one.centers_)[:, [0, 2]].sum(axis=1)
     np.testing.assert_allclose(one.log_posterior(Q)[0], log_softmax(-one.rate_ * z), rtol=1e-9)
     with pytest.raises(lk.DataError, match="without gaps"):
-        lk.DistanceClassifier("correlation").fit(X, y)
+        lk.NearestCentroidClassifier("correlation").fit(X, y)
 
 
 def test_novel_rows_and_priors():
     X, y = rows(600)
     Q, _ = rows(3000, seed=1)
-    m = lk.DistanceClassifier("scaled").fit(X, y)
+    m = lk.NearestCentroidClassifier("scaled").fit(X, y)
     assert 0.02 < np.mean([d is lk.NOVEL for d in m.decide(Q, novelty=0.05)]) < 0.09
-    assert "nearest centre" in m.decide([[99.0, 99.0, 99.0]], novelty=0.05, full=True).reasons[0]
+    assert "nearest center" in m.decide([[99.0, 99.0, 99.0]], novelty=0.05, full=True).reasons[0]
     prior = [0.7, 0.2, 0.1]
     changed = lk.change_prior(m.predict_proba(Q), m.class_prior_, prior)
     np.testing.assert_allclose(m.with_class_prior(prior).predict_proba(Q), changed, rtol=1e-9)
@@ -143,16 +147,16 @@ def test_novel_rows_and_priors():
 
 def test_a_class_that_is_named_but_not_seen_does_no_harm():
     X, y = rows(30)
-    m = lk.DistanceClassifier().partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
+    m = lk.NearestCentroidClassifier().partial_fit(X[y < 2], y[y < 2], classes=[0, 1, 2])
     assert np.isfinite(m.predict_proba(X)).all()
     m.partial_fit(X[y == 2], y[y == 2])
-    np.testing.assert_allclose(m.centres_, lk.DistanceClassifier().fit(X, y).centres_, atol=1e-12)
+    np.testing.assert_allclose(m.centers_, lk.NearestCentroidClassifier().fit(X, y).centers_, atol=1e-12)
 
 
-def test_law_is_a_value():
+def test_distribution_is_a_value():
     X, y = rows()
-    law = lk.DistanceClassifier("mahalanobis").fit(X, y).law_
-    assert isinstance(law, lk.Gaussian) and law.members == 3
+    distribution = lk.NearestCentroidClassifier("mahalanobis").fit(X, y).distribution_
+    assert isinstance(distribution, lk.Gaussian) and distribution.members == 3
     assert Metric("l1").between([[0.0]], [[2.0]]) == 2.0
 
 
@@ -160,18 +164,18 @@ def test_the_width_of_l1_counts_what_was_seen():
     rng = np.random.default_rng(0)
     X, y = rng.laplace(size=(4000, 2)), np.arange(4000) % 2
     X[np.arange(4000), rng.integers(0, 2, 4000)] = np.nan
-    assert lk.DistanceClassifier("l1").fit(X, y).rate_ == pytest.approx(1.0, abs=0.05)
+    assert lk.NearestCentroidClassifier("l1").fit(X, y).rate_ == pytest.approx(1.0, abs=0.05)
 
 
 def test_a_stream_with_gaps_says_that_it_is_approximate():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), np.arange(50) % 2
     X[::5, 0] = np.nan
-    with pytest.warns(lk.FitWarning, match="DistanceClassifier: a stream fills gaps in"):
-        lk.DistanceClassifier("mahalanobis").partial_fit(X, y)
+    with pytest.warns(lk.FitWarning, match="NearestCentroidClassifier: a stream fills gaps in"):
+        lk.NearestCentroidClassifier("mahalanobis").partial_fit(X, y)
     X[:, 1] = 1.0
-    with pytest.warns(lk.FitWarning, match="DistanceClassifier: column 1 is constant"):
-        lk.DistanceClassifier("scaled").fit(X, y)
+    with pytest.warns(lk.FitWarning, match="NearestCentroidClassifier: column 1 is constant"):
+        lk.NearestCentroidClassifier("scaled").fit(X, y)
 
 
 def overlapping(n, d, seed):
@@ -180,16 +184,16 @@ def overlapping(n, d, seed):
     return rng.normal(size=(n, d)) + y[:, None], y
 
 
-@pytest.mark.parametrize("centre", ["mean", "median"])
+@pytest.mark.parametrize("center", ["mean", "median"])
 @pytest.mark.parametrize("metric", ["l2", "scaled", "mahalanobis", "l1", "linf", "lp", "correlation"])
-def test_usual_distances_are_those_of_rows_left_out(metric, centre):
+def test_usual_distances_are_those_of_rows_left_out(metric, center):
     """Each fold's distances are those of a classifier that was fitted to the other rows alone."""
     X, y = overlapping(60, 4, 0)
-    m = lk.DistanceClassifier(metric, centre).fit(X, y)
+    m = lk.NearestCentroidClassifier(metric, center).fit(X, y)
     rows, owner = m.sample_[:, :-1], m.sample_[:, -1]
     fold, expected = folds(m.sample_), np.empty(len(rows))
     for f in np.unique(fold):
-        other = lk.DistanceClassifier(metric, centre).fit(rows[fold != f], owner[fold != f])
+        other = lk.NearestCentroidClassifier(metric, center).fit(rows[fold != f], owner[fold != f])
         expected[fold == f] = other.distances(rows[fold == f]).min(axis=1)
     assert np.allclose(m._left_out_surprises()[0], expected, rtol=1e-6)
 
@@ -200,7 +204,7 @@ def test_few_rows_raise_false_alarms_at_the_stated_rate(metric, d):
     rates = []
     for seed in range(6):
         X, y = overlapping(2120, d, seed)
-        m = lk.DistanceClassifier(metric, novelty=0.05).fit(X[:120], y[:120])
+        m = lk.NearestCentroidClassifier(metric, novelty=0.05).fit(X[:120], y[:120])
         rates.append(np.mean(m.decide(X[120:]) == lk.NOVEL))
     assert 0.05 / 1.7 < np.mean(rates) < 0.05 * 1.7
 
@@ -211,7 +215,7 @@ def test_streams_and_gaps_keep_the_rate_of_novelty():
     for seed in range(4):
         X, y = overlapping(2160, 12, seed)
         X[np.random.default_rng(seed).random(X.shape) < 0.05] = np.nan
-        m = lk.DistanceClassifier("scaled")
+        m = lk.NearestCentroidClassifier("scaled")
         for part in np.array_split(np.arange(160), 4):
             m.partial_fit(X[part], y[part], classes=[0, 1])
             m.decide(X[:1], novelty=0.05)  # what it keeps must not be what it knew then
@@ -224,11 +228,11 @@ def test_gaps_under_mahalanobis_are_told_as_elsewhere():
     X, y = overlapping(80, 3, 0)
     X[::7, 1] = np.nan
     words = "entries are missing: moments are those expected under a Gaussian, found by EM"
-    for kind in (lk.DistanceClassifier, lk.NearestNeighbours):
+    for kind in (lk.NearestCentroidClassifier, lk.KNeighborsClassifier):
         with pytest.warns(lk.FitWarning, match=f"^{kind.__name__}: {words}") as told:
             kind(metric="mahalanobis").fit(X, y)
         assert len([w for w in told if words in str(w.message)]) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lk.DistanceClassifier("scaled").fit(X, y)
-        lk.DistanceClassifier("mahalanobis").fit(X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)])
+        lk.NearestCentroidClassifier("scaled").fit(X, y)
+        lk.NearestCentroidClassifier("mahalanobis").fit(X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)])

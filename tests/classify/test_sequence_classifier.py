@@ -110,7 +110,7 @@ def test_folds_and_searches(form: Any) -> None:
 
 @pytest.mark.slow
 def test_calibrated() -> None:
-    honest = lk.Calibrated(classifier()).fit(X, Y)
+    honest = lk.CalibratedClassifier(classifier()).fit(X, Y)
     shares = honest.predict_proba(NEW)
     assert_allclose(shares.sum(axis=1), 1.0)
     assert honest.score(NEW, TRUTH) > 0.85

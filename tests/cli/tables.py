@@ -21,17 +21,17 @@ def wine_frame() -> pl.DataFrame:
 
 
 def mixed_frame(n: int = 240, seed: int = 0) -> pl.DataFrame:
-    """Two classes; a number, a count, a colour and an answer that depend on them, a key and gaps."""
+    """Two classes; a number, a count, a color and an answer that depend on them, a key and gaps."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.4
-    colour = np.where(rng.random(n) < np.where(y, 0.8, 0.3), "red", rng.choice(["blue", "green"], n)).astype(object)
-    colour[::17] = None
+    color = np.where(rng.random(n) < np.where(y, 0.8, 0.3), "red", rng.choice(["blue", "green"], n)).astype(object)
+    color[::17] = None
     size = rng.normal(np.where(y, 2.0, 0.0))
     size[::13] = np.nan
     return pl.DataFrame({
         "id": [f"case-{i:04d}" for i in range(n)], "size": pl.Series(size).fill_nan(None),
         "width": rng.normal(np.where(y, -1.0, 0.5), 2.0), "visits": rng.poisson(np.where(y, 4.0, 1.0)),
-        "colour": colour.tolist(), "smokes": np.where(rng.random(n) < np.where(y, 0.7, 0.4), "yes", "no"),
+        "color": color.tolist(), "smokes": np.where(rng.random(n) < np.where(y, 0.7, 0.4), "yes", "no"),
         "sick": np.where(y, "ill", "well"),
     })  # fmt: skip
 

@@ -24,17 +24,17 @@ from tests.cli.tables import run, write
 
 
 def groups(n: int = 200, seed: int = 0) -> pl.DataFrame:
-    """Three groups that differ in two numbers, a count and a colour; a key, gaps and a note of who is who."""
+    """Three groups that differ in two numbers, a count and a color; a key, gaps and a note of who is who."""
     rng = np.random.default_rng(seed)
     k = rng.choice(3, n, p=[0.5, 0.3, 0.2])
     size = rng.normal(np.array([0.0, 8.0, 16.0])[k])
     size[::11] = np.nan
-    colour = np.where(rng.random(n) < 0.9, np.array(["red", "blue", "green"], dtype=object)[k], "grey").astype(object)
-    colour[::13] = None
+    color = np.where(rng.random(n) < 0.9, np.array(["red", "blue", "green"], dtype=object)[k], "gray").astype(object)
+    color[::13] = None
     return pl.DataFrame({
         "case": [f"case-{i:04d}" for i in range(n)], "size": pl.Series(size).fill_nan(None),
         "width": rng.normal(np.array([1.0, -5.0, 4.0])[k]), "visits": rng.poisson(np.array([1.0, 9.0, 1.0])[k]),
-        "colour": colour.tolist(), "who": k,
+        "color": color.tolist(), "who": k,
     })  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_the_groups_are_found_and_described(folder):
     mine = size[rows["cluster"].to_numpy() == 1]
     assert width["value"] == pytest.approx(np.nanmean(mine))
     assert width["apart"] == pytest.approx((np.nanmean(mine) - np.nanmean(size)) / np.nanstd(size))
-    assert "3 clusters: the lowest BIC" in text and "how sure" in text and "colour = red" in text
+    assert "3 clusters: the lowest BIC" in text and "how sure" in text and "color = red" in text
     assert set(facts["set_aside"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
 
 
@@ -96,11 +96,11 @@ def test_the_model_gives_clusters_of_new_rows(folder):
 
 
 def test_words_never_seen_and_rows_like_none_are_novel(folder):
-    odd = groups(3, 1).with_columns(colour=pl.Series(["ultraviolet", "red", "red"]), size=pl.Series([0.0, 1e4, 0.0]))
+    odd = groups(3, 1).with_columns(color=pl.Series(["ultraviolet", "red", "red"]), size=pl.Series([0.0, 1e4, 0.0]))
     done = run("predict", folder / "m.likely", "-", "--novelty", 0.01, stdin=odd.write_csv())
     found = pl.read_csv(done.stdout.encode())
     assert found["novel"][:2].to_list() == [True, True] and "ultraviolet" not in done.stdout
-    assert '"colour" was not seen' in found["reason"][0] and "bits" in found["reason"][1]
+    assert '"color" was not seen' in found["reason"][0] and "bits" in found["reason"][1]
 
 
 def test_costs_are_not_for_clusters(folder):
@@ -184,7 +184,7 @@ def test_one_group_is_one_cluster(tmp_path):
 
 
 @pytest.mark.parametrize("frame", [
-    pl.DataFrame({"colour": ["red", "blue"] * 30, "shape": ["round", "square"] * 30}),
+    pl.DataFrame({"color": ["red", "blue"] * 30, "shape": ["round", "square"] * 30}),
     pl.DataFrame({"visits": [0, 1, 0, 2, 30, 33, 28, 31, 29, 1] * 6}),
     pl.DataFrame({"x": [1.5] * 30 + [2.5] * 30, "y": [None] * 59 + [3.5]}),
 ])  # fmt: skip
@@ -207,7 +207,7 @@ def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
     (("--components", "500"), 3, "there are 200 rows to make clusters of"),
     (("--ignore", "hight"), 3, "--ignore"),
     (("--id", "cases"), 3, "case"),
-    (("--weight", "colour"), 3, "weight"),
+    (("--weight", "color"), 3, "weight"),
     (("--json", "-o", "-"), 2, "standard output"),
     (("--model", "nowhere/m.likely"), 4, "folder"),
 ])  # fmt: skip
@@ -237,7 +237,7 @@ def test_a_single_row_or_two_end_in_words(tmp_path):
 
 
 def test_a_weight_that_is_text_is_called_so(tmp_path):
-    done = run("cluster", write(groups(), tmp_path / "t.csv"), "--weight", "colour", "-o", tmp_path / "o.csv")
+    done = run("cluster", write(groups(), tmp_path / "t.csv"), "--weight", "color", "-o", tmp_path / "o.csv")
     assert done.exit_code == 3 and 'weights are numbers, got text such as "' in done.stderr
 
 
@@ -246,7 +246,7 @@ def test_the_command_says_what_differs_from_the_usual():
     assert job.command == "likely cluster 'a b.csv' --components 4 --seed 3 --ignore x --ignore y --as z=count -o o.csv"
 
 
-def test_traits_are_standardised_differences():
+def test_traits_are_standardized_differences():
     w = np.array([1.0, 2.0, 0.0, 1.0])
     found = {t.name: t for t in profile({"x": np.array([1.0, np.nan, 5.0, 3.0]), "c": ["a", "a", "b", None]},
                                         {"x": "real", "c": "binary"}, np.array([0, 0, 0, 1]), 2, w)}  # fmt: skip

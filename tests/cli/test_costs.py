@@ -28,9 +28,9 @@ def test_the_corner_may_be_empty_and_classes_may_be_numbers(tmp_path):
     assert read_cost(str(tmp_path / "c.csv"), np.array([1, 2])).table.tolist() == [[0, 5], [1, 0]]
 
 
-@pytest.mark.parametrize("spelt", [("-1.0", "1.0"), ("-1", "1"), ("-1.0", "+1")])
-def test_classes_that_are_numbers_may_be_spelt_otherwise(tmp_path, spelt):
-    a, b = spelt
+@pytest.mark.parametrize("spelled", [("-1.0", "1.0"), ("-1", "1"), ("-1.0", "+1")])
+def test_classes_that_are_numbers_may_be_spelled_otherwise(tmp_path, spelled):
+    a, b = spelled
     (tmp_path / "c.csv").write_text(f"action,{a},{b}\n{a},0,5\n{b},1,0\nask,2,2\n")
     found = read_cost(str(tmp_path / "c.csv"), np.array([-1.0, 1.0]))
     assert found.table.tolist() == [[0, 5], [1, 0], [2, 2]] and found.actions == ("ask",)

@@ -121,7 +121,7 @@ def test_mixed_tables_name_what_is_set_aside(mixed_folder):
     told, said = json.loads((mixed_folder / "fit.json").read_text()), (mixed_folder / "fit.txt").read_text()
     assert "id" in told["set_aside"] and "identifier" in said
     kinds = {column["name"]: column["kind"] for column in told["columns"]}
-    assert kinds == {"size": "real", "width": "real", "visits": "count", "colour": "category", "smokes": "binary"}
+    assert kinds == {"size": "real", "width": "real", "visits": "count", "color": "category", "smokes": "binary"}
     keys = {line["key"] for line in told["leaderboard"]}
     assert {"frequencies", "naive-bayes", "naive-bayes-t", "pooled", "full", "pooled-counts"} <= keys
     assert "full-t" not in keys and "needs rows without missing numbers: full, t predictive" in said
@@ -130,15 +130,15 @@ def test_mixed_tables_name_what_is_set_aside(mixed_folder):
 
 @pytest.mark.slow
 def test_one_list_of_models_serves_every_table(tmp_path):
-    models = ("--models", "naive-bayes,pooled,neighbours", "--no-rivals", "-o", tmp_path / "m.likely", "--json")
+    models = ("--models", "naive-bayes,pooled,neighbors", "--no-rivals", "-o", tmp_path / "m.likely", "--json")
     numbers = run("fit", write(wine_frame(), tmp_path / "w.csv"), "--target", "class", *models)
     mixed = run("fit", write(mixed_frame(), tmp_path / "t.csv"), "--target", "sick", *models)
-    assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {"diagonal", "pooled", "neighbours"}
+    assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {"diagonal", "pooled", "neighbors"}
     assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
     assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same" not in mixed.stderr
-    assert "left out, not for this table: neighbours needs numbers alone" in mixed.stderr
-    assert any("neighbours needs" in hazard for hazard in told["hazards"])
+    assert "left out, not for this table: neighbors needs numbers alone" in mixed.stderr
+    assert any("neighbors needs" in hazard for hazard in told["hazards"])
 
 
 @pytest.mark.slow
@@ -238,10 +238,10 @@ def test_ways_to_split(tmp_path, options, words):
 def test_several_files_sql_and_other_formats(tmp_path):
     frame = mixed_frame(90)
     frame.select("id", "size", "sick").write_csv(tmp_path / "a.csv")
-    frame.select("id", "colour", "visits").write_parquet(tmp_path / "b.parquet")
+    frame.select("id", "color", "visits").write_parquet(tmp_path / "b.parquet")
     done = run("fit", tmp_path / "a.csv", tmp_path / "b.parquet", "--sql", "select * from a join b using (id)",
                "--target", "sick", "--models", "naive-bayes", "-o", tmp_path / "m", "--json")  # fmt: skip
-    assert {c["name"] for c in json.loads(done.stdout)["columns"]} == {"size", "colour", "visits"}
+    assert {c["name"] for c in json.loads(done.stdout)["columns"]} == {"size", "color", "visits"}
 
 
 def test_a_class_with_one_row_is_named(tmp_path):
@@ -287,7 +287,7 @@ CASES = {
     "unknown models": ((), "--target class --models nonsense", 2, "names of models are frequencies"),
     "only rivals": ((), "--target class --models forest", 3, "able to go into a model file"),
     "bad folds": ((), "--target class --cv 1", 2, "number of folds"),
-    "bad kind": ((), "--target class --as hue=colour", 2, "NAME=KIND"),
+    "bad kind": ((), "--target class --as hue=color", 2, "NAME=KIND"),
     "unknown column": ((), "--target class --as hui=real", 3, 'did you mean "hue"'),
     "drop unknown": ((), "--target class --drop hui", 3, 'did you mean "hue"'),
     "no target": ((), "", 2, "Missing option '--target'"),
@@ -398,7 +398,7 @@ def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
         table = Table.of(worded(columns))
         schema = table.schema()
         naive = next(r for r in ladder({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes")
-        writer = Writer(model_files._Catalogue())
+        writer = Writer(model_files._Catalog())
         node = writer.node(TableClassifier.around(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
         return writer.count, len(json.dumps(node)), described(table)
 

@@ -21,13 +21,13 @@ import pytest
 from scipy.signal import lfilter
 
 import likely as lk
-from likely.cli.following.follow_alarms import BySurprise, HeldOut, law_of_increments
+from likely.cli.following.follow_alarms import BySurprise, HeldOut, distribution_of_increments
 from likely.cli.following.follow_lines import MISSING
 from likely.cli.following.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
 from likely.estimation.novelty.left_out_frames import supported_share
-from likely.statespace.continuous.linear_sde import ContinuousLinear
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.continuous.linear_sde import LinearSDE
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.cli.fitting.test_sequence_input import table, walks
 from tests.cli.tables import run, write
 
@@ -103,7 +103,7 @@ def test_it_agrees_with_decode_by_names_words_and_ids(tmp_path):
 
 
 def test_continuous_time_goes_by_the_time_column(tmp_path):
-    model = ContinuousLinear.ornstein_uhlenbeck(1.0, observation=0.1)
+    model = LinearSDE.ornstein_uhlenbeck(1.0, observation=0.1)
     lk.save(model, tmp_path / "m.likely")
     text = "s,x\n0.0,0.3\n0.8,0.1\n5.0,\n5.5,-0.6\n"
     out = followed(tmp_path / "m.likely", "--time", "s", "--false-alarm-every", 100, stdin=text)
@@ -118,7 +118,7 @@ def test_continuous_time_goes_by_the_time_column(tmp_path):
 
 def test_regimes_of_a_switching_model(tmp_path):
     quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    lk.save(SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
+    lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     text = "x\n0.0\n0.3\n-0.2\n12.0\n12.1\n"
     out = followed(tmp_path / "m.likely", "--fault", "1", stdin=text)
     assert out.columns == ["frame", "state", "p(0)", "p(1)", "mean(0)", "sd(0)", "surprise", "alarm"]
@@ -234,10 +234,10 @@ def test_alarms_come_soon_after_a_change():
     assert len(found) and 300 <= found[0] < 306
 
 
-def test_the_law_of_increments_is_that_of_uniform_tails():
+def test_the_distribution_of_increments_is_that_of_uniform_tails():
     z = -np.log(np.random.default_rng(4).random(100_000)) / 2 - np.log(2)
     for at in (-0.5, 0.0, 1.0):
-        assert (z <= at).mean() == pytest.approx(float(law_of_increments(np.array(at))), abs=0.005)
+        assert (z <= at).mean() == pytest.approx(float(distribution_of_increments(np.array(at))), abs=0.005)
 
 
 def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
@@ -404,7 +404,7 @@ def test_a_bad_line_loses_nothing_that_came_before(folder, tmp_path):
 
 def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
     quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    lk.save(SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
+    lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--keep", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
         assert out["p(0)"].to_list() == pytest.approx((1 - out["p(1)"]).to_list(), abs=1e-9) and len(out) == 3
@@ -570,8 +570,8 @@ def test_two_hundred_kills_leave_the_same_bytes(folder, tmp_path):
 
 def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_the_command_line(tmp_path):
     """log p was −inf in lk.follow and 0 here, for one and the same model."""
-    laws = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], levels=["a", "b", "c"])
-    bare = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], laws)
+    distributions = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], levels=["a", "b", "c"])
+    bare = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], distributions)
     fitted = lk.HMMDensity(lk.CategoricalDensity(), states=2, random_state=0).fit([list("aabbacabcc"), list("ccbacba")])
     named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
@@ -604,8 +604,8 @@ def _moving(rng: np.random.Generator, T: int, d: int = 6) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_false_alarms_of_a_chain_that_learnt_from_few_rows_come_as_stated(tmp_path):
-    """By the model's own law, alarms came every 41 lines where 200 were stated."""
+def test_false_alarms_of_a_chain_that_learned_from_few_rows_come_as_stated(tmp_path):
+    """By the model's own distribution, alarms came every 41 lines where 200 were stated."""
     rng, alarms = np.random.default_rng(0), 0
     for _ in range(2):
         h = lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0).fit(_moving(rng, 400))
@@ -701,15 +701,15 @@ def test_a_model_to_which_most_new_frames_are_as_rare_as_can_be_told_says_that_n
 def test_fit_show_and_follow_say_the_same_support(tmp_path):
     frame = tmp_path / "x.csv"
     frame.write_text(lines(_slow(0, 300)))
-    learnt = run("fit", frame, "--sequences", "--states", 2, "--drop", "t", "-o", tmp_path / "m.likely")
-    said = re.search("support (one false alarm in [0-9]+ lines)", learnt.stdout + learnt.stderr)
+    learned = run("fit", frame, "--sequences", "--states", 2, "--drop", "t", "-o", tmp_path / "m.likely")
+    said = re.search("support (one false alarm in [0-9]+ lines)", learned.stdout + learned.stderr)
     assert said and said[1] in run("show", tmp_path / "m.likely").stdout
     followed_ = run("follow", tmp_path / "m.likely", frame, "--false-alarm-every", 5000)
     assert said[1] in followed_.stderr
 
 
 def test_weights_of_held_out_frames_count_copies():
-    rng, watch = np.random.default_rng(0), lk.Cusum.for_law(law_of_increments, 50)
+    rng, watch = np.random.default_rng(0), lk.Cusum.for_distribution(distribution_of_increments, 50)
     parts = [np.stack([scale * rng.exponential(size=T), np.full(T, w), np.full(T, float(i))])
              for i, (scale, w, T) in enumerate([(2.0, 3.0, 60), (0.5, 1.0, 90)])]  # fmt: skip
     copies = [np.stack([part[0], np.ones(part.shape[1]), np.full(part.shape[1], float(i))])
@@ -726,7 +726,7 @@ def test_weights_of_held_out_frames_count_copies():
 
 def test_a_model_without_held_out_frames_says_so(folder):
     done = run("follow", folder / "chain.likely", folder / "feed.csv", "--columns", "a,b", "--false-alarm-every", 500)
-    assert done.exit_code == 0 and "holds no frames that it had not learnt from" in done.stderr
+    assert done.exit_code == 0 and "holds no frames that it had not learned from" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_class_probabilities_of_training_change_no_figure(mixed_folder):
 
 def test_evaluate_knows_the_training_rows(wine_folder):
     done = run("evaluate", wine_folder / "model.likely", wine_folder / "wine.csv")
-    assert "rows that the model learnt from" in done.stderr
+    assert "rows that the model learned from" in done.stderr
 
 
 def test_evaluate_takes_weights_and_other_targets(mixed_folder, tmp_path):
@@ -66,9 +66,9 @@ def test_evaluate_refuses(wine_folder, tmp_path, change, options, code, words):
 
 def test_show_tells_classes_columns_and_costs(wine_folder, mixed_folder):
     text = run("show", wine_folder / "model.likely").stdout
-    assert "learnt from" in text and "ask an expert" in text and "refusing costs 0.3" in text and "flavanoids" in text
+    assert "learned from" in text and "ask an expert" in text and "refusing costs 0.3" in text and "flavanoids" in text
     told = json.loads(run("show", mixed_folder / "model.likely", "--json").stdout)
-    assert told["columns"]["colour"] == {"kind": "category", "levels": ["blue", "green", "red"]}
+    assert told["columns"]["color"] == {"kind": "category", "levels": ["blue", "green", "red"]}
     assert sum(told["class_prior"]) == pytest.approx(1) and told["card"]["target"] == "sick"
 
 
@@ -93,9 +93,9 @@ def two_groups() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("made", "words"), [
-    (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, learnt from 100 rows", "60.0%", "40.0%", "height")),
-    (lk.Agglomerative(2), ("2 clusters of 100 rows, merged by the ward link", "60.0%", "heights of the last merges")),
-    (lk.PCA(2), ("2 axes of 3 columns, learnt from 100 rows", "of the variance", "together", "width")),
+    (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, learned from 100 rows", "60.0%", "40.0%", "height")),
+    (lk.AgglomerativeClustering(2), ("2 clusters of 100 rows, merged by the ward link", "60.0%", "heights of the last merges")),
+    (lk.PCA(2), ("2 axes of 3 columns, learned from 100 rows", "of the variance", "together", "width")),
     (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 parts: full Gaussian", "0.6000", "depth")),
     (lk.MixtureClusterer(None, 2, random_state=0), ("a mixture of 2 parts", "0.4000", "BIC")),
 ])  # fmt: skip
@@ -105,7 +105,7 @@ def test_show_gives_a_short_account_of_clusters_and_factors(tmp_path, made, word
     text = run("show", tmp_path / "m").stdout
     assert all(word in text for word in words), text
     assert "float64" not in text and len(text.splitlines()) < 12
-    if isinstance(made, lk.KMeans | lk.Agglomerative):  # centres are the means of the rows
+    if isinstance(made, lk.KMeans | lk.AgglomerativeClustering):  # centers are the means of the rows
         for k in range(2):
             mean = frame["height"].to_numpy()[made.labels_ == k].mean()
             assert f"{mean:.3g}".replace("-", "−") in text
@@ -184,7 +184,7 @@ def test_explain_names_columns_of_all_kinds_rightly(mixed_folder):
     done = run("explain", mixed_folder / "model.likely", mixed_folder / "sick.csv", "--row", 2, "--json")
     values = {c["column"]: c["value"] for c in json.loads(done.stdout)["columns"]}
     row = mixed_frame().row(1, named=True)
-    assert values == {name: row[name] for name in ("size", "width", "visits", "colour", "smokes")}
+    assert values == {name: row[name] for name in ("size", "width", "visits", "color", "smokes")}
 
 
 def test_explain_refuses_rows_beyond(wine_folder):
@@ -209,8 +209,8 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words", "held"),
     [
-        ("neighbours", "nearest of them vote", "rows"), ("parzen", "one density per class", "rows"),
-        ("nearest-mean", "a centre of each class", "rows"), ("laplace", "one density per class", "values of columns"),
+        ("neighbors", "nearest of them vote", "rows"), ("parzen", "one density per class", "rows"),
+        ("nearest-mean", "a center of each class", "rows"), ("laplace", "one density per class", "values of columns"),
         ("full", "one density per class", None), ("frequencies", "looks at no column", None),
     ],
 )  # fmt: skip
@@ -220,7 +220,7 @@ def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, wor
     assert done.exit_code == 0, done.stderr
     text = run("card", tmp_path / "m.likely").stdout
     assert words in text and ("The model file holds" in text) == (held is not None)
-    assert held is None or f"holds {held} that it learnt from" in text
+    assert held is None or f"holds {held} that it learned from" in text
     first = str(wine_frame()["proline"][0]).encode()  # and the file is asked, too: as numbers, eight bytes each
     found = np.float64(first.decode()).tobytes() in (tmp_path / "m.likely").read_bytes()
     assert found == (held is not None)

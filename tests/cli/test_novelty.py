@@ -14,18 +14,18 @@ from tests.cli.tables import run, write
 
 
 def ordinary(n: int, seed: int) -> pl.DataFrame:
-    """Two kinds of ordinary rows with heavy tails, a count, a colour, and gaps."""
+    """Two kinds of ordinary rows with heavy tails, a count, a color, and gaps."""
     rng = np.random.default_rng(seed)
     k = rng.integers(0, 2, n)
     b = rng.standard_t(5, n) - k
     b[rng.random(n) < 0.1] = np.nan
     return pl.DataFrame({
         "a": 6 * k + rng.standard_t(5, n), "b": pl.Series(b).fill_nan(None), "visits": rng.poisson(3 + 4 * k),
-        "colour": np.where(rng.random(n) < 0.8, np.where(k, "red", "blue"), "green"),
+        "color": np.where(rng.random(n) < 0.8, np.where(k, "red", "blue"), "green"),
     })  # fmt: skip
 
 
-ODD = "a,b,visits,colour\n99.5,0.5,3,blue\n0.5,0.5,90,blue\n0.5,0.5,3,ultraviolet\n,,,\n0.1,,3,blue\n"
+ODD = "a,b,visits,color\n99.5,0.5,3,blue\n0.5,0.5,90,blue\n0.5,0.5,3,ultraviolet\n,,,\n0.1,,3,blue\n"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     assert 0.025 < rate < 0.085  # 400 rows set a level of 5 % to about ± 1.1 %
     assert f"of 4,000 rows are novel ({rate:.2%}); of ordinary rows 5.00% would be" in text
     new = ["novel", "surprise", "rarity", "blame", "blame_bits", "also_blame"]
-    assert found.columns == ["a", "b", "visits", "colour", *new]
+    assert found.columns == ["a", "b", "visits", "color", *new]
     ordered = found.sort("rarity")
     assert ordered["novel"].to_list() == sorted(found["novel"].to_list(), reverse=True)
     assert found.filter("novel")["blame"].null_count() == 0 and found.filter(~pl.col("novel"))["blame"].count() == 0
@@ -57,7 +57,7 @@ def test_the_column_to_blame_is_named(folder):
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", stdin=ODD)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["novel"] for row in rows] == [True, True, True, False, False]
-    assert [row["blame"] for row in rows] == ["a", "visits", "colour", None, None]
+    assert [row["blame"] for row in rows] == ["a", "visits", "color", None, None]
     assert rows[0]["surprise"] > 100 and rows[0]["blame_bits"] == pytest.approx(rows[0]["surprise"], rel=0.2)
     assert rows[2]["surprise"] is None and rows[2]["rarity"] == pytest.approx(1 / 401)
     assert [row["surprise_infinite"] for row in rows] == [False, False, True, False, False]
@@ -65,20 +65,20 @@ def test_the_column_to_blame_is_named(folder):
 
 
 def test_all_columns_are_ranked_also_beside_a_word_never_seen(folder):
-    row = "a,b,visits,colour\n99.5,-20.5,90,purple\n"
+    row = "a,b,visits,color\n99.5,-20.5,90,purple\n"
     told = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
     ranks = {name: np.inf if bits is None else bits for name, bits in told["ranking"].items()}
-    assert next(iter(ranks)) == "colour" == told["blame"] and set(told["also_blame"]) == {"a", "b", "visits"}
+    assert next(iter(ranks)) == "color" == told["blame"] and set(told["also_blame"]) == {"a", "b", "visits"}
     assert list(ranks.values()) == sorted(ranks.values(), reverse=True) and min(ranks.values()) > 20
     done = run("novelty", "-", "--model", folder / "m.likely", stdin=row)
-    for cell in ("colour = purple", "a = 99.5", "b = -20.5", "visits = 90"):
+    for cell in ("color = purple", "a = 99.5", "b = -20.5", "visits = 90"):
         assert cell in done.stderr
     cells = done.stdout.splitlines()[1].split(",")
     assert cells[5] == "inf" and cells[8] == "inf"
 
 
 def test_what_cannot_be_is_to_blame_alone(folder):
-    rows = "a,b,visits,colour\n1e300,0.5,3,blue\n0.5,1e300,3,blue\n1e300,1e300,3,blue\n"
+    rows = "a,b,visits,color\n1e300,0.5,3,blue\n0.5,1e300,3,blue\n1e300,1e300,3,blue\n"
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=rows)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(row["blame"], row["also_blame"]) for row in found] == [("a", []), ("b", []), ("a", ["b"])]
@@ -86,12 +86,12 @@ def test_what_cannot_be_is_to_blame_alone(folder):
 
 
 def test_columns_of_the_new_names_are_kept_under_others(folder):
-    row = "a,b,visits,colour,ranking,novel\n99.5,0.5,3,blue,first,yes\n"
+    row = "a,b,visits,color,ranking,novel\n99.5,0.5,3,blue,first,yes\n"
     told = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
     assert told["input ranking"] == "first" and told["input novel"] == "yes" and "a" in told["ranking"]
 
 
-def test_what_was_learnt_is_kept_as_a_density_of_ordinary_rows(folder):
+def test_what_was_learned_is_kept_as_a_density_of_ordinary_rows(folder):
     assert f"written: {folder / 'out.csv'}, {folder / 'm.likely'}" in (folder / "told.txt").read_text()
     shown, card = run("show", folder / "m.likely").stdout, run("card", folder / "m.likely")
     assert "a density of ordinary rows" in shown and "400 rows" in shown and "cluster " not in shown
@@ -115,9 +115,9 @@ def test_surprise_is_bits_below_the_median_of_the_models_own_rows(folder):
     model = lk.load(folder / "m.likely")
     draws = model.mixture_.model_.sample(2048, np.random.default_rng(0))
     middle = np.median(model.mixture_.model_.log_prob(draws))
-    row = "a,b,visits,colour\n3.5,-2.5,9,green\n"
+    row = "a,b,visits,color\n3.5,-2.5,9,green\n"
     found = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
-    score = model.score_samples({"a": [3.5], "b": [-2.5], "visits": [9], "colour": ["green"]})[0]
+    score = model.score_samples({"a": [3.5], "b": [-2.5], "visits": [9], "color": ["green"]})[0]
     assert found["surprise"] == pytest.approx((middle - score) / np.log(2), rel=1e-9)
 
 
@@ -130,7 +130,7 @@ def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
         "--model", tmp_path / "k.likely")  # fmt: skip
     for model in ("c.likely", "k.likely"):
         done = run("novelty", "-", "--model", tmp_path / model, stdin=ODD)
-        assert pl.read_csv(done.stdout.encode())["blame"].to_list()[:3] == ["a", "visits", "colour"], model
+        assert pl.read_csv(done.stdout.encode())["blame"].to_list()[:3] == ["a", "visits", "color"], model
 
 
 def test_a_density_from_python_sets_its_level_by_its_own_draws(tmp_path):
@@ -163,7 +163,7 @@ def test_many_columns_and_few_rows(tmp_path):
     (("t.csv", "--model", "m", "--ignore", "a"), 2, "goes with --train"),
     (("t.csv", "--model", "m"), 4, "m: "),
     (("t.csv", "--train", "t.csv", "--rate", "2"), 2, "rate"),
-    (("nosuch.csv", "--train", "t.csv", "--as", "colour=ignore"), 3, "nosuch.csv"),
+    (("nosuch.csv", "--train", "t.csv", "--as", "color=ignore"), 3, "nosuch.csv"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path, monkeypatch, args, code, words):
     write(ordinary(60, 0), tmp_path / "t.csv")
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path, monkeypatch, args, code, 
 def test_a_missing_column_is_named_unless_it_may_be_missing(folder):
     rows = "a,b,visits\n99.5,0.5,3\n"
     done = run("novelty", "-", "--model", folder / "m.likely", stdin=rows)
-    assert done.exit_code == 3 and '"colour"' in done.stderr
+    assert done.exit_code == 3 and '"color"' in done.stderr
     done = run("novelty", "-", "--model", folder / "m.likely", "--allow-missing", stdin=rows)
     assert pl.read_csv(done.stdout.encode())["novel"].to_list() == [True]
 

@@ -41,15 +41,15 @@ def test_json_lines_from_a_pipe(wine_folder):
 
 def test_a_word_never_seen_counts_as_missing_and_is_novel(mixed_folder):
     rows = mixed_frame(6, 3).drop("sick")
-    strange = rows.with_columns(pl.lit("ultraviolet").alias("colour"))
-    gap = rows.with_columns(pl.lit(None, dtype=pl.String).alias("colour"))
+    strange = rows.with_columns(pl.lit("ultraviolet").alias("color"))
+    gap = rows.with_columns(pl.lit(None, dtype=pl.String).alias("color"))
     told = [
         [json.loads(line) for line in run(
             "predict", mixed_folder / "model.likely", "-", "--json", stdin=frame.write_csv()
         ).stdout.splitlines()]
         for frame in (strange, gap)
     ]  # fmt: skip
-    assert all(line["novel"] and '"colour" was not seen' in line["reason"] for line in told[0])
+    assert all(line["novel"] and '"color" was not seen' in line["reason"] for line in told[0])
     assert not any(line["novel"] for line in told[1])
     assert [line["posterior"] for line in told[0]] == [line["posterior"] for line in told[1]]
 
@@ -134,8 +134,8 @@ def test_output_files_are_whole(wine_folder, tmp_path):
 
 def test_a_classifier_saved_from_python_knows_its_columns(tmp_path):
     frame = mixed_frame().drop("id")
-    laws = {"visits": "poisson"}
-    clf = lk.NaiveBayes(laws).fit(frame.drop("sick"), frame["sick"].to_numpy())
+    distributions = {"visits": "poisson"}
+    clf = lk.NaiveBayes(distributions).fit(frame.drop("sick"), frame["sick"].to_numpy())
     clf.save(tmp_path / "nb.likely")
     done = run("predict", tmp_path / "nb.likely", write(mixed_frame(40, 9), tmp_path / "t.csv"))
     expected = clf.predict(mixed_frame(40, 9).drop("id", "sick"))

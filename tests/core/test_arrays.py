@@ -38,19 +38,19 @@ def test_frozen_copies_a_writable_view_so_that_its_owner_stays_writable():
 
 @pytest.mark.parametrize("value", [[[1, 2], [3]], "three", [object()], None])
 def test_a_parameter_is_numbers_in_a_regular_shape(value):
-    with pytest.raises(LikelyError, match="Law: size must be"):
-        parameter(value, "Law", "size")
+    with pytest.raises(LikelyError, match="Distribution: size must be"):
+        parameter(value, "Distribution", "size")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_parameter_is_finite(bad):
-    with pytest.raises(DomainError, match="Law: size must be finite"):
-        parameter([1.0, bad], "Law", "size")
+    with pytest.raises(DomainError, match="Distribution: size must be finite"):
+        parameter([1.0, bad], "Distribution", "size")
 
 
 def test_a_parameter_is_a_copy():
     mine = np.ones(2)
-    theirs = parameter(mine, "Law", "size")
+    theirs = parameter(mine, "Distribution", "size")
     mine[0] = 5.0
     assert theirs.tolist() == [1.0, 1.0]
 
@@ -82,13 +82,13 @@ def test_what_has_no_rows_is_refused(x):
     ids=["int8", "uint8", "big-endian", "F-order", "strided", "list", "mixed"],
 )
 def test_rows_come_as_contiguous_float64(x):
-    a = rows(x, 2, "Law")
+    a = rows(x, 2, "Distribution")
     assert a.dtype == np.float64 and a.flags.c_contiguous and a.shape == (3, 2)
 
 
 def test_rows_that_are_right_already_are_not_copied():
     x = np.zeros((3, 2))
-    assert rows(x, 2, "Law") is x
+    assert rows(x, 2, "Distribution") is x
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,17 @@ def test_rows_that_are_right_already_are_not_copied():
     ],
 )
 def test_rows_of_another_kind_are_refused(x, columns, error):
-    with pytest.raises(error, match=r"^Law: rows must"):
-        rows(x, columns, "Law")
+    with pytest.raises(error, match=r"^Distribution: rows must"):
+        rows(x, columns, "Distribution")
 
 
 def test_a_vector_is_one_column():
-    assert rows([1, 2, 3], 1, "Law").shape == rows([1, 2, 3], None, "Law").shape == (3, 1)
+    assert rows([1, 2, 3], 1, "Distribution").shape == rows([1, 2, 3], None, "Distribution").shape == (3, 1)
 
 
 @pytest.mark.parametrize("weight", [[0, 1, 2], np.ones((3, 4)), (0.5, 0.0, 2), np.zeros(3, bool)])
 def test_weights_pass(weight):
-    w = weights(weight, 3, "Law")
+    w = weights(weight, 3, "Distribution")
     assert w.dtype == np.float64 and np.array_equal(w, np.asarray(weight, float))
 
 
@@ -137,17 +137,17 @@ def test_weights_pass(weight):
 )
 def test_weights_are_refused_with_the_place(weight, error, says):
     with pytest.raises(error, match=says):
-        weights(weight, 3, "Law")
+        weights(weight, 3, "Distribution")
 
 
 def test_no_weight_is_none_and_no_rows_need_none():
-    assert weights(None, 3, "Law") is None
-    assert weights([], 0, "Law").shape == (0,)
+    assert weights(None, 3, "Distribution") is None
+    assert weights([], 0, "Distribution").shape == (0,)
 
 
 def test_owners_are_whole_numbers_within_the_stack():
-    assert owners([0, 2, -1], 3, 3, "Law").tolist() == [0, 2, -1]
-    assert owners([], 0, 3, "Law").shape == (0,)
+    assert owners([0, 2, -1], 3, 3, "Distribution").tolist() == [0, 2, -1]
+    assert owners([], 0, 3, "Distribution").shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -155,27 +155,27 @@ def test_owners_are_whole_numbers_within_the_stack():
     [([0, 3, 0], DataError), ([0, -2, 0], DataError), ([0, 1], ShapeError), ([0.0, 1.0, 0.0], ShapeError)],
 )
 def test_other_owners_are_refused(owner, error):
-    with pytest.raises(error, match="Law: owner must"):
-        owners(owner, 3, 3, "Law")
+    with pytest.raises(error, match="Distribution: owner must"):
+        owners(owner, 3, 3, "Distribution")
 
 
 def test_infinity_is_named_by_row_and_column():
     x = np.zeros((4, 3))
     x[2, 1] = -np.inf
     with pytest.raises(DataError, match="-inf at row 2, column 1"):
-        refuse_infinite(x, "Law")
+        refuse_infinite(x, "Distribution")
     with pytest.raises(DataError, match="-inf at row 17, column 1"):
-        refuse_infinite(x, "Law", np.array([3, 5, 17, 19]))
+        refuse_infinite(x, "Distribution", np.array([3, 5, 17, 19]))
 
 
 def test_nan_is_no_infinity():
-    refuse_infinite(np.array([[np.nan, 1e308]]), "Law")
+    refuse_infinite(np.array([[np.nan, 1e308]]), "Distribution")
 
 
 def test_a_bad_entry_can_be_counted_from_further_back_and_pickled():
-    error = BadEntry("Law", "values must be small", 7, 3, 1, "shrink it").after(100)
+    error = BadEntry("Distribution", "values must be small", 7, 3, 1, "shrink it").after(100)
     again = pickle.loads(pickle.dumps(error))
-    assert str(error) == str(again) == "Law: values must be small, got 7 at row 103, column 1: shrink it."
+    assert str(error) == str(again) == "Distribution: values must be small, got 7 at row 103, column 1: shrink it."
 
 
 def test_only_float32_comes_back_as_float32():

@@ -14,21 +14,21 @@ from likely import Columns, DataError, Ragged, ShapeError
 def columns():
     return Columns(
         size=np.arange(8.0).reshape(4, 2),
-        colour=["red", "blue", "red", "green"],
+        color=["red", "blue", "red", "green"],
         walk=Ragged.from_list([[1], [2, 3], [], [4]]),
     )
 
 
 def test_length_is_rows_and_iteration_is_names(columns):
-    assert len(columns) == 4 and list(columns) == ["size", "colour", "walk"]
+    assert len(columns) == 4 and list(columns) == ["size", "color", "walk"]
     assert "size" in columns and "weight" not in columns
-    assert repr(columns) == "Columns(4 rows: size, colour, walk)"
+    assert repr(columns) == "Columns(4 rows: size, color, walk)"
 
 
 @pytest.mark.parametrize("which", [slice(1, 3), np.array([False, True, True, False]), np.array([1, 2])])
 def test_rows_are_taken_of_all_parts(columns, which):
     some = columns[which]
-    assert len(some) == 2 and some["size"].tolist() == [[2, 3], [4, 5]] and some["colour"].tolist() == ["blue", "red"]
+    assert len(some) == 2 and some["size"].tolist() == [[2, 3], [4, 5]] and some["color"].tolist() == ["blue", "red"]
     assert [s.tolist() for s in some["walk"]] == [[2, 3], []]
 
 

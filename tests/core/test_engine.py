@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from likely import Blocks, DataError, DomainError, Gaussian, Product, Serial, Several, Shared, Threads, fit
+from likely import Blocks, DataError, DomainError, Gaussian, Product, Serial, Stack, Threads, Tied, fit
 from likely.core.blocks import BLOCKS, ROWS
 from likely.core.engine import map_rows, one_blas_thread, ordered_map
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 
 ENGINES = [Threads(1), Threads(2), Threads(4), Threads()]
 
@@ -25,8 +25,8 @@ def models():
     yield "stack", Gaussian(means, np.stack([np.eye(3) * (k + 1) for k in range(5)]))
     yield "tied", Gaussian(means, np.eye(3))
     yield "product", Product({"a": Gaussian([0.0], 1.0), "b": Gaussian([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]])})
-    yield "several", Several([Gaussian(means[0], 1.0), Gaussian(means[1], np.eye(3))])
-    yield "shared", Shared(Gaussian(means, 1.0), [0, 0, 1, 1, 1], what="covariance")
+    yield "several", Stack([Gaussian(means[0], 1.0), Gaussian(means[1], np.eye(3))])
+    yield "shared", Tied(Gaussian(means, 1.0), [0, 0, 1, 1, 1], what="covariance")
 
 
 MODELS = dict(models())

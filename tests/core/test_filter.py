@@ -25,7 +25,7 @@ def test_increments_sum_to_the_log_probability():
     assert sum(news for _, news in steps) == pytest.approx(h.log_prob([x])[0], rel=1e-12)
     beliefs = np.stack([belief.probs for belief, _ in steps])
     assert np.abs(beliefs - h.posterior(x, lag=0)).max() <= 1e-12
-    assert steps[60][1] == pytest.approx(0.0, abs=1e-12)  # nothing seen, nothing learnt
+    assert steps[60][1] == pytest.approx(0.0, abs=1e-12)  # nothing seen, nothing learned
 
 
 def test_a_belief_can_be_carried_on():

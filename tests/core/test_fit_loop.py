@@ -115,8 +115,8 @@ def test_the_weak_prior_is_resolved_once(gappy):
 
 
 @pytest.mark.parametrize("rule", ["weak", lambda model, stats: model.weak_prior(stats)])
-def test_a_rule_is_applied_to_correlations_that_were_learnt(rule):
-    """Not to those of the first model, which knows none: its prior would pull what is learnt towards none."""
+def test_a_rule_is_applied_to_correlations_that_were_learned(rule):
+    """Not to those of the first model, which knows none: its prior would pull what is learned toward none."""
     r = np.random.default_rng(0)
     x = r.normal(size=(200, 1)) + 0.1 * r.normal(size=(200, 3))
     x[r.random(x.shape) < 0.3] = np.nan
@@ -174,7 +174,7 @@ def test_ctrl_c_before_the_prior_stands_returns_the_best_so_far(passes):
     assert np.isfinite(report.model.covariance).all()
 
 
-def test_with_a_prior_the_penalised_objective_never_falls(gappy):
+def test_with_a_prior_the_penalized_objective_never_falls(gappy):
     report = fit(blank(gappy), gappy, prior="weak", stop=Stop(100, 1e-10))
     assert (np.diff(report.trace) >= -1e-9).all()
     want = report.model.log_prob(gappy).sum() + report.prior.log_density(report.model)
@@ -216,7 +216,7 @@ def test_models_made_of_models_of_sequences_know_it_too():
     rng = np.random.default_rng(1)
     x = [rng.normal(size=25), rng.normal(3.0, 1.0, size=25), rng.normal(size=25)]
     level = [lk.LinearGaussian.local_level(q, 1.0) for q in (0.1, 1.0)]
-    both = lk.Mixture([0.5, 0.5], lk.Several(tuple(level)))
+    both = lk.Mixture([0.5, 0.5], lk.Stack(tuple(level)))
     assert both.of_sequences and not lk.Gaussian([0.0], 1.0).of_sequences
     joint = np.stack([m.log_prob(x) for m in level], axis=1) + np.log(0.5)
     assert_allclose(both.log_prob(x), np.logaddexp.reduce(joint, axis=1))

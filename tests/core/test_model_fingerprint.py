@@ -58,7 +58,7 @@ def test_rows_of_things_count_by_value_and_order():
     assert row(-0.0) == row(0.0) and row(float("nan")) == row(-np.nan)
 
 
-def test_estimators_count_by_settings_and_what_was_learnt():
+def test_estimators_count_by_settings_and_what_was_learned():
     x = np.random.default_rng(0).normal(size=(50, 2))
     one, two = lk.GaussianDensity().fit(x), lk.GaussianDensity().fit(x[:49])
     assert fingerprint(one) == fingerprint(lk.GaussianDensity().fit(x)) != fingerprint(two)

@@ -26,7 +26,7 @@ def test_a_prior_becomes_the_posterior_and_scores_add_to_the_evidence():
     assert steps[3][1] == pytest.approx(float(steps[2][0].predictive().log_prob(x[3:4])[0]), rel=1e-8)
 
 
-def test_a_coin_learnt_toss_by_toss():
+def test_a_coin_learned_toss_by_toss():
     steps = list(follow(lk.Dirichlet([1.0, 1.0]), [0, 0, 1, 0]))
     assert np.exp([news for _, news in steps]) == pytest.approx([1 / 2, 2 / 3, 1 / 4, 3 / 5])  # Laplace
     assert steps[-1][0].alpha.tolist() == [4.0, 2.0]

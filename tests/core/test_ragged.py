@@ -108,13 +108,13 @@ def test_sequences_must_have_frames_of_one_shape(sequences):
 
 
 def test_frames_may_have_names_and_unlike_kinds():
-    c = Columns(size=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], colour=["red", "blue", "red"])
+    c = Columns(size=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], color=["red", "blue", "red"])
     r = Ragged(c, [0, 1, 3])
-    assert len(r) == 2 and r[1]["colour"].tolist() == ["blue", "red"] and len(list(r)) == 2
+    assert len(r) == 2 and r[1]["color"].tolist() == ["blue", "red"] and len(list(r)) == 2
     back = r[[1, 0]]
     assert back.values["size"].tolist() == [[3.0, 4.0], [5.0, 6.0], [1.0, 2.0]]
     assert back.offsets.tolist() == [0, 2, 3] and not back.values["size"].flags.writeable
-    assert pickle.loads(pickle.dumps(r))[0]["colour"].tolist() == ["red"]
+    assert pickle.loads(pickle.dumps(r))[0]["color"].tolist() == ["red"]
 
 
 def test_lists_of_columns_are_joined_part_by_part():
@@ -275,11 +275,11 @@ class NearestMean(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         m = self._means(X)
         self.classes_ = np.unique(y)
-        self.centres_ = np.array([m[np.asarray(y) == c].mean() for c in self.classes_])
+        self.centers_ = np.array([m[np.asarray(y) == c].mean() for c in self.classes_])
         return self
 
     def predict(self, X):
-        return self.classes_[np.abs(self._means(X)[:, None] - self.centres_).argmin(1)]
+        return self.classes_[np.abs(self._means(X)[:, None] - self.centers_).argmin(1)]
 
     def _means(self, X):
         r = Ragged.of(X)

@@ -17,7 +17,7 @@ from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
 from likely.core.fit_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
 from likely.io.model_files import Checkpoint
-from tests.laws.compare import bits
+from tests.properties.compare import bits
 
 RNG = np.random.default_rng(1)
 X = np.concatenate([RNG.normal(m, s, (80, 2)) for m, s in ((-3.0, 1.0), (0.0, 0.5), (4.0, 1.5))])
@@ -112,7 +112,7 @@ def test_ctrl_c_returns_the_best_so_far(at):
         assert report.trace == plain.trace and bits(report.model) == bits(plain.model)
 
 
-def test_ctrl_c_before_anything_was_learnt_is_raised():
+def test_ctrl_c_before_anything_was_learned_is_raised():
     with pytest.raises(KeyboardInterrupt):
         fit(start(), X, engine=Interrupting(1))
 

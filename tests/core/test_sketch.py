@@ -72,11 +72,11 @@ def test_scaling_scales_weights_and_nothing_is_left_of_zero(x):
 @pytest.mark.parametrize("kind", ["categories", "columns", "sparse", "float32", "ragged"])
 def test_all_kinds_of_rows(kind):
     rng = np.random.default_rng(3)
-    colours = np.array(["red", "blue", None, "green"], dtype=object)[rng.integers(0, 4, 200)]
+    colors = np.array(["red", "blue", None, "green"], dtype=object)[rng.integers(0, 4, 200)]
     counts = sparse.csr_matrix(rng.poisson(0.2, (200, 4)))
     kinds = {
-        "categories": np.stack([colours, colours[::-1]], axis=1),
-        "columns": Columns(v=rng.integers(0, 2, (200, 2)), c=colours),
+        "categories": np.stack([colors, colors[::-1]], axis=1),
+        "columns": Columns(v=rng.integers(0, 2, (200, 2)), c=colors),
         "sparse": counts,
         "float32": rng.integers(0, 3, (200, 2)).astype(np.float32),
         "ragged": Ragged.from_list([np.arange(n) for n in rng.integers(0, 5, 200)]),

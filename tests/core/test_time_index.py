@@ -55,7 +55,7 @@ def test_uneven_steps_are_told_once_with_the_way_out(name):
     series = pd.Series(VALUES, UNEVEN[name])
     for entry in ([series], series, series.to_frame("x"), [pd.Series(VALUES, DAYS), series.to_frame("x")["x"]]):
         found = notes(lambda entry=entry: Ragged.of(entry))
-        assert len(found) == 1 and "asfreq" in found[0] and "ContinuousLinear" in found[0]
+        assert len(found) == 1 and "asfreq" in found[0] and "LinearSDE" in found[0]
 
 
 @pytest.mark.slow
@@ -84,5 +84,5 @@ def test_lengths_cut_the_index_too():
 def test_a_model_of_any_times_is_not_told():
     holed = pd.Series(VALUES, DAYS).drop(DAYS[5:9])
 
-    model = lk.ContinuousLinear.matern(1.5, scale=2.0, variance=1.0, observation=0.1)
+    model = lk.LinearSDE.matern(1.5, scale=2.0, variance=1.0, observation=0.1)
     assert not notes(lambda: model.log_prob(holed, np.asarray((holed.index - DAYS[0]).days, dtype=float)))

@@ -34,11 +34,11 @@ def signs(n=200):
         lambda: lk.BetaBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
         lambda: lk.NegativeBinomial.fit([[1.0], [1.0], [2.0], [1.0]]),
         lambda: lk.estimate(lk.Gaussian, np.arange(8.0).reshape(2, 4)),
-        lambda: lk.LogWalsh.fit(signs(), order=2),
+        lambda: lk.LogLinear.fit(signs(), order=2),
         lambda: lk.GaussianDensity().fit(np.ones((5, 2))),
         lambda: lk.BayesClassifier(lk.GaussianDensity()).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1]),
     ],
-    ids="Gaussian Poisson Multinomial BetaBinomial NegativeBinomial estimate LogWalsh density Bayes".split(),
+    ids="Gaussian Poisson Multinomial BetaBinomial NegativeBinomial estimate LogLinear density Bayes".split(),
 )
 def test_they_point_to_the_caller(call):
     said = heard(call)

@@ -46,7 +46,7 @@ CASES = {
     "minus one or one": ("binary", words(rng.choice([-1.0, 1.0], N))),
     "two words": ("binary", words(rng.choice(["red", "blue"], N))),
     "answers": ("binary", words(rng.choice(["Yes", "no", "YES", "No"], N))),
-    "colours": ("category", words(rng.choice(["red", "blue", "green"], N))),
+    "colors": ("category", words(rng.choice(["red", "blue", "green"], N))),
     "some numbers among words": ("category", words(rng.choice(["1", "2", "x", "y"], N))),
     "postal codes": ("category", words(rng.choice(["01067", "80331", "20095"], N))),
     "forty levels": ("category", words(rng.choice([f"level {i}" for i in range(40)], N))),
@@ -139,12 +139,12 @@ def test_numbers_in_a_dress_are_not_guessed(cells):
         kind_of(pl.Series("price", cells * 3))
 
 
-def test_count_tail_is_that_of_the_laws():
+def test_count_tail_is_that_of_the_distributions():
     for k, mean, variance in [(3, 2.0, 2.0), (16, 5.4, 22.0), (0, 0.2, 0.2), (40, 8.9, 120.0)]:
-        law = scipy.stats.poisson(mean) if mean == variance else scipy.stats.nbinom(
+        distribution = scipy.stats.poisson(mean) if mean == variance else scipy.stats.nbinom(
             mean**2 / (variance - mean), mean / variance
         )  # fmt: skip
-        assert count_tail(k, mean, variance) == pytest.approx(law.sf(k), rel=1e-9)
+        assert count_tail(k, mean, variance) == pytest.approx(distribution.sf(k), rel=1e-9)
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.5, 1.0, 2.0, 4.0])

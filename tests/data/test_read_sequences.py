@@ -75,14 +75,14 @@ def test_a_long_table_of_any_format(tmp_path, ending):
 
 
 def test_columns_are_chosen_and_words_stay_words(write):
-    path = write("t.csv", "id,size,colour\n1,1.5,red\n2,2,NA\n1,?,blue\n")
+    path = write("t.csv", "id,size,color\n1,1.5,red\n2,2,NA\n1,?,blue\n")
     one = read_sequences(path, id="id", columns="size")
     assert one.columns == ("size",) and one.ids.tolist() == [1, 2]
     same(one.x, [[1.5, np.nan], [2.0]])
-    words = read_sequences(path, id="id", columns=["colour"])
+    words = read_sequences(path, id="id", columns=["color"])
     assert [s.tolist() for s in words.x] == [["red", "blue"], [None]]
     both = read_sequences(path, id="id")
-    assert both.x[0]["colour"].tolist() == ["red", "blue"] and both.labels is both.weight is both.states is None
+    assert both.x[0]["color"].tolist() == ["red", "blue"] and both.labels is both.weight is both.states is None
 
 
 def test_states_of_numbers_and_labels_that_are_missing(write):
@@ -173,7 +173,7 @@ def test_columns_of_reads_the_header_alone(write):
 # ------------------------------------------------------------------------ folders
 
 
-def test_files_in_sub_folders_are_labelled_by_them(write, tmp_path):
+def test_files_in_sub_folders_are_labeled_by_them(write, tmp_path):
     write("speech/one/a.csv", "x,y\n1,2\n3,4\n")
     write("speech/two/a.csv", "y,x\n6,5\n")
     write("speech/.hidden/z.csv", "no\n")

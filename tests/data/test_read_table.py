@@ -24,7 +24,7 @@ from likely.data.read_table import read, stem
 from likely.data.table import Table
 
 ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
-CSV = 'size,colour\n1.5,red\n2,\nNA,"blue, dark"\n'
+CSV = 'size,color\n1.5,red\n2,\nNA,"blue, dark"\n'
 
 
 @pytest.fixture
@@ -49,28 +49,28 @@ def stdin(monkeypatch):
     ("name", "text"),
     [
         ("comma.csv", CSV),
-        ("semicolon.csv", "size;colour\n1.5;red\n2;\n?;blue, dark\n"),
-        ("tab.tsv", "size\tcolour\n1.5\tred\n2\t\nnan\tblue, dark\n"),
-        ("tab.csv", "size\tcolour\n1.5\tred\n2\t\nnan\tblue, dark\n"),
-        ("bar.txt", "size|colour\n1.5|red\n2|-\n|blue, dark\n"),
+        ("semicolon.csv", "size;color\n1.5;red\n2;\n?;blue, dark\n"),
+        ("tab.tsv", "size\tcolor\n1.5\tred\n2\t\nnan\tblue, dark\n"),
+        ("tab.csv", "size\tcolor\n1.5\tred\n2\t\nnan\tblue, dark\n"),
+        ("bar.txt", "size|color\n1.5|red\n2|-\n|blue, dark\n"),
         ("bom.csv", "\ufeff" + CSV),
         ("crlf.csv", CSV.replace("\n", "\r\n")),
         ("no_last_newline.csv", CSV.rstrip("\n")),
-        ("blanks.csv", 'size , colour\n 1.5,red \n2 , N/A\n  , "blue, dark"\n'),
+        ("blanks.csv", 'size , color\n 1.5,red \n2 , N/A\n  , "blue, dark"\n'),
         ("blank_lines.csv", CSV.replace("\n", "\n\n")),
         ("leading_blank_lines.csv", "\n  \n" + CSV),
         ("blank_looking_lines.csv", CSV.replace("\n", "\n   \n")),
-        ("quoted.csv", '"size","colour"\n"1.5","red"\n"2",""\n"","blue, dark"\n'),
+        ("quoted.csv", '"size","color"\n"1.5","red"\n"2",""\n"","blue, dark"\n'),
     ],
 )
 def test_spellings_of_one_table(write, name, text):
     frame = read(write(name, text))
-    assert frame.columns == ["size", "colour"] and frame.rows() == ROWS
+    assert frame.columns == ["size", "color"] and frame.rows() == ROWS
 
 
 def test_packed_files(write):
     assert read(write("a.csv.gz", gzip.compress(CSV.encode()))).rows() == ROWS
-    lines = b'{"size": 1.5, "colour": "red"}\n{"size": 2}\n'
+    lines = b'{"size": 1.5, "color": "red"}\n{"size": 2}\n'
     assert read(write("a.jsonl.gz", gzip.compress(lines))).rows() == [(1.5, "red"), (2.0, None)]
     array = gzip.compress(b'[{"size": 1}]')
     assert read(write("a.json.gz", array)).rows() == [(1,)]
@@ -145,9 +145,9 @@ def test_a_first_column_without_a_name_is_an_index(write):
     ("content", "expected"),
     [
         (CSV.encode(), ROWS),
-        (b"size\tcolour\n1.5\tred\n", [("1.5", "red")]),
-        (b' {"size": 1.5, "colour": "red"}\n', [(1.5, "red")]),
-        (b'[{"size": 1.5, "colour": "red"}]', [(1.5, "red")]),
+        (b"size\tcolor\n1.5\tred\n", [("1.5", "red")]),
+        (b' {"size": 1.5, "color": "red"}\n', [(1.5, "red")]),
+        (b'[{"size": 1.5, "color": "red"}]', [(1.5, "red")]),
         (gzip.compress(CSV.encode(), mtime=0), ROWS),  # or the clock would stand in the name of the test
     ],
 )

@@ -20,7 +20,7 @@ from likely.data.table_fingerprint import fingerprint
 from likely.data.target_labels import labels
 from likely.data.type_inference import as_frame, typed
 
-CSV = """id,size,colour,n,smokes,class,w,when,who
+CSV = """id,size,color,n,smokes,class,w,when,who
 a1,1.5,red,0,Yes,good,1,2024-01-03,anna
 a2,?,blue,3,no,bad,2.5,2024-01-01,anna
 a3,-2,green,1,yes,,1,2024-01-02,ben
@@ -41,9 +41,9 @@ def table(path):
     return Table.of(path, target="class", weight="w", group="who", time="when", drop=["id"])
 
 
-def test_roles_are_apart_and_unlabelled_rows_are_set_aside(table):
-    assert [c.name for c in table.used] == ["size", "colour", "n", "smokes"]
-    assert table.y.tolist() == ["good", "bad", "good", "bad"] and table.unlabelled == 1
+def test_roles_are_apart_and_unlabeled_rows_are_set_aside(table):
+    assert [c.name for c in table.used] == ["size", "color", "n", "smokes"]
+    assert table.y.tolist() == ["good", "bad", "good", "bad"] and table.unlabeled == 1
     assert table.row_numbers.tolist() == [1, 2, 4, 5] and len(table) == 4
     assert table.weight.tolist() == [1, 2.5, 0, 1] and table.group.tolist() == ["anna", "anna", "ben", "carl"]
     assert np.argsort(table.time).tolist() == [1, 0, 2, 3] and table.time.dtype == "datetime64[us]"
@@ -52,20 +52,20 @@ def test_roles_are_apart_and_unlabelled_rows_are_set_aside(table):
 
 
 def test_columns_know_themselves(table):
-    size, colour, n, smokes = table.used
+    size, color, n, smokes = table.used
     assert (size.kind, size.n_missing, size.range) == ("real", 1, (0.0, pytest.approx(5.75 / 3), 4.25))
-    assert (colour.kind, colour.levels, colour.n_missing) == ("category", ("blue", "red"), 1)
+    assert (color.kind, color.levels, color.n_missing) == ("category", ("blue", "red"), 1)
     assert (n.kind, n.distinct) == ("count", 3) and (smokes.kind, smokes.levels) == ("binary", ("no", "yes"))
 
 
 def test_rows_are_columns_of_arrays(table):
     rows = table.rows()
-    assert isinstance(rows, Columns) and list(rows) == ["size", "colour", "n", "smokes"]
+    assert isinstance(rows, Columns) and list(rows) == ["size", "color", "n", "smokes"]
     np.testing.assert_array_equal(rows["size"], [1.5, np.nan, 4.25, 0.0])
-    assert rows["colour"].dtype == object and rows["colour"].tolist() == ["red", "blue", None, "red"]
+    assert rows["color"].dtype == object and rows["color"].tolist() == ["red", "blue", None, "red"]
     assert rows["n"].dtype == np.float64 and rows["smokes"].tolist() == ["yes", "no", "no", "no"]
     assert dict(table.frame.schema) == {
-        "size": pl.Float64, "colour": pl.String, "n": pl.Int64, "smokes": pl.String,
+        "size": pl.Float64, "color": pl.String, "n": pl.Int64, "smokes": pl.String,
     }  # fmt: skip
 
 
@@ -151,15 +151,15 @@ def test_a_number_written_in_several_ways_is_one_class():
         Table.of({"x": [0.5, 1.5, 2.5], "y": ["1", "1.0", "1"]}, target="y")
 
 
-def test_labels_are_spelt_as_the_classes_that_were_learnt():
+def test_labels_are_spelled_as_the_classes_that_were_learned():
     column = pl.Series("y", ["1", "2", "1"])
     assert labels(column, classes=["1", "2", "X"]).tolist() == ["1", "2", "1"]
     assert labels(column, classes=np.array([1, 2])).tolist() == [1, 2, 1]
     assert labels(pl.Series("y", [0.5, 1.0]), classes=["0.5", "1"]).tolist() == ["0.5", "1"]
     assert labels(pl.Series("y", ["new"]), classes=["a", "b"]).tolist() == ["new"]
-    for spelt in (["1", "-1"], ["1.0", "-1.0"], [1, -1], [1.0, -1.0]):
-        assert str(labels(pl.Series("y", spelt), classes=[-1.0, 1.0]).tolist()) == "[1.0, -1.0]"
-        assert str(labels(pl.Series("y", spelt), classes=[-1, 1]).tolist()) == "[1, -1]"
+    for spelled in (["1", "-1"], ["1.0", "-1.0"], [1, -1], [1.0, -1.0]):
+        assert str(labels(pl.Series("y", spelled), classes=[-1.0, 1.0]).tolist()) == "[1.0, -1.0]"
+        assert str(labels(pl.Series("y", spelled), classes=[-1, 1]).tolist()) == "[1, -1]"
     assert labels(pl.Series("y", ["1", "7"]), classes=[-1.0, 1.0]).tolist() == [1.0, "7"]
 
 
@@ -174,13 +174,13 @@ def test_labels_are_spelt_as_the_classes_that_were_learnt():
         (np.repeat(np.arange(0, 12.5, 0.5), 2)[:48].tolist() + [1.0] * 2, "looks like a regression target"),
     ],
 )
-def test_targets_that_cannot_be_learnt(cells, told):
+def test_targets_that_cannot_be_learned(cells, told):
     x = np.random.default_rng(0).normal(size=len(cells))
     with pytest.raises(DataError, match=f'target "y": .*{told}'):
         Table.of({"x": x, "y": cells}, target="y")
 
 
-def test_many_classes_are_learnt_if_the_user_insists():
+def test_many_classes_are_learned_if_the_user_insists():
     data = {"x": np.linspace(0, 1, 600), "y": np.repeat(np.arange(300), 2)}
     with pytest.raises(DataError, match=r'insist with kinds={"y": "category"}'):
         Table.of(data, target="y")
@@ -256,18 +256,18 @@ def test_times_that_are_no_dates():
 
 
 def test_the_user_has_the_last_word(path):
-    kinds = {"n": "category", "size": "real", "colour": "ignore", "id": "category"}
+    kinds = {"n": "category", "size": "real", "color": "ignore", "id": "category"}
     table = Table.of(path, target="class", kinds=kinds, drop=["when", "who", "w"])
     assert [c.kind for c in table.used] == ["category", "real", "category", "binary"]
-    assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "colour" in table.set_aside
+    assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "color" in table.set_aside
 
 
 @pytest.mark.parametrize(
     ("kinds", "told"),
     [
         (
-            {"colour": "real"},
-            'row 1, column "colour": "red" is not a number. Use None in its place, or kinds={"colour": "cat',
+            {"color": "real"},
+            'row 1, column "color": "red" is not a number. Use None in its place, or kinds={"color": "cat',
         ),
         ({"size": "count"}, 'row 1, column "size": "1.5" is not a count. Use .*kinds={"size": "real"}'),
         ({"sise": "real"}, 'kinds: there must be a column "sise": did you mean "size"'),
@@ -297,7 +297,7 @@ def test_rows_in_messages_are_those_of_the_file():
         Table.of(data, target="y")
 
 
-def test_what_is_constant_where_labelled_is_set_aside():
+def test_what_is_constant_where_labeled_is_set_aside():
     table = Table.of({"x": [1.5, 2, 3], "c": ["u", "u", "v"], "e": [None, None, 1], "y": ["a", "b", None]}, target="y")
     assert table.set_aside == {"c": "constant: every value is u", "e": "empty: no cell has a value"}
 
@@ -320,11 +320,11 @@ def test_typed_gives_numbers_and_words():
 # ----------------------------------------------------------------------- new data
 
 
-def test_new_data_take_the_learnt_form(table):
+def test_new_data_take_the_learned_form(table):
     schema = json.loads(json.dumps(table.schema()))
     assert schema["size"] == {"kind": "real"} and schema["smokes"] == {"kind": "binary", "levels": ["no", "yes"]}
-    new = Table.like(schema, {"n": ["2.5"], "smokes": ["YES"], "extra": [1], "colour": ["mauve"], "size": [None]})
-    assert new.frame.columns == ["size", "colour", "n", "smokes"] and new.y is None
+    new = Table.like(schema, {"n": ["2.5"], "smokes": ["YES"], "extra": [1], "color": ["mauve"], "size": [None]})
+    assert new.frame.columns == ["size", "color", "n", "smokes"] and new.y is None
     assert [column[0] for column in new.rows().values()][1:] == ["mauve", 2.5, "yes"]
     assert np.isnan(new.rows()["size"][0])
 
@@ -332,13 +332,13 @@ def test_new_data_take_the_learnt_form(table):
 def test_the_same_file_gives_the_same_rows(path, table):
     again = Table.like(table.schema(), path, target="class", weight="w")
     assert again.frame.equals(table.frame) and again.y.tolist() == table.y.tolist()
-    assert again.unlabelled == 1 and again.weight.tolist() == table.weight.tolist()
+    assert again.unlabeled == 1 and again.weight.tolist() == table.weight.tolist()
     everything = Table.like(table.schema(), path)
     assert len(everything) == 5 and everything.y is None
 
 
 def test_new_data_may_lack_the_target_but_not_a_column(table):
-    data = {"size": [1], "colour": ["red"], "smokes": ["no"]}
+    data = {"size": [1], "color": ["red"], "smokes": ["no"]}
     told = '^Table: the model needs column "n": .*; add it, with None where a value is not known'
     with pytest.raises(DataError, match=told):
         Table.like(table.schema(), data, target="class")
@@ -348,7 +348,7 @@ def test_new_data_may_lack_the_target_but_not_a_column(table):
 
 def test_messages_name_the_file_or_who_was_called(table, tmp_path):
     path = tmp_path / "new.csv"
-    path.write_text("size,colour\n1,red\n")
+    path.write_text("size,color\n1,red\n")
     told = 'new.csv: the model needs columns "n" and "smokes": .*; add them, with None'
     with pytest.raises(DataError, match=told):
         Table.like({"n": {"kind": "real"}, "smokes": {"kind": "real"}}, path)
@@ -373,7 +373,7 @@ def test_a_column_without_finite_numbers_may_be_left_out():
 
 
 def test_new_cells_that_are_no_numbers(table):
-    data = {"size": ["1", "2", "big"], "colour": ["red"] * 3, "smokes": ["no"] * 3, "n": [1, 2, 3]}
+    data = {"size": ["1", "2", "big"], "color": ["red"] * 3, "smokes": ["no"] * 3, "n": [1, 2, 3]}
     with pytest.raises(DataError, match=r'row 3, column "size": "big" is not a number. Use None in its place'):
         Table.like(table.schema(), data)
     assert np.isnan(Table.like(table.schema(), data, missing="big").rows()["size"][2])
@@ -382,7 +382,7 @@ def test_new_cells_that_are_no_numbers(table):
         Table.like(table.schema(), data)
 
 
-def test_levels_of_numbers_are_spelt_alike():
+def test_levels_of_numbers_are_spelled_alike():
     table = Table.of({"k": ["0", "1", "0"], "x": [0.5, 1.5, 2.5]})
     for cells in (["1.0", "0"], [1.0, 0.0], [1, 0], [True, False]):
         assert Table.like(table.schema(), {"k": cells, "x": [1, 2]}).rows()["k"].tolist() == ["1", "0"]
@@ -472,5 +472,5 @@ def test_huge_integers_are_no_gaps_to_a_table_model():
     new = pd.DataFrame({"a": pd.Series([10**40, 3], dtype=object), "b": [0.0, 0.0]})
     np.testing.assert_allclose(model.predict_proba(new), model.predict_proba(new.astype(float)))
     levels = [10**40 + int(v) * 10**37 for v in (10 * rng.normal(size=60) + 50 * y).round()]
-    learnt = lk.TableClassifier().fit(frame.assign(a=pd.Series(levels, dtype=object)), y)
-    assert learnt.score(frame.assign(a=pd.Series(levels, dtype=object)), y) > 0.9
+    learned = lk.TableClassifier().fit(frame.assign(a=pd.Series(levels, dtype=object)), y)
+    assert learned.score(frame.assign(a=pd.Series(levels, dtype=object)), y) > 0.9

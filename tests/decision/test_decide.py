@@ -62,7 +62,7 @@ def test_foreign_classifiers():
     sure = proba.max(axis=1) >= 0.7
     assert (decided[sure] == forest.classes_[proba.argmax(axis=1)][sure]).all()
     assert all(d is lk.REJECT for d in decided[~sure]) and (~sure).any()
-    with pytest.raises(lk.DomainError, match="Calibrated"):
+    with pytest.raises(lk.DomainError, match="CalibratedClassifier"):
         lk.decide(LinearSVC().fit(X, y), X)
     with pytest.raises(lk.DomainError, match="p\\(x\\)"):
         lk.decide(forest, X, novelty=0.01)

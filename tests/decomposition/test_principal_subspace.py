@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
-from likely.decomposition.principal_subspace import Principal, axes_of, dependent, hides_more, spectrum
-from likely.distributions.gaussian.scatter_qr import centred_rows, root_of_rows
+from likely.decomposition.principal_subspace import PrincipalSubspace, axes_of, dependent, hides_more, spectrum
+from likely.distributions.gaussian.scatter_qr import centered_rows, root_of_rows
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def moments_of(x):
 
 
 def test_axes_are_eigenvectors(x):
-    p = Principal.of(moments_of(x), 3)
+    p = PrincipalSubspace.of(moments_of(x), 3)
     c = np.cov(x.T, bias=True)
     np.testing.assert_allclose(p.axes @ c @ p.axes.T, np.diag(p.variances), atol=1e-10)
     np.testing.assert_allclose(p.variances, np.linalg.eigvalsh(c)[::-1][:3])
@@ -28,9 +28,9 @@ def test_axes_are_eigenvectors(x):
 
 
 def test_the_relative_error_is_that_of_the_reconstruction(x):
-    whole = Principal.of(moments_of(x))
+    whole = PrincipalSubspace.of(moments_of(x))
     for q in range(6):
-        p = Principal.of(moments_of(x), q)
+        p = PrincipalSubspace.of(moments_of(x), q)
         lost = ((p.reconstruct(x) - x) ** 2).sum() / ((x - x.mean(axis=0)) ** 2).sum()
         assert p.relative_error() == pytest.approx(lost, abs=1e-12)
         assert whole.relative_error(q) == pytest.approx(lost, abs=1e-12)
@@ -39,7 +39,7 @@ def test_the_relative_error_is_that_of_the_reconstruction(x):
 
 
 def test_no_other_axes_lose_less(x, rng):
-    p = Principal.of(moments_of(x), 2)
+    p = PrincipalSubspace.of(moments_of(x), 2)
     for _ in range(50):
         axes = np.linalg.qr(np.linalg.qr(p.axes.T)[0] + 0.05 * rng.normal(size=(5, 2)))[0]
         z = x - x.mean(axis=0)
@@ -49,9 +49,9 @@ def test_no_other_axes_lose_less(x, rng):
 def test_three_roads_lead_to_the_same_axes(rng):
     x = rng.normal(size=(8, 12)) * np.linspace(3, 1, 12)
     roads = [
-        Principal.of(moments_of(x), 5),
-        Principal.of(root_of_rows(x, None, np.zeros(12)), 5),
-        axes_of(s := centred_rows(x, None, np.zeros(12)), spectrum(s, 5, gram=True), 5),
+        PrincipalSubspace.of(moments_of(x), 5),
+        PrincipalSubspace.of(root_of_rows(x, None, np.zeros(12)), 5),
+        axes_of(s := centered_rows(x, None, np.zeros(12)), spectrum(s, 5, gram=True), 5),
     ]
     for p in roads[1:]:
         np.testing.assert_allclose(p.axes, roads[0].axes, atol=1e-9)
@@ -60,47 +60,47 @@ def test_three_roads_lead_to_the_same_axes(rng):
 
 
 def test_whitening_makes_white(x):
-    p = Principal.of(moments_of(x), 4)
+    p = PrincipalSubspace.of(moments_of(x), 4)
     y = p.whiten(x)
     np.testing.assert_allclose(np.cov(y.T, bias=True), np.eye(4), atol=1e-10)
     np.testing.assert_allclose(p.restore(y, white=True), p.reconstruct(x), atol=1e-10)
 
 
 def test_a_share_of_the_variance(x):
-    shares = Principal.of(moments_of(x)).shares.cumsum()
+    shares = PrincipalSubspace.of(moments_of(x)).shares.cumsum()
     for q in range(1, 5):
-        assert len(Principal.of(moments_of(x), float(shares[q - 1] - 1e-9)).variances) == q
+        assert len(PrincipalSubspace.of(moments_of(x), float(shares[q - 1] - 1e-9)).variances) == q
     with pytest.raises(DomainError, match="between 0 and 1"):
-        Principal.of(moments_of(x), 1.5)
+        PrincipalSubspace.of(moments_of(x), 1.5)
 
 
 def test_all_that_is_seen_is_the_rank(rng):
     x = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 6))
-    assert len(Principal.of(moments_of(x)).variances) == 3
-    assert Principal.of(moments_of(x)).relative_error() == pytest.approx(0.0, abs=1e-12)
+    assert len(PrincipalSubspace.of(moments_of(x)).variances) == 3
+    assert PrincipalSubspace.of(moments_of(x)).relative_error() == pytest.approx(0.0, abs=1e-12)
 
 
 def test_nothing_varies():
-    p = Principal.of(moments_of(np.ones((4, 2))), 2)
+    p = PrincipalSubspace.of(moments_of(np.ones((4, 2))), 2)
     assert p.relative_error(0) == 0.0 and p.shares.tolist() == [0.0, 0.0]
     with pytest.raises(DomainError, match="spread along every axis"):
         p.whiten(np.ones((1, 2)))
 
 
 def test_what_it_refuses(x):
-    p = Principal.of(moments_of(x), 2)
+    p = PrincipalSubspace.of(moments_of(x), 2)
     with pytest.raises(DataError, match=r"row 1, column 2.*PPCA"):
         p.project(np.where(np.arange(15).reshape(3, 5) == 7, np.nan, 0.0))
     with pytest.raises(DataError, match="finite"):
         p.project([[np.inf] * 5])
     with pytest.raises(DataError, match="at least one row"):
-        Principal.of(Gaussian.blank(x).collect(x[:0]))
+        PrincipalSubspace.of(Gaussian.blank(x).collect(x[:0]))
     with pytest.raises(DomainError, match="orthonormal"):
-        Principal([0.0, 0.0], [[1.0, 1.0]], [1.0], 0.0)
+        PrincipalSubspace([0.0, 0.0], [[1.0, 1.0]], [1.0], 0.0)
     with pytest.raises(ShapeError, match="are needed"):
-        Principal([0.0, 0.0], [[1.0, 0.0]], [1.0, 2.0], 0.0)
+        PrincipalSubspace([0.0, 0.0], [[1.0, 0.0]], [1.0, 2.0], 0.0)
     with pytest.raises(DomainError, match="must fall"):
-        Principal([0.0, 0.0], np.eye(2), [1.0, 2.0], 0.0)
+        PrincipalSubspace([0.0, 0.0], np.eye(2), [1.0, 2.0], 0.0)
 
 
 def test_what_depends_on_other_columns_is_found_in_any_units(rng):

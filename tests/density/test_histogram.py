@@ -22,8 +22,8 @@ def grid(joint=True, **how):
 def test_a_grid_is_numpys_density():
     want, *_ = np.histogramdd(X, EDGES, density=True)
     h = grid()
-    centres = np.stack(np.meshgrid(*((e[1:] + e[:-1]) / 2 for e in EDGES), indexing="ij"), axis=-1).reshape(-1, 2)
-    assert np.allclose(np.exp(h.log_prob(centres)), want.ravel())
+    centers = np.stack(np.meshgrid(*((e[1:] + e[:-1]) / 2 for e in EDGES), indexing="ij"), axis=-1).reshape(-1, 2)
+    assert np.allclose(np.exp(h.log_prob(centers)), want.ravel())
     assert np.isneginf(h.log_prob([[5.0, 0.0]])[0])
 
 

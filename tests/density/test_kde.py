@@ -44,7 +44,7 @@ def plain(points, weight, v2, x, kernel):
 @pytest.mark.parametrize("kernel", ["gaussian", "cube", "t", "exponential", "epanechnikov", "triangle"])
 def test_scores_are_the_plain_sums(kernel):
     v2 = V2 if kernel in ("gaussian", "t", "exponential") else 9 * V2
-    got = lk.Parzen(X, v2, kernel, W).log_prob(Q)
+    got = lk.KDE(X, v2, kernel, W).log_prob(Q)
     want = plain(X, W, v2, Q, kernel)
     assert np.isfinite(want).sum() > 20
     assert np.array_equal(np.isneginf(got), np.isneginf(want))
@@ -54,13 +54,13 @@ def test_scores_are_the_plain_sums(kernel):
 
 def test_a_gaussian_window_is_scipys():
     kde = gaussian_kde(X.T, bw_method=0.4, weights=W)
-    ours = lk.Parzen(X, kde.covariance, weight=W)
+    ours = lk.KDE(X, kde.covariance, weight=W)
     assert np.allclose(ours.log_prob(Q), kde.logpdf(Q.T), rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 7])
 @pytest.mark.parametrize("name", KERNELS)
-def test_kernels_are_normalised_in_every_dimension(name, d):
+def test_kernels_are_normalized_in_every_dimension(name, d):
     kernel = kernel_of(name, d, 4.0)
     if name == "cube":
         assert kernel.log_height == 0
@@ -80,7 +80,7 @@ def test_kernels_are_normalised_in_every_dimension(name, d):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_draws_have_the_moments_of_the_density(kernel):
-    p = lk.Parzen(X, V2, kernel, W, dof=8.0)
+    p = lk.KDE(X, V2, kernel, W, dof=8.0)
     draws = p.sample(40_000, np.random.default_rng(1))
     assert np.abs((draws.mean(axis=0) - p.mean) / np.sqrt(p.variance)).max() < 0.03
     assert np.abs(np.cov(draws.T) / p.covariance - 1)[np.diag_indices(3)].max() < 0.06
@@ -88,7 +88,7 @@ def test_draws_have_the_moments_of_the_density(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_distribution_functions_in_one_dimension(kernel):
-    p = lk.Parzen(X[:7, 0], [0.5], kernel, W[:7])
+    p = lk.KDE(X[:7, 0], [0.5], kernel, W[:7])
     at = np.linspace(-3, 3, 9)
     edges = np.sort(np.concatenate([p.points[:, 0] + s * np.sqrt(0.5) for s in (-1, -0.5, 0, 0.5, 1)]))
     edges = np.unique(np.concatenate([[-40.0], edges, at]))  # where a profile has a corner
@@ -104,7 +104,7 @@ def test_distribution_functions_in_one_dimension(kernel):
 
 
 def test_far_rows_have_finite_scores():
-    p = lk.Parzen(X, V2)
+    p = lk.KDE(X, V2)
     far = np.array([[1e3, 0, 0], [1e6, 1e6, -1e6], [1e150, 0, 0]])
     got = p.log_prob(far)
     assert np.isfinite(got).all()
@@ -118,51 +118,51 @@ def test_no_square_of_a_far_row_is_taken(d, far):
     """log p of a t falls by (dof + d) log r, that of an exponential by r: both are numbers where r² is none."""
     points = np.random.default_rng(22).normal(size=(30, d))
     v2, row = np.full(d, 4.0), np.full((1, d), far)
-    t, e = (lk.Parzen(points, v2, kernel, dof=5.0) for kernel in ("t", "exponential"))
+    t, e = (lk.KDE(points, v2, kernel, dof=5.0) for kernel in ("t", "exponential"))
     r = far * np.sqrt(d) / 2.0
     falls = 0.5 * (5.0 + d) * (2 * np.log(r) - np.log(5.0))
     assert t.log_prob(row)[0] == pytest.approx(t._kernel.log_height - d * np.log(2.0) - falls, rel=1e-12)
     assert e.log_prob(row)[0] == pytest.approx(-r, rel=1e-12)
-    assert np.isneginf(lk.Parzen(points, v2, "epanechnikov").log_prob(row)[0])
-    assert np.isneginf(lk.Parzen(points, v2, "cube").log_prob(row)[0])
+    assert np.isneginf(lk.KDE(points, v2, "epanechnikov").log_prob(row)[0])
+    assert np.isneginf(lk.KDE(points, v2, "cube").log_prob(row)[0])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("d", [2, MANY + 2])
 def test_rows_that_are_scaled_first_score_as_others(kernel, d):
     rng = np.random.default_rng(23)
-    p = lk.Parzen(rng.normal(size=(70, d)), np.full(d, 30.0), kernel, rng.random(70) + 0.1, tolerance=0.0)
+    p = lk.KDE(rng.normal(size=(70, d)), np.full(d, 30.0), kernel, rng.random(70) + 0.1, tolerance=0.0)
     y, skip = p._white(rng.normal(size=(50, d))), np.arange(50)
     for left_out in (None, skip):
         assert np.allclose(p._far_sums(y, left_out), p._near_sums(y, left_out), rtol=1e-9, atol=1e-9)
 
 
 def test_points_may_lie_so_far_apart_that_squares_do_not_exist():
-    p = lk.Parzen([[0.0], [1e200]], [1.0], "t", dof=1.0)  # two Cauchys; in the middle both are as far
+    p = lk.KDE([[0.0], [1e200]], [1.0], "t", dof=1.0)  # two Cauchys; in the middle both are as far
     assert p.log_prob([[5e199]])[0] == pytest.approx(-np.log(np.pi) - 2 * np.log(5e199), rel=1e-12)
     assert p.log_prob([[0.0]])[0] == pytest.approx(np.log(0.5 / np.pi), rel=1e-12)
 
 
-@pytest.mark.parametrize("law", [lk.Parzen, lk.NeighbourBalls])
-def test_a_point_without_weight_is_not_there(law):
+@pytest.mark.parametrize("distribution", [lk.KDE, lk.KNNBalls])
+def test_a_point_without_weight_is_not_there(distribution):
     w = np.where(np.arange(300) % 3 == 0, 0.0, W)
-    how = {"scale": V2} if law is lk.Parzen else {"k": 2.0}
-    p, q = law(X, weight=w, **how), law(X[w > 0], weight=w[w > 0], **how)
+    how = {"scale": V2} if distribution is lk.KDE else {"k": 2.0}
+    p, q = distribution(X, weight=w, **how), distribution(X[w > 0], weight=w[w > 0], **how)
     assert len(p.points) == 200 and np.array_equal(p.log_prob(Q), q.log_prob(Q))
-    stack = law(X, weight=w, edges=np.array([0, 100, 300]), **how)
+    stack = distribution(X, weight=w, edges=np.array([0, 100, 300]), **how)
     assert stack.edges.tolist() == [0, 66, 200]
     assert np.array_equal(stack.member(0).points, X[:100][w[:100] > 0])
     with pytest.raises(lk.DataError, match=r"every member needs a point with weight"):
-        law(X[:4], weight=[0.0, 0.0, 1.0, 1.0], edges=np.array([0, 2, 4]), **how)
+        distribution(X[:4], weight=[0.0, 0.0, 1.0, 1.0], edges=np.array([0, 2, 4]), **how)
     for bad in ([0.0, 0.0], [-1.0, 2.0]):
         with pytest.raises(lk.DomainError, match="weights must not be negative, and some of them positive"):
-            law(X[:2], weight=bad, **how)
+            distribution(X[:2], weight=bad, **how)
 
 
 def test_a_row_comes_nearer_than_the_first_leaf():
     """Points in far-apart groups: the shift of the logarithm must follow the nearest one."""
     groups = np.concatenate([RNG.normal(size=(200, 2)) + c for c in ([0, 0], [500, 0], [0, 900], [-3000, 40])])
-    p = lk.Parzen(groups, [1.0, 1.0])
+    p = lk.KDE(groups, [1.0, 1.0])
     at = RNG.uniform(-4000, 1000, size=(500, 2))
     want = logsumexp(-0.5 * ((at[:, None] - groups) ** 2).sum(axis=2), axis=1) - np.log(800) - np.log(2 * np.pi)
     assert np.allclose(p.log_prob(at), want, rtol=1e-13)
@@ -176,8 +176,8 @@ def test_the_bound_of_the_tree_holds(kernel, tolerance):
     w = rng.random(6000) ** 3 + 1e-3
     v2 = np.full(3, 0.05 if kernel == "gaussian" else 0.5)
     rows = np.concatenate([points[::60], rng.normal(size=(100, 3)) * 4])
-    exact = lk.Parzen(points, v2, kernel, w, tolerance=0.0).log_prob(rows)
-    got = lk.Parzen(points, v2, kernel, w, tolerance=tolerance).log_prob(rows)
+    exact = lk.KDE(points, v2, kernel, w, tolerance=0.0).log_prob(rows)
+    got = lk.KDE(points, v2, kernel, w, tolerance=tolerance).log_prob(rows)
     there = np.isfinite(exact)
     assert np.array_equal(there, np.isfinite(got)) and there.sum() > 50
     lost = exact[there] - got[there]
@@ -190,7 +190,7 @@ def test_the_bound_of_the_tree_holds(kernel, tolerance):
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "t", "cube"])
 def test_gaps_are_integrated_out(kernel):
-    p = lk.Parzen(X, 4 * V2, kernel, W)
+    p = lk.KDE(X, 4 * V2, kernel, W)
     rows = Q[:10].copy()
     rows[:, 1] = np.nan
     seen = p.marginal([0, 2])
@@ -204,29 +204,29 @@ def test_gaps_are_integrated_out(kernel):
 
 def test_a_kernel_that_cannot_leave_columns_out_says_so():
     with pytest.raises(lk.DataError, match=r"'triangle' cannot integrate out.*gaussian, t, cube"):
-        lk.Parzen(X, V2, "triangle").log_prob([[0.0, np.nan, 1.0]])
+        lk.KDE(X, V2, "triangle").log_prob([[0.0, np.nan, 1.0]])
 
 
 def test_a_stack_is_its_members():
-    stack = lk.Parzen([X[:100], X[100:]], [V2, 2 * V2], weight=W)
-    each = [lk.Parzen(X[:100], V2, weight=W[:100]), lk.Parzen(X[100:], 2 * V2, weight=W[100:])]
+    stack = lk.KDE([X[:100], X[100:]], [V2, 2 * V2], weight=W)
+    each = [lk.KDE(X[:100], V2, weight=W[:100]), lk.KDE(X[100:], 2 * V2, weight=W[100:])]
     assert np.array_equal(stack.log_prob(Q), np.stack([e.log_prob(Q) for e in each], axis=1))
     assert np.array_equal(stack.some([1]).log_prob(Q)[:, 0], each[1].log_prob(Q))
 
 
 def test_bad_input_is_refused_in_words():
     cases = [
-        (lambda: lk.Parzen(X, V2, "sinc"), "kernel must be one of"),
-        (lambda: lk.Parzen(X, [1.0, 0.0, 1.0]), "must be positive"),
-        (lambda: lk.Parzen(X, [1.0, 1.0]), "scale must have shape"),
-        (lambda: lk.Parzen(X, V2, weight=[1.0]), "one entry per point"),
-        (lambda: lk.Parzen([[np.nan]], [1.0]), "finite"),
-        (lambda: lk.Parzen(X, np.eye(3), "cube"), "a cube has a width per column"),
-        (lambda: lk.Parzen(X, -np.eye(3)), "positive definite"),
-        (lambda: lk.Parzen(X, V2, "t", dof=0), "dof"),
-        (lambda: lk.Parzen(X, V2, tolerance=2.0), "tolerance"),
-        (lambda: lk.Parzen(X, V2).log_prob([[0.0, np.inf, 0.0]]), "row 0, column 1"),
-        (lambda: lk.Parzen(X, V2).cdf([0.0]), "one dimension"),
+        (lambda: lk.KDE(X, V2, "sinc"), "kernel must be one of"),
+        (lambda: lk.KDE(X, [1.0, 0.0, 1.0]), "must be positive"),
+        (lambda: lk.KDE(X, [1.0, 1.0]), "scale must have shape"),
+        (lambda: lk.KDE(X, V2, weight=[1.0]), "one entry per point"),
+        (lambda: lk.KDE([[np.nan]], [1.0]), "finite"),
+        (lambda: lk.KDE(X, np.eye(3), "cube"), "a cube has a width per column"),
+        (lambda: lk.KDE(X, -np.eye(3)), "positive definite"),
+        (lambda: lk.KDE(X, V2, "t", dof=0), "dof"),
+        (lambda: lk.KDE(X, V2, tolerance=2.0), "tolerance"),
+        (lambda: lk.KDE(X, V2).log_prob([[0.0, np.inf, 0.0]]), "row 0, column 1"),
+        (lambda: lk.KDE(X, V2).cdf([0.0]), "one dimension"),
     ]
     for attempt, says in cases:
         with pytest.raises(lk.LikelyError, match=says):
@@ -247,7 +247,7 @@ def by_hand(x):
 @pytest.mark.parametrize("d", [1, 3, 20])
 def test_the_maximum_approximation_in_closed_form(d):
     x = np.random.default_rng(d).normal(size=(60, d)) * np.arange(1.0, d + 1)
-    got = lk.Parzen.fit(x, scale="maximum")
+    got = lk.KDE.fit(x, scale="maximum")
     assert np.allclose(got.scale, by_hand(x) * x.var(axis=0), rtol=1e-12)
 
 
@@ -272,11 +272,11 @@ def left_out(x, w, v2):
     return w @ each
 
 
-def test_leaving_one_out_maximises_what_it_says():
+def test_leaving_one_out_maximizes_what_it_says():
     rng = np.random.default_rng(6)
     x, times = rng.normal(size=(80, 2)), rng.integers(1, 4, 80)
     w = times.astype(float)
-    p = lk.Parzen.fit(np.repeat(x, times, axis=0))
+    p = lk.KDE.fit(np.repeat(x, times, axis=0))
     variance = np.average((x - np.average(x, axis=0, weights=w)) ** 2, axis=0, weights=w)
     alpha = p.scale / variance
     assert alpha[0] == pytest.approx(alpha[1])
@@ -287,7 +287,7 @@ def test_leaving_one_out_maximises_what_it_says():
 
 def test_copies_do_not_make_windows_collapse():
     x = np.random.default_rng(7).normal(size=(60, 2))
-    one, many = lk.Parzen.fit(x), lk.Parzen.fit(np.repeat(x, 5, axis=0))
+    one, many = lk.KDE.fit(x), lk.KDE.fit(np.repeat(x, 5, axis=0))
     assert np.allclose(one.scale, many.scale, rtol=1e-6) and np.allclose(one.log_prob(x), many.log_prob(x), atol=1e-6)
 
 
@@ -303,10 +303,10 @@ def test_a_large_search_agrees_with_a_plain_one():
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_kernel_finds_a_width(kernel):
     x = np.random.default_rng(9).normal(size=(200, 2))
-    best = lk.Parzen.fit(x, kernel=kernel)
+    best = lk.KDE.fit(x, kernel=kernel)
     stats = best.collect(x)
     for rule in ("maximum", "scott", "silverman", 0.2):
-        p = lk.Parzen.fit(x, kernel=kernel, scale=rule)
+        p = lk.KDE.fit(x, kernel=kernel, scale=rule)
         assert best.objective(stats) >= p.objective(stats) - 1e-6
         assert np.isfinite(p.objective(stats)) or (rule != "maximum" and kernel not in ("gaussian", "t", "exponential"))
     for f in (0.8, 0.9, 1.1, 1.2) if kernel not in ("cube", "ball") else (0.8, 0.9):  # these jump up and down
@@ -317,9 +317,9 @@ def test_an_optimum_at_an_edge_is_told():
     grid = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
     far = np.concatenate([grid, grid + 1e-9])  # pairs that only rounding tells apart
     with pytest.warns(lk.FitWarning, match=r"rounding only.*scale='scott'"):
-        lk.Parzen.fit(far)
+        lk.KDE.fit(far)
     with pytest.warns(lk.FitWarning, match=r"one distinct row"):
-        lk.Parzen.fit(np.ones((4, 2)) * [1.0, 2.0])
+        lk.KDE.fit(np.ones((4, 2)) * [1.0, 2.0])
 
 
 def test_scott_and_silverman():
@@ -333,7 +333,7 @@ def test_scott_and_silverman():
 def test_rows_with_gaps_borrow_from_the_most_similar():
     x = np.array([[0.0, 1.0], [5.0, 9.0], [4.9, np.nan], [np.nan, np.nan]])
     with pytest.warns(lk.FitWarning, match="gaps"):
-        p = lk.Parzen.fit(x, scale=0.1)
+        p = lk.KDE.fit(x, scale=0.1)
     assert sorted(map(tuple, p.points.tolist())) == [(0.0, 1.0), (4.9, 9.0), (5.0, 9.0)]
 
 
@@ -387,7 +387,7 @@ def test_one_set_of_distances_judges_every_width_as_the_tree_does(kernel, m, d, 
     k = kernel_of(kernel, d, 3.0)
     once, anew = LeftOut(y, w, k), ByTree(y, w, k)
     assert once.kept and np.allclose(once.nearest, anew.nearest, rtol=1e-9)
-    for log_alpha in np.log([1e-3, 0.4, 500.0]):  # from one neighbour to all of them
+    for log_alpha in np.log([1e-3, 0.4, 500.0]):  # from one neighbor to all of them
         a, b = once.logs(log_alpha), anew.logs(log_alpha)
         there = np.isfinite(b)
         assert np.array_equal(there, np.isfinite(a))
@@ -419,7 +419,7 @@ def test_products_are_exact_where_rows_are_near():
     rng = np.random.default_rng(12)
     y = rng.normal(size=(300, 20))
     y[100:] = y[99] + 1e-9 * rng.normal(size=(200, 20))
-    y[5] += 1e6  # centring does not help with this one
+    y[5] += 1e6  # centering does not help with this one
     far = Cloud(y, np.ones(300)).squared_from(y[:120])
     want = ((y[:120, None] - y) ** 2).sum(axis=2)
     assert (far[np.arange(120), np.arange(120)] == 0).all()
@@ -430,7 +430,7 @@ def test_products_are_exact_where_rows_are_near():
 def test_scores_by_products_are_scores_by_the_tree(kernel):
     rng = np.random.default_rng(13)
     x, w = rng.normal(size=(500, MANY + 3)) + 1e5, rng.random(500) + 0.1
-    p = lk.Parzen(x, np.full(MANY + 3, 40.0 if kernel == "triangle" else 0.3), kernel, w)
+    p = lk.KDE(x, np.full(MANY + 3, 40.0 if kernel == "triangle" else 0.3), kernel, w)
     rows = np.concatenate([x[:40], x[40:80] + 0.3 * rng.normal(size=(40, MANY + 3)), [x[0] + 1e3, x[1] * 1e80]])
     y = p._white(rows)
     skip = np.arange(82)
@@ -443,7 +443,7 @@ def test_scores_by_products_are_scores_by_the_tree(kernel):
 
 def test_what_a_search_has_found_is_what_objective_says():
     y, w = groups(400, 9, 14)
-    p = lk.Parzen.blank(y).refit(lk.Parzen.blank(y).collect(y, w))
+    p = lk.KDE.blank(y).refit(lk.KDE.blank(y).collect(y, w))
     stats = p.collect(y, w)
     assert p.objective(stats) == pytest.approx(p.replace().objective(stats), rel=1e-6)  # a copy remembers nothing
 
@@ -458,8 +458,8 @@ def two_classes(rng):
     return z + 3.0 * y[:, None], y
 
 
-def learnt(unit, X, y, w=None, **how):
-    blank = lk.Parzen.blank(X, 2, unit=unit, **how)
+def learned(unit, X, y, w=None, **how):
+    blank = lk.KDE.blank(X, 2, unit=unit, **how)
     return blank.refit(blank.collect(X, w, owner=y))
 
 
@@ -467,14 +467,14 @@ def test_units_are_what_they_are_said_to_be():
     X, y = two_classes(np.random.default_rng(15))
     own = np.stack([X[y == k].var(axis=0) for k in (0, 1)])
     within = own.mean(axis=0)
-    assert lk.Parzen.blank(X).unit == lk.Parzen(X, V2).unit == lk.ParzenDensity().fit(X).model_.unit == "pooled"
-    assert lk.Parzen.blank(X, elliptical=True).unit == lk.ParzenDensity("elliptical").fit(X).model_.unit == "class"
+    assert lk.KDE.blank(X).unit == lk.KDE(X, V2).unit == lk.KernelDensity().fit(X).model_.unit == "pooled"
+    assert lk.KDE.blank(X, elliptical=True).unit == lk.KernelDensity("elliptical").fit(X).model_.unit == "class"
     for unit, profile in (("class", own), ("pooled", within), ("common", np.ones(3))):
-        p = learnt(unit, X, y, scale=0.2)
+        p = learned(unit, X, y, scale=0.2)
         size = (own / profile).mean(axis=1, keepdims=True)
         assert np.allclose(p.scale, 0.2 * size * profile, rtol=1e-12)
         assert np.allclose(p.relative_scale, 0.2, rtol=1e-12)
-        assert np.allclose(lk.Parzen([X[y == 0], X[y == 1]], 0.2, unit=unit).scale, p.scale, rtol=1e-12)
+        assert np.allclose(lk.KDE([X[y == 0], X[y == 1]], 0.2, unit=unit).scale, p.scale, rtol=1e-12)
 
 
 @pytest.mark.parametrize("unit", ["pooled", "common"])
@@ -482,13 +482,13 @@ def test_weights_in_every_unit_are_copies(unit):
     X, y = two_classes(np.random.default_rng(16))
     times = np.random.default_rng(17).integers(0, 3, 400)
     some = np.repeat(np.arange(400), times)
-    a, b = learnt(unit, X, y, times.astype(float)), learnt(unit, X[some], y[some])
+    a, b = learned(unit, X, y, times.astype(float)), learned(unit, X[some], y[some])
     assert np.allclose(a.scale, b.scale, rtol=1e-9) and np.allclose(a.log_prob(X), b.log_prob(X), atol=1e-8)
 
 
 def test_alone_pooled_is_the_class_and_common_one_width():
     X = np.random.default_rng(18).normal(size=(60, 3)) * [1.0, 2.0, 5.0]
-    fits = {unit: lk.ParzenDensity(unit=unit).fit(X) for unit in ("class", "pooled", "common")}
+    fits = {unit: lk.KernelDensity(unit=unit).fit(X) for unit in ("class", "pooled", "common")}
     assert np.array_equal(fits["pooled"].model_.scale, fits["class"].model_.scale)
     assert np.ptp(fits["common"].model_.scale) == 0
 
@@ -499,7 +499,7 @@ def test_alone_pooled_is_the_class_also_where_columns_are_constant_or_rows_but_o
     X = np.random.default_rng(24).normal(size=(40, 3))
     X[:, 1] = 7.0
     for rows in (X, X[:1]):
-        a, b = (lk.ParzenDensity(kernel, "scott", unit=unit).fit(rows) for unit in ("pooled", "class"))
+        a, b = (lk.KernelDensity(kernel, "scott", unit=unit).fit(rows) for unit in ("pooled", "class"))
         assert np.array_equal(a.alpha_, b.alpha_) and np.isfinite(a.score_samples(X[:1])).all()
         assert np.allclose(a.model_.scale, b.model_.scale, rtol=1e-12, atol=0)
 
@@ -512,29 +512,29 @@ def test_a_class_that_does_not_spread_is_as_large_as_the_others(unit):
     y = np.append(np.arange(90) % 3, 3)
     X = np.concatenate([rng.normal(size=(90, 2)) * [1.0, 2.0], [[0.0, 0.0]]]) + 50.0 * y[:, None]
     X[y == 1, 0] = 50.0
-    p = lk.Parzen.blank(X, 4, scale=1.0, unit=unit)
+    p = lk.KDE.blank(X, 4, scale=1.0, unit=unit)
     p = p.refit(p.collect(X, owner=y))
     within = sum((y == k).sum() * X[y == k].var(axis=0) for k in range(3)) / len(X)
     own = np.array([1.0, 1.0]) if unit == "pooled" else np.full(2, within.mean())
     assert np.allclose(p.scale[3], own * within if unit == "pooled" else own, rtol=1e-12)
     assert 0.3 < (p.scale[1] / p.scale[0]).mean() < 3.0  # variances of all rows are 3,000
-    clf = lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X, y)
+    clf = lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X, y)
     assert (clf.predict(X) == y).all()
 
 
 def test_ellipses_of_all_members_together():
     X, y = two_classes(np.random.default_rng(19))
     X[:, 0] += X[:, 1]
-    p = learnt("pooled", X, y, elliptical=True, scale=1.0)
+    p = learned("pooled", X, y, elliptical=True, scale=1.0)
     z = np.concatenate([X[y == k] - X[y == k].mean(axis=0) for k in (0, 1)])
     want = z.T @ z / 400
     for k in (0, 1):
         assert np.allclose(p.scale[k] / p.scale[k, 0, 0], want / want[0, 0], rtol=1e-6)
     assert p.scale[1, 0, 0] > 5 * p.scale[0, 0, 0] and np.allclose(p.relative_scale, 1.0)
     with pytest.raises(lk.DomainError, match=r"no width that all columns share.*kernel=\"gaussian\""):
-        learnt("common", X, y, elliptical=True)
+        learned("common", X, y, elliptical=True)
     with pytest.raises(lk.DomainError, match="unit must be one of pooled, class, common"):
-        lk.Parzen(X, 0.1, unit="own")
+        lk.KDE(X, 0.1, unit="own")
 
 
 @pytest.mark.slow
@@ -544,7 +544,7 @@ def test_spikes_that_mean_nothing_cost_less_in_the_pooled_unit_and_least_in_the_
     X = np.where(rng.random((1200, 40)) < 0.05, 2.0, 0.05 * rng.normal(size=(1200, 40)))
     X[:, :10] = rng.normal(size=(1200, 10)) + 0.8 * y[:, None]
     own, pooled, common = (
-        lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X[:200], y[:200]).score(X[200:], y[200:])
+        lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X[:200], y[:200]).score(X[200:], y[200:])
         for unit in ("class", "pooled", "common")
     )
     assert common > pooled + 0.03 > own + 0.04
@@ -556,7 +556,7 @@ def test_a_member_says_the_scale_that_its_stack_says(unit):
     X = rng.normal(size=(90, 3)) * [1.0, 5.0, 0.2]
     y = np.repeat([0, 1, 2], 30)
     X[y == 1] *= [3.0, 0.5, 1.0]
-    parts = lk.BayesClassifier(lk.ParzenDensity(scale=0.5, unit=unit)).fit(X, y).model_.parts
+    parts = lk.BayesClassifier(lk.KernelDensity(scale=0.5, unit=unit)).fit(X, y).model_.parts
     np.testing.assert_allclose(parts.relative_scale, 0.5, rtol=1e-9)
     np.testing.assert_allclose([parts.member(k).relative_scale[0] for k in range(3)], 0.5, rtol=1e-9)
     np.testing.assert_allclose(parts.some([1, 2]).member(0).relative_scale, 0.5, rtol=1e-9)
@@ -564,14 +564,14 @@ def test_a_member_says_the_scale_that_its_stack_says(unit):
 
 def test_potentials_and_windows_far_beyond_squares():
     np.testing.assert_allclose(lk.coulomb_potential([[0.0, 0.0]], [[1e200, 0.0], [3e200, 4e200]]), [1e-200, 2e-201])
-    p = lk.Parzen([[-1e308], [1e308]], [1.0], "t").log_prob([[1e308]])
+    p = lk.KDE([[-1e308], [1e308]], [1.0], "t").log_prob([[1e308]])
     assert np.isfinite(p).all()
     for epsilon in (None, "a", 0.0, np.inf):
         with pytest.raises(DomainError, match="epsilon must be a positive number"):
             lk.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
     for rule in (np.array([1, 2]), np.inf, "widest"):
         with pytest.raises(DomainError, match="rule must be a positive number or one of"):
-            lk.Parzen([[0.0], [1.0]], [1.0], rule=rule)
+            lk.KDE([[0.0], [1.0]], [1.0], rule=rule)
 
 
 def test_equal_points_make_a_tree_that_counts_them_all():
@@ -592,12 +592,10 @@ def test_equal_points_make_a_tree_that_counts_them_all():
     plain = logsumexp(-0.5 * ((x[:, None] - points) ** 2).sum(axis=2), b=weight / weight.sum(), axis=1) - np.log(
         2 * np.pi
     )
-    np.testing.assert_allclose(
-        lk.Parzen(points, np.ones(2), weight=weight, tolerance=0.0).log_prob(x), plain, rtol=1e-10
-    )
+    np.testing.assert_allclose(lk.KDE(points, np.ones(2), weight=weight, tolerance=0.0).log_prob(x), plain, rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", [lk.Parzen, lambda x, _, weight: lk.NeighbourBalls(x, 1, weight)])
+@pytest.mark.parametrize("make", [lk.KDE, lambda x, _, weight: lk.KNNBalls(x, 1, weight)])
 @pytest.mark.parametrize("weight", [1e308, 1e-300])
 def test_weights_that_do_not_add_up_in_numbers_are_refused(make, weight):
     with pytest.raises(lk.DomainError, match="weights must add up to a number in range"):

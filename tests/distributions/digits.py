@@ -1,4 +1,4 @@
-"""How many digits a law of columns keeps, against mpmath with 50 of them."""
+"""How many digits a distribution of columns keeps, against mpmath with 50 of them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def places(rng: np.random.Generator, n: int) -> np.ndarray:
     return np.where(rng.random(n) < 0.25, 0.0, rng.choice([-1.0, 1.0], n) * log_uniform(rng, -6, 6, n))
 
 
-def worst_excess_bits(law: Any, exact: Exact, x: np.ndarray, *parameters: np.ndarray) -> tuple[float, float]:
+def worst_excess_bits(distribution: Any, exact: Exact, x: np.ndarray, *parameters: np.ndarray) -> tuple[float, float]:
     """Most wrong bits of log_prob beyond what half a unit in the last place of each input and of the answer
     explains (TFP's measure), and the least log p among the points."""
     worst, least = 0.0, 0.0
     for point in zip(x, *parameters, strict=True):
-        found = float(law(*point[1:]).log_prob([point[0]])[0])
+        found = float(distribution(*point[1:]).log_prob([point[0]])[0])
         numbers = [mpmath.mpf(float(v)) for v in point]
         wanted = exact(*numbers)
         assert np.isfinite(found), (point, wanted)
@@ -47,12 +47,12 @@ def worst_excess_bits(law: Any, exact: Exact, x: np.ndarray, *parameters: np.nda
 
 
 def worst_relative(
-    law: Any, exact: Exact, method: str, x: np.ndarray, *parameters: np.ndarray, about: int = 0
+    distribution: Any, exact: Exact, method: str, x: np.ndarray, *parameters: np.ndarray, about: int = 0
 ) -> float:
     """Largest relative error of cdf or quantile; `about` is the number of a parameter whose own size counts too."""
     worst = 0.0
     for point in zip(x, *parameters, strict=True):
-        found = float(getattr(law(*point[1:]), method)(point[0]))
+        found = float(getattr(distribution(*point[1:]), method)(point[0]))
         numbers = [mpmath.mpf(float(v)) for v in point]
         wanted = exact(*numbers)
         size = abs(wanted) if not about else abs(wanted - numbers[about]) + abs(numbers[about])

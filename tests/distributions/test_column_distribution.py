@@ -14,20 +14,20 @@ PAIRS = [
 ]  # fmt: skip
 
 
-def widened(law, d):
-    names = [n for n in law._parts() if isinstance(getattr(law, n), np.ndarray)]
-    return law.replace(**{n: np.repeat(getattr(law, n), d) for n in names})
+def widened(distribution, d):
+    names = [n for n in distribution._parts() if isinstance(getattr(distribution, n), np.ndarray)]
+    return distribution.replace(**{n: np.repeat(getattr(distribution, n), d) for n in names})
 
 
-@pytest.mark.parametrize("law", PAIRS, ids=lambda law: type(law).__name__)
-def test_divergences_are_between_laws_of_as_many_columns(law):
-    assert widened(law, 3).kl(widened(law, 3)) == pytest.approx(0.0, abs=1e-12)
+@pytest.mark.parametrize("distribution", PAIRS, ids=lambda distribution: type(distribution).__name__)
+def test_divergences_are_between_distributions_of_as_many_columns(distribution):
+    assert widened(distribution, 3).kl(widened(distribution, 3)) == pytest.approx(0.0, abs=1e-12)
     for a, b in ((2, 1), (2, 3)):
         with pytest.raises(ShapeError, match="as many columns"):
-            widened(law, a).kl(widened(law, b))
+            widened(distribution, a).kl(widened(distribution, b))
 
 
-def test_divergence_of_binomial_laws_of_unlike_trials():
+def test_divergence_of_binomial_distributions_of_unlike_trials():
     x = np.arange(11)
     p, q = stats.binom.pmf(x, 10, 0.3), stats.binom.logpmf(x, 12, 0.3)
     assert lk.Binomial(10, 0.3).kl(lk.Binomial(12, 0.3)) == pytest.approx(p @ (np.log(p) - q), rel=1e-12)
@@ -37,16 +37,18 @@ def test_divergence_of_binomial_laws_of_unlike_trials():
     assert lk.BetaBinomial(12, 2, 1).kl(lk.BetaBinomial(10, 2, 1)) == np.inf
 
 
-@pytest.mark.parametrize("law", [lk.Binomial, lk.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
-def test_fractions_among_counts_are_refused(law):
-    with pytest.raises(DataError, match=f"^{law.__name__}: counts must be whole numbers, got 1.5 at row 0, column 0"):
-        law.fit([1.5, 2, 3, 9])
+@pytest.mark.parametrize("distribution", [lk.Binomial, lk.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
+def test_fractions_among_counts_are_refused(distribution):
+    with pytest.raises(
+        DataError, match=f"^{distribution.__name__}: counts must be whole numbers, got 1.5 at row 0, column 0"
+    ):
+        distribution.fit([1.5, 2, 3, 9])
 
 
-@pytest.mark.parametrize("law", [lk.Laplace, lk.Poisson, lk.Binomial])
-def test_no_rows_are_refused_in_the_name_of_the_law(law):
-    with pytest.raises(DataError, match=f"^{law.__name__}: at least one row"):
-        law.fit([])
+@pytest.mark.parametrize("distribution", [lk.Laplace, lk.Poisson, lk.Binomial])
+def test_no_rows_are_refused_in_the_name_of_the_distribution(distribution):
+    with pytest.raises(DataError, match=f"^{distribution.__name__}: at least one row"):
+        distribution.fit([])
 
 
 def test_trials_that_do_not_fit_are_refused():
@@ -64,18 +66,18 @@ def test_known_numbers_are_passed_to_estimates():
     assert lk.estimate(lk.Binomial, x).trials == 39  # a larger count than those of the first rows
 
 
-@pytest.mark.parametrize("law, prior", [
+@pytest.mark.parametrize("distribution, prior", [
     (lk.Bernoulli, lk.Gamma(1, 1)), (lk.Exponential, lk.Beta(1, 1)), (lk.Poisson, lk.Beta(1, 1)),
     (lk.Uniform, lk.Beta(1, 1)), (lk.Laplace, lk.Gamma(1, 1)), (lk.Gaussian, lk.Gamma(1, 1)),
 ])  # fmt: skip
-def test_priors_of_other_laws_are_refused(law, prior):
-    message = f"{type(prior).__name__} is no prior of {law.__name__}"
+def test_priors_of_other_distributions_are_refused(distribution, prior):
+    message = f"{type(prior).__name__} is no prior of {distribution.__name__}"
     with pytest.raises(DomainError, match=message):
-        law.fit([[1.0], [0.0]], prior=prior)
+        distribution.fit([[1.0], [0.0]], prior=prior)
     with pytest.raises(DomainError, match=message):
-        lk.estimate(law, [[1.0], [0.0]], "map", prior=prior)
+        lk.estimate(distribution, [[1.0], [0.0]], "map", prior=prior)
     with pytest.raises(DomainError, match="prior must be a Prior"):
-        law.fit([[1.0], [0.0]], prior=3)
+        distribution.fit([[1.0], [0.0]], prior=3)
 
 
 @pytest.mark.filterwarnings("error")
@@ -103,55 +105,57 @@ HAZARDS = {**FAR, **TINY, **MIXED, **OTHERS}
 
 
 @pytest.mark.parametrize("name", HAZARDS)
-@pytest.mark.parametrize("law", [lk.Cauchy, lk.Triangular, lk.Laplace, lk.Uniform, lk.Gamma, lk.Exponential])
+@pytest.mark.parametrize("distribution", [lk.Cauchy, lk.Triangular, lk.Laplace, lk.Uniform, lk.Gamma, lk.Exponential])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_outliers_and_denormal_columns_get_finite_densities(law, name):
+def test_outliers_and_denormal_columns_get_finite_densities(distribution, name):
     x = np.ravel(HAZARDS[name])
-    x = np.maximum(np.abs(x), 5e-324) if law in (lk.Gamma, lk.Exponential) else x
-    if law is lk.Gamma and np.median(x) < 1e-305 and x.max() < 1:  # its rate would be no number
+    x = np.maximum(np.abs(x), 5e-324) if distribution in (lk.Gamma, lk.Exponential) else x
+    if distribution is lk.Gamma and np.median(x) < 1e-305 and x.max() < 1:  # its rate would be no number
         with pytest.raises(DataError, match="got rate = inf: rescale the column"):
-            law.fit(x)
+            distribution.fit(x)
         return
     for prior in (None, "weak"):
-        logs = law.fit(x, prior=prior).log_prob(x)
+        logs = distribution.fit(x, prior=prior).log_prob(x)
         assert np.isfinite(logs[np.abs(x) > 0]).all() and not np.isnan(logs).any() and not np.isposinf(logs).any()
 
 
-@pytest.mark.parametrize("law", [lk.Laplace, lk.Triangular, lk.Exponential, lk.ChiSquare])
-def test_numbers_that_are_too_large_to_learn_from_are_refused(law):
+@pytest.mark.parametrize("distribution", [lk.Laplace, lk.Triangular, lk.Exponential, lk.ChiSquare])
+def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
     with pytest.raises(DataError, match=r"column 0 must be such that .*: rescale the column"):
-        law.fit(np.linspace(1.0, 17.0, 60) * 1e307 - (9e307 if law in (lk.Laplace, lk.Triangular) else 0.0) * 1.9)
+        distribution.fit(
+            np.linspace(1.0, 17.0, 60) * 1e307 - (9e307 if distribution in (lk.Laplace, lk.Triangular) else 0.0) * 1.9
+        )
 
 
 @pytest.mark.parametrize(
-    ("law", "x", "said"),
+    ("distribution", "x", "said"),
     [
         (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
-        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learnt: b is held at 1e\\+12"),
-        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be learnt"),
+        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learned: b is held at 1e\\+12"),
+        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be learned"),
     ],
 )
-def test_parameters_at_their_limit_are_told(law, x, said):
+def test_parameters_at_their_limit_are_told(distribution, x, said):
     for prior in (None, "weak"):
         with pytest.warns(FitWarning, match=said):
-            law.fit(x, prior=prior)
-        estimator = getattr(lk, f"{law.__name__}Density")(prior=prior)
+            distribution.fit(x, prior=prior)
+        estimator = getattr(lk, f"{distribution.__name__}Density")(prior=prior)
         with pytest.warns(FitWarning, match=said.split("column")[-1].replace("0 is", "is")):
             estimator.fit(np.reshape(x, (-1, 1)))
 
 
 @pytest.mark.filterwarnings("error")
-def test_moments_that_no_law_has():
-    for law in (lk.Uniform, lk.Laplace):
+def test_moments_that_no_distribution_has():
+    for distribution in (lk.Uniform, lk.Laplace):
         with pytest.raises(DomainError, match="variance must not be negative"):
-            law.from_moments(0, -1)
+            distribution.from_moments(0, -1)
         with pytest.raises(DataError, match="too far apart"):
-            law.moments_fit([1e200, -1e200])
+            distribution.moments_fit([1e200, -1e200])
     with pytest.raises(DomainError):
         lk.BetaBinomial.from_moments(0, 0, 5)
 
 
-def test_a_chi_square_law_learns_nothing_from_zeros():
+def test_a_chi_square_distribution_learns_nothing_from_zeros():
     with pytest.raises(DataError, match="row 1, column 0"):
         lk.ChiSquare.fit([1.0, 0.0, 2.0])
     with pytest.warns(FitWarning, match="0 counts as not observed"):
@@ -160,18 +164,18 @@ def test_a_chi_square_law_learns_nothing_from_zeros():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", [
+@pytest.mark.parametrize("distribution", [
     lk.Binomial([7, 30], [0.2, 0.9]), lk.BetaBinomial([7, 30], [0.5, 2.0], 3.0),
     lk.Binomial([[7, 30], [9, 3]], [[0.2, 0.0], [1.0, 0.5]]),
 ])  # fmt: skip
-def test_scores_that_are_looked_up_are_those_of_each_entry(law):
+def test_scores_that_are_looked_up_are_those_of_each_entry(distribution):
     rng = np.random.default_rng(3)
     x = rng.choice([0, 1, 2, 3, 7, 8, 30, 31, -1, 1.5, np.nan], (300, 2))
-    one_by_one = np.concatenate([law.log_prob(x[i : i + 1]) for i in range(len(x))])
-    np.testing.assert_allclose(law.log_prob(x), one_by_one, rtol=1e-14)
+    one_by_one = np.concatenate([distribution.log_prob(x[i : i + 1]) for i in range(len(x))])
+    np.testing.assert_allclose(distribution.log_prob(x), one_by_one, rtol=1e-14)
 
 
-def test_medians_and_quantiles_of_laws_of_counts():
+def test_medians_and_quantiles_of_distributions_of_counts():
     coins = lk.Bernoulli([0.2, 0.5, 0.7])
     assert coins.median.tolist() == [stats.bernoulli.median(p) for p in coins.probs]
     at, p = np.array([-1.0, 0.0, 0.5, 1.0, 2.0]), np.array([0.0, 0.3, 0.31, 1.0])
@@ -186,41 +190,45 @@ def test_medians_and_quantiles_of_laws_of_counts():
 
 
 @pytest.mark.parametrize(
-    "law", [lk.Gamma([0.5, 2.0], 1.0), lk.Beta([0.5, 2.0], 1.0), lk.ChiSquare([1.0, 4.0])],
-    ids=lambda law: type(law).__name__,
+    "distribution", [lk.Gamma([0.5, 2.0], 1.0), lk.Beta([0.5, 2.0], 1.0), lk.ChiSquare([1.0, 4.0])],
+    ids=lambda distribution: type(distribution).__name__,
 )  # fmt: skip
-def test_a_column_that_rules_a_row_out_outweighs_a_pole(law):
-    one, other = law.marginal([0]), law.marginal([1])
+def test_a_column_that_rules_a_row_out_outweighs_a_pole(distribution):
+    one, other = distribution.marginal([0]), distribution.marginal([1])
     assert one.log_prob([[0.0]]) == np.inf and other.log_prob([[0.0]]) == -np.inf
-    assert law.log_prob([[0.0, 0.0], [0.0, 0.5]]).tolist() == [-np.inf, np.inf]
-    both = law.replace(**{name: np.stack([part] * 2) for name, part in law._parts().items() if np.ndim(part)})
+    assert distribution.log_prob([[0.0, 0.0], [0.0, 0.5]]).tolist() == [-np.inf, np.inf]
+    both = distribution.replace(
+        **{name: np.stack([part] * 2) for name, part in distribution._parts().items() if np.ndim(part)}
+    )
     assert both.log_prob([[0.0, 0.0]]).tolist() == [[-np.inf, -np.inf]]
     assert lk.Product({"a": one, "b": other}).log_prob(lk.Columns(a=[0.0], b=[0.0])) == -np.inf
 
 
-LAWS = [lk.Gamma, lk.Laplace, lk.Gaussian, lk.StudentT, lk.Poisson, lk.Bernoulli, lk.Binomial, lk.Categorical]
+DISTRIBUTIONS = [lk.Gamma, lk.Laplace, lk.Gaussian, lk.StudentT, lk.Poisson, lk.Bernoulli, lk.Binomial, lk.Categorical]
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("name", ["sample_weight", "weights"])
-def test_weights_by_another_name_are_told_theirs(law, name):
-    with pytest.raises(lk.DomainError, match=rf"{law.__name__}.fit: there is no option {name}=: .* called weight="):
-        law.fit([1, 0, 1, 1], **{name: [1, 1, 1, 2]})
+def test_weights_by_another_name_are_told_theirs(distribution, name):
+    with pytest.raises(
+        lk.DomainError, match=rf"{distribution.__name__}.fit: there is no option {name}=: .* called weight="
+    ):
+        distribution.fit([1, 0, 1, 1], **{name: [1, 1, 1, 2]})
     with pytest.raises(lk.DomainError, match="no option bogus="):
-        law.fit([1, 0, 1, 1], bogus=3)
+        distribution.fit([1, 0, 1, 1], bogus=3)
 
 
 def test_a_number_is_a_row_where_rows_have_one_column():
-    laws = [
+    distributions = [
         lk.Laplace(0.0, 1.0), lk.Gaussian([0.0], 1.0), lk.Poisson(2.0), lk.Bernoulli(0.3), lk.Gamma(2.0, 1.0),
         lk.Beta(2.0, 2.0), lk.StudentT([0.0], [[1.0]], 3.0), lk.Elliptical("logistic", [0.0], 1.0),
-        lk.Mixture([0.5, 0.5], lk.Laplace([[0.0], [1.0]], 1.0)), lk.GridLaw(0.0, 0.5, [0.5, 0.5]),
-        lk.LatticeLaw(0.0, 1.0, [0.5, 0.5]),
+        lk.Mixture([0.5, 0.5], lk.Laplace([[0.0], [1.0]], 1.0)), lk.GridDistribution(0.0, 0.5, [0.5, 0.5]),
+        lk.LatticeDistribution(0.0, 1.0, [0.5, 0.5]),
     ]  # fmt: skip
-    for law in laws:
+    for distribution in distributions:
         for one in (1.0, 1, np.float64(1.0), np.array(1.0)):
-            assert law.log_prob(one).tolist() == law.log_prob([1.0]).tolist()
+            assert distribution.log_prob(one).tolist() == distribution.log_prob([1.0]).tolist()
     with pytest.raises(lk.ShapeError, match="got one number"):
         lk.Laplace([0.0, 1.0], 1.0).log_prob(3.0)
 

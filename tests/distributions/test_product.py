@@ -25,7 +25,7 @@ def product():
         {
             "size": Gaussian([0.0, 1.0], [[1.0, 0.5], [0.5, 2.0]]),
             "visits": Poisson(3.0),
-            "colour": Categorical([0.5, 0.3, 0.2]),
+            "color": Categorical([0.5, 0.3, 0.2]),
         }
     )
 
@@ -38,38 +38,38 @@ def test_log_probabilities_of_parts_add(product, rng):
     x = rows(product, 30, rng)
     want = sum(product[name].log_prob(x[name]) for name in product.names)
     np.testing.assert_allclose(product.log_prob(x), want, rtol=1e-15)
-    as_array = np.column_stack([x["size"], x["visits"], x["colour"]])
+    as_array = np.column_stack([x["size"], x["visits"], x["color"]])
     np.testing.assert_allclose(product.log_prob(as_array), want, rtol=1e-15)
     np.testing.assert_allclose(product.log_prob(dict(x)), want, rtol=1e-15)
 
 
 def test_order_and_extra_parts_do_not_matter(product, rng):
     x = rows(product, 5, rng)
-    shuffled = Columns(colour=x["colour"], extra=np.zeros(5), visits=x["visits"], size=x["size"])
+    shuffled = Columns(color=x["color"], extra=np.zeros(5), visits=x["visits"], size=x["size"])
     assert np.array_equal(product.log_prob(shuffled), product.log_prob(x))
 
 
 def test_a_part_that_was_not_seen_counts_for_nothing(product, rng):
     x = rows(product, 4, rng)
-    hidden = Columns(size=x["size"], visits=np.full(4, np.nan), colour=x["colour"])
+    hidden = Columns(size=x["size"], visits=np.full(4, np.nan), color=x["color"])
     np.testing.assert_allclose(product.log_prob(hidden), product.log_prob(x) - product["visits"].log_prob(x["visits"]))
 
 
 def test_parts_by_name(product):
-    assert product.names == ["size", "visits", "colour"] and product.dim == 4 and product.members is None
+    assert product.names == ["size", "visits", "color"] and product.dim == 4 and product.members is None
     assert product.mean["visits"] == 3.0 and product.variance["visits"] == 3.0
-    assert product.mode["colour"] == 0 and product.n_parameters == 5 + 1 + 2
+    assert product.mode["color"] == 0 and product.n_parameters == 5 + 1 + 2
     assert product.entropy() == pytest.approx(sum(product[n].entropy() for n in product.names), rel=1e-14)
 
 
 def test_fitting_fits_each_part(product, rng):
     x = rows(product, 200, rng)
-    laws = {"size": Gaussian, "visits": Poisson, "colour": (Categorical, {"levels": 3})}
+    distributions = {"size": Gaussian, "visits": Poisson, "color": (Categorical, {"levels": 3})}
     for data in (x, dict(x)):
-        g = Product.fit(data, laws=laws)
+        g = Product.fit(data, distributions=distributions)
         np.testing.assert_allclose(g["size"].mean, x["size"].mean(axis=0))
         np.testing.assert_allclose(g["visits"].rate, x["visits"].mean(axis=0))
-        np.testing.assert_allclose(g["colour"].probs, np.bincount(x["colour"].astype(int), minlength=3) / 200)
+        np.testing.assert_allclose(g["color"].probs, np.bincount(x["color"].astype(int), minlength=3) / 200)
 
 
 def test_large_data_come_in_blocks(rng):
@@ -88,7 +88,7 @@ def test_priors_have_the_products_shape(product, rng):
     report = fit(product, x, prior="weak")
     assert isinstance(report.prior, ProductPrior)
     stats = product.collect(x)
-    some = ProductPrior((("size", None), ("visits", product["visits"].weak_prior(stats["visits"])), ("colour", None)))
+    some = ProductPrior((("size", None), ("visits", product["visits"].weak_prior(stats["visits"])), ("color", None)))
     fitted = product.refit(stats, some)
     np.testing.assert_allclose(fitted["size"].mean, product.refit(stats)["size"].mean)
     want = sum(fitted[n].objective(stats[n], some[n]) for n in product.names)
@@ -99,7 +99,7 @@ def test_statistics_by_part(product, rng):
     x = rows(product, 20, rng)
     stats = product.collect(x, rng.random(20))
     assert stats.names == product.names and stats.complete
-    assert dict(iter(stats)).keys() == {"size", "visits", "colour"}
+    assert dict(iter(stats)).keys() == {"size", "visits", "color"}
     assert (stats + stats).total_weight == pytest.approx(2 * stats.total_weight)
     x["size"][3, 0] = np.nan
     assert not product.collect(x).complete
@@ -138,7 +138,7 @@ def test_what_is_no_product_is_refused(make, error):
         ({"size": np.zeros((2, 2)), "visits": [1, 2]}, DataError),
         (np.zeros((3, 3)), ShapeError),
         (np.zeros(4), ShapeError),
-        ({"size": np.zeros((2, 2)), "visits": [1, 2, 3], "colour": [0, 1]}, ShapeError),
+        ({"size": np.zeros((2, 2)), "visits": [1, 2, 3], "color": [0, 1]}, ShapeError),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(product, x, error):
@@ -149,14 +149,14 @@ def test_rows_that_do_not_fit_are_refused(product, x, error):
 
 def test_other_parts_do_not_meet(product):
     other = Product({"size": product["size"]})
-    with pytest.raises(ShapeError, match=r"Product\.kl: parts must be size, visits, colour"):
+    with pytest.raises(ShapeError, match=r"Product\.kl: parts must be size, visits, color"):
         product.kl(other)
     with pytest.raises(ShapeError, match=r"Product\.refit: parts must be"):
         product.refit(other.collect({"size": np.zeros((3, 2))}))
 
 
 def test_a_bad_entry_is_named_with_its_part(product):
-    x = {"size": np.zeros((3, 2)), "visits": [1.0, np.inf, 0.0], "colour": [0, 1, 2]}
+    x = {"size": np.zeros((3, 2)), "visits": [1.0, np.inf, 0.0], "color": [0, 1, 2]}
     with pytest.raises(DataError, match=r"Poisson \(part 'visits'\): .* inf at row 1, column 0"):
         product.collect(x)
 

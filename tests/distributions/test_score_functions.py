@@ -1,4 +1,4 @@
-"""Slopes by formula are those that differences find, for every law that has formulas."""
+"""Slopes by formula are those that differences find, for every distribution that has formulas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likely.distributions.score_functions import FORMULAS, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
 
 FULL = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.7]])
-LAWS = {
+DISTRIBUTIONS = {
     "Gaussian": lk.Gaussian([0.0, 1.0, -1.0], FULL),
     "Gaussian of one column": lk.Gaussian([2.0], [[4.0]]),
     "Gaussian diagonal": lk.Gaussian([0.0, 1.0], [0.5, 4.0]),
@@ -39,19 +39,19 @@ LAWS = {
 }
 
 
-def beside(law, rng):
-    """Formulas, differences, θ somewhat off the law, and rows."""
-    free = FreeParameters(law)
-    return formulas_of(free), free, free.start + 0.1 * rng.normal(size=len(free.start)), law.sample(40, rng)
+def beside(distribution, rng):
+    """Formulas, differences, θ somewhat off the distribution, and rows."""
+    free = FreeParameters(distribution)
+    return formulas_of(free), free, free.start + 0.1 * rng.normal(size=len(free.start)), distribution.sample(40, rng)
 
 
 def test_every_formula_is_tested():
-    assert {name.split()[0] for name in LAWS} == set(FORMULAS)
+    assert {name.split()[0] for name in DISTRIBUTIONS} == set(FORMULAS)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_slopes_and_logs(name, rng):
-    fast, free, theta, x = beside(LAWS[name], rng)
+    fast, free, theta, x = beside(DISTRIBUTIONS[name], rng)
     z, fine = fast.table(x)
     assert fine.all()
     slopes, logs = free.scores_and_logs(theta, x, theta)
@@ -60,12 +60,12 @@ def test_slopes_and_logs(name, rng):
     assert fast.logs(theta, z) == pytest.approx(logs, rel=1e-11, abs=1e-10)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_one_parameter_alone(name, rng):
-    law = LAWS[name]
-    for part in FreeParameters(law).names:
-        free = FreeParameters(law, (part,))
-        x = law.sample(20, rng)
+    distribution = DISTRIBUTIONS[name]
+    for part in FreeParameters(distribution).names:
+        free = FreeParameters(distribution, (part,))
+        x = distribution.sample(20, rng)
         fast = formulas_of(free)
         assert fast.scores(free.start, fast.table(x)[0]) == pytest.approx(
             free.scores(free.start, x), rel=1e-6, abs=1e-7
@@ -73,7 +73,7 @@ def test_one_parameter_alone(name, rng):
 
 
 @pytest.mark.parametrize(
-    ("law", "x"),
+    ("distribution", "x"),
     [
         (lk.Gaussian([0.0, 0.0], 1.0), [[1.0, np.nan]]), (lk.Gamma(1.0, 1.0), [[0.0]]), (lk.Gamma(1.0, 1.0), [[-1.0]]),
         (lk.Poisson(1.0), [[1.5]]), (lk.Bernoulli(0.5), [[2.0]]), (lk.Binomial(3, 0.5), [[4.0]]),
@@ -81,11 +81,11 @@ def test_one_parameter_alone(name, rng):
         (lk.Laplace(0.0, 1.0), [[np.inf]]),
     ],
 )  # fmt: skip
-def test_rows_that_formulas_do_not_hold_for_are_known(law, x):
-    assert not formulas_of(FreeParameters(law)).table(np.array(x))[1].any()
+def test_rows_that_formulas_do_not_hold_for_are_known(distribution, x):
+    assert not formulas_of(FreeParameters(distribution)).table(np.array(x))[1].any()
 
 
-def test_laws_of_others_and_other_ways_have_none():
+def test_distributions_of_others_and_other_ways_have_none():
     assert formulas_of(FreeParameters(lk.BetaNegativeBinomial(1.0, 3.0, 2.0))) is None
     assert formulas_of(FreeParameters(lk.Categorical([0.5, 0.5], levels=["a", "b"]))) is None
     from likely.distributions.unconstrained_parameters import TABLE

@@ -1,4 +1,4 @@
-"""What a law looks like from outside."""
+"""What a distribution looks like from outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.distributions.support import Atoms, Line, integral, is_discrete, loo
 
 
 @pytest.mark.parametrize(
-    ("law", "kind"),
+    ("distribution", "kind"),
     [
         (lk.Poisson(3.0), Atoms), (lk.Poisson([3.0, 1.0]), Atoms), (lk.Bernoulli([0.2, 0.3, 0.9]), Atoms),
         (lk.Categorical([0.2, 0.8], levels=["a", "b"]), Atoms), (lk.NegativeBinomial(2.0, 0.1), Atoms),
@@ -21,21 +21,21 @@ from likely.distributions.support import Atoms, Line, integral, is_discrete, loo
         (lk.Product({"a": lk.Gaussian([0.0], 1.0), "b": lk.Poisson(1.0)}), type(None)),
     ],
 )  # fmt: skip
-def test_kinds_of_laws(law, kind):
-    assert type(look(law)) is kind
-    assert is_discrete(law) == (kind is Atoms)
+def test_kinds_of_distributions(distribution, kind):
+    assert type(look(distribution)) is kind
+    assert is_discrete(distribution) == (kind is Atoms)
 
 
 def test_lists_hold_all_probability():
-    for law in (lk.Poisson(300.0), lk.NegativeBinomial(0.5, 0.01), lk.Bernoulli([0.1] * 8)):
-        assert np.exp(look(law).log_probs).sum() == pytest.approx(1.0, abs=1e-12)
+    for distribution in (lk.Poisson(300.0), lk.NegativeBinomial(0.5, 0.01), lk.Bernoulli([0.1] * 8)):
+        assert np.exp(look(distribution).log_probs).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 @pytest.mark.parametrize("dof", [1.0, 3.0, 50.0])
-def test_moments_of_t_laws_at_any_scale(scale, dof):
-    law = lk.StudentT([5 * scale], [[scale**2]], dof)
-    value, error = integral(look(law), law, lambda x, logs: ((x - 5 * scale) / scale) ** 2)
+def test_moments_of_t_distributions_at_any_scale(scale, dof):
+    distribution = lk.StudentT([5 * scale], [[scale**2]], dof)
+    value, error = integral(look(distribution), distribution, lambda x, logs: ((x - 5 * scale) / scale) ** 2)
     if dof <= 2:
         assert value == np.inf
     else:
@@ -64,7 +64,7 @@ SPREAD = stats.norm(1.5, np.sqrt(2.3))
 
 
 @pytest.mark.parametrize(
-    ("law", "g", "exact"),
+    ("distribution", "g", "exact"),
     [
         (NORMAL, lambda x: at(x) ** 2, 4.55),
         (NORMAL, lambda x: np.exp(at(x)), np.exp(1.5 + 1.15)),
@@ -96,8 +96,8 @@ SPREAD = stats.norm(1.5, np.sqrt(2.3))
         (lk.Gamma(1e6, 1.0), lambda x: at(x) ** 2, 1e12 + 1e6),
     ],
 )
-def test_expectations_lie_within_their_error(law, g, exact):
-    value, error = law.expect(g)
+def test_expectations_lie_within_their_error(distribution, g, exact):
+    value, error = distribution.expect(g)
     assert abs(value - exact) <= error <= 1e-4 * abs(exact)
 
 
@@ -120,7 +120,7 @@ def test_expectations_of_vectors_and_stacks():
 
 
 @pytest.mark.parametrize(
-    ("law", "g"),
+    ("distribution", "g"),
     [
         (lk.Cauchy(0, 1), at), (lk.Cauchy(0, 1), lambda x: at(x) ** 2), (lk.Lomax(1.5, 1.0), lambda x: at(x) ** 2),
         (NORMAL, lambda x: 1 / at(x)), (NORMAL, lambda x: np.exp(at(x) ** 2)),
@@ -134,20 +134,20 @@ def test_expectations_of_vectors_and_stacks():
         (lk.StudentT([0.0], [[1.0]], 3.0), lambda x: np.abs(at(x)) ** 3),
     ],
 )  # fmt: skip
-def test_expectations_that_do_not_exist_are_refused(law, g):
+def test_expectations_that_do_not_exist_are_refused(distribution, g):
     with (
         np.errstate(all="ignore"),
         pytest.raises(lk.DomainError, match=r"does not exist, or its integral does not conv.*: pass a g that"),
     ):
-        law.expect(g)
+        distribution.expect(g)
 
 
 def test_expectations_that_are_zero_or_next_to_it_are_none_that_diverge():
     """The error is small beside E|g(x)|, or beside the size of g."""
-    for law, g in [
+    for distribution, g in [
         (lk.StudentT([0.0], [[1.0]], 3.0), at), (UNIT, lambda x: 1e6 * at(x) ** 3), (UNIT, lambda x: at(x) > 8),
     ]:  # fmt: skip
-        value, error = law.expect(g)
+        value, error = distribution.expect(g)
         assert abs(value) <= error < 1e-6
 
 

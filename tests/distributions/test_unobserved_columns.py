@@ -10,36 +10,38 @@ from likely.core.blocks import Blocks
 from likely.core.errors import DataError, FitWarning
 from likely.distributions.unobserved_columns import unseen_columns
 
-LAWS = {
+DISTRIBUTIONS = {
     "Gaussian": {}, "StudentT": {}, "FactorGaussian": {"factors": 1}, "Poisson": {}, "Bernoulli": {}, "Gamma": {},
     "Beta": {}, "Laplace": {}, "Cauchy": {}, "Uniform": {}, "Triangular": {}, "Exponential": {}, "ChiSquare": {},
     "NegativeBinomial": {}, "VonMises": {}, "Multinomial": {}, "Binomial": {"trials": 9},
-    "BetaBinomial": {"trials": 9}, "LogWalsh": {}, "ChowTree": {},
+    "BetaBinomial": {"trials": 9}, "LogLinear": {}, "ChowTree": {},
 }  # fmt: skip
-WHOLE = {"Elliptical": {}, "DirichletMultinomial": {}}  # laws that refuse any gap
-RESTS = {"Dirichlet": {}}  # laws of rows whose gap is what the rest leaves
+WHOLE = {"Elliptical": {}, "DirichletMultinomial": {}}  # distributions that refuse any gap
+RESTS = {"Dirichlet": {}}  # distributions of rows whose gap is what the rest leaves
 NOISE = "ignore:.*(spread no more|singular|constant|rank|not converged)"
 
 
 def fitted(name: str, x: np.ndarray, **more: object):
-    return getattr(lk, name).fit(x, **(LAWS | WHOLE | RESTS)[name], **more)
+    return getattr(lk, name).fit(x, **(DISTRIBUTIONS | WHOLE | RESTS)[name], **more)
 
 
 def table(name: str) -> np.ndarray:
-    seen = {"Beta": [0.2, 0.4, 0.9, 0.5], "Bernoulli": [0.0, 1.0, 1.0, 0.0], "LogWalsh": [0.0, 1.0, 1.0, 0.0]}
+    seen = {"Beta": [0.2, 0.4, 0.9, 0.5], "Bernoulli": [0.0, 1.0, 1.0, 0.0], "LogLinear": [0.0, 1.0, 1.0, 0.0]}
     return np.column_stack([seen.get(name, [1.0, 2.0, 7.0, 3.0]), np.full(4, np.nan)])
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.filterwarnings(NOISE)
 def test_a_column_that_was_never_observed_is_told_of_once(name):
     with pytest.warns(FitWarning) as said:
         fitted(name, table(name))
     told = [str(note.message) for note in said if "never observed" in str(note.message)]
-    assert told == [f"{name}: column 1 is never observed: its law is only what the model began with; leave it out"]
+    assert told == [
+        f"{name}: column 1 is never observed: its distribution is only what the model began with; leave it out"
+    ]
 
 
-@pytest.mark.parametrize("name", LAWS | WHOLE | RESTS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS | WHOLE | RESTS)
 @pytest.mark.parametrize("prior", [None, "weak"])
 def test_rows_in_which_nothing_was_observed_are_refused(name, prior):
     with pytest.raises(DataError, match=f"{name}: at least one entry must have been observed"):
@@ -47,7 +49,7 @@ def test_rows_in_which_nothing_was_observed_are_refused(name, prior):
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_laws_of_whole_rows_refuse_a_column_of_gaps(name):
+def test_distributions_of_whole_rows_refuse_a_column_of_gaps(name):
     with pytest.raises(DataError, match="column 1"):
         fitted(name, np.column_stack([np.ones(4), np.full(4, np.nan)]))
 
@@ -62,7 +64,9 @@ def test_a_share_that_is_never_observed_is_what_the_others_leave(rng):
         lk.Dirichlet.fit(np.where([False, True, True], np.nan, x))
 
 
-@pytest.mark.parametrize("name", sorted(set(LAWS) - {"ChowTree"}))  # its levels are those of the rows that count
+@pytest.mark.parametrize(
+    "name", sorted(set(DISTRIBUTIONS) - {"ChowTree"})
+)  # its levels are those of the rows that count
 @pytest.mark.filterwarnings(NOISE)
 def test_a_row_without_weight_is_no_observation(name):
     x = table(name)
@@ -79,8 +83,8 @@ def test_levels_that_nobody_saw_are_refused():
     )
 
 
-def test_a_prior_of_ones_own_has_a_law_even_so():
-    with pytest.warns(FitWarning, match="column 0 is never observed: its law is only what the prior says"):
+def test_a_prior_of_ones_own_has_a_distribution_even_so():
+    with pytest.warns(FitWarning, match="column 0 is never observed: its distribution is only what the prior says"):
         found = lk.Exponential.fit([np.nan, np.nan], prior=lk.Gamma(3.0, 1.0, of="exponential"))
     assert found.rate == pytest.approx(2.0)
 
@@ -90,7 +94,7 @@ def test_a_prior_of_ones_own_has_a_law_even_so():
     [(lk.PoissonDensity, [1.0, 2.0]), (lk.BernoulliDensity, [0.0, 1.0]), (lk.StudentTDensity, [1.0, 2.0])],
 )
 @pytest.mark.filterwarnings(NOISE)
-def test_estimators_of_laws_that_kept_silent_tell_too(kind, seen):
+def test_estimators_of_distributions_that_kept_silent_tell_too(kind, seen):
     with pytest.warns(FitWarning, match="column 1 is never observed"):
         kind().fit(np.column_stack([seen, [np.nan, np.nan]]))
 

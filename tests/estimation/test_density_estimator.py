@@ -168,7 +168,7 @@ def test_weak_prior_leaves_good_estimates_alone(rng):
     np.testing.assert_allclose(weak.covariance_, plain.covariance_, rtol=2e-3)
 
 
-def test_gaps_are_learnt_through(rng):
+def test_gaps_are_learned_through(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 5000)
     X[rng.random(X.shape) < 0.3] = np.nan
     d = lk.GaussianDensity(max_iter=500).fit(X)
@@ -206,10 +206,10 @@ def test_missing_categories_do_not_count():
 
 
 def mixed(rng, n=200):
-    return lk.Columns(size=rng.normal(size=(n, 2)), visits=rng.poisson(3, n), colour=rng.choice(["red", "blue"], n))
+    return lk.Columns(size=rng.normal(size=(n, 2)), visits=rng.poisson(3, n), color=rng.choice(["red", "blue"], n))
 
 
-PARTS = [("size", lk.GaussianDensity()), ("visits", lk.PoissonDensity()), ("colour", lk.CategoricalDensity())]
+PARTS = [("size", lk.GaussianDensity()), ("visits", lk.PoissonDensity()), ("color", lk.CategoricalDensity())]
 
 
 def test_product_of_unlike_parts(rng):
@@ -217,9 +217,9 @@ def test_product_of_unlike_parts(rng):
     p = lk.ProductDensity(PARTS).fit(X)
     alone = [lk.GaussianDensity().fit(X["size"]).score_samples(X["size"])]
     alone += [lk.PoissonDensity().fit(X["visits"][:, None]).score_samples(X["visits"][:, None])]
-    alone += [lk.CategoricalDensity().fit(X["colour"][:, None]).score_samples(X["colour"][:, None])]
+    alone += [lk.CategoricalDensity().fit(X["color"][:, None]).score_samples(X["color"][:, None])]
     np.testing.assert_allclose(p.score_samples(X), sum(alone), rtol=1e-12)
-    assert set(p.sample(4, 0)) == {"size", "visits", "colour"}
+    assert set(p.sample(4, 0)) == {"size", "visits", "color"}
 
 
 def test_product_reads_frames_and_named_columns(rng):
@@ -228,13 +228,13 @@ def test_product_reads_frames_and_named_columns(rng):
             "visits": rng.poisson(3, 50),
             "w": rng.normal(size=50),
             "h": rng.normal(size=50),
-            "colour": ["red", "blue"] * 25,
+            "color": ["red", "blue"] * 25,
         }
     )
     parts = [
         ("visits", lk.PoissonDensity()),
         ("size", lk.GaussianDensity(), ["w", "h"]),
-        ("colour", lk.CategoricalDensity()),
+        ("color", lk.CategoricalDensity()),
     ]
     p = lk.ProductDensity(parts).fit(frame)
     q = lk.ProductDensity(parts).fit(pl.DataFrame(frame.to_dict("list")))
@@ -243,7 +243,7 @@ def test_product_reads_frames_and_named_columns(rng):
 
 
 def test_a_part_without_its_column_is_named(rng):
-    with pytest.raises(lk.DataError, match="colour"):
+    with pytest.raises(lk.DataError, match="color"):
         lk.ProductDensity(PARTS).fit(lk.Columns(size=rng.normal(size=(5, 2)), visits=[1, 2, 3, 4, 5]))
 
 
@@ -262,10 +262,10 @@ def test_weak_inside_means_what_the_whole_says(rng):
     own = [
         ("size", lk.GaussianDensity()),
         ("visits", lk.PoissonDensity(prior=50.0)),
-        ("colour", lk.CategoricalDensity(prior=100.0)),
+        ("color", lk.CategoricalDensity(prior=100.0)),
     ]
     kept = lk.ProductDensity(own, prior=None).fit(X)
-    assert abs(kept.model_["colour"].probs[0] - 0.5) < abs(ml.model_["colour"].probs[0] - 0.5)
+    assert abs(kept.model_["color"].probs[0] - 0.5) < abs(ml.model_["color"].probs[0] - 0.5)
 
 
 def test_search_and_cross_validation(rng):

@@ -20,7 +20,7 @@ def test_three_ones_of_three():  # Herbst 2.1
     ("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1.0, 0.5), (12, -0.5, 0.25), (100, -0.0769, 0.0385)]
 )
 def test_a_mean_with_known_variance(n, mean, variance):  # Ney 3.8
-    prior = lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0)
+    prior = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     x = np.zeros((n, 1))
     assert lk.estimate(lk.Gaussian([0.0], 4.0), x, "posterior mean", prior=prior).mean[0] == pytest.approx(
         mean, abs=5e-5
@@ -34,14 +34,16 @@ def test_the_worksheet_predicts_with_both_covariances():
     x = rng.normal(size=(7, 2))
     S0 = np.array([[2.0, 0.3], [0.3, 1.0]])
     S = np.linalg.inv(np.linalg.inv(S0) + 7 * np.eye(2))
-    prior = lk.NormalMean(lk.Gaussian([0.0, 0.0], S0), np.eye(2))
-    law = lk.estimate(lk.Gaussian([0.0, 0.0], np.eye(2)), x, "predictive", prior=prior)
-    assert np.allclose(law.covariance_matrix, np.eye(2) + S) and np.allclose(law.mean, S @ x.sum(axis=0))
+    prior = lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2))
+    distribution = lk.estimate(lk.Gaussian([0.0, 0.0], np.eye(2)), x, "predictive", prior=prior)
+    assert np.allclose(distribution.covariance_matrix, np.eye(2) + S) and np.allclose(
+        distribution.mean, S @ x.sum(axis=0)
+    )
 
 
 def test_closed_forms_of_the_notes():  # Ney 3.4
     laplace = lk.estimate(lk.Laplace, np.array([1.0, 2.0, 4.0, 8.0, 16.0])[:, None])
-    assert laplace.centre[0] == 4.0 and laplace.scale[0] == pytest.approx(4.2)
+    assert laplace.center[0] == 4.0 and laplace.scale[0] == pytest.approx(4.2)
     assert lk.estimate(lk.Poisson, [[1], [2], [6]]).rate[0] == 3.0
     assert lk.estimate(lk.Bernoulli, [[1], [0], [0], [1], [1]]).probs[0] == pytest.approx(0.6)
 
@@ -49,11 +51,11 @@ def test_closed_forms_of_the_notes():  # Ney 3.4
 def test_unbiased_counts_weights_as_copies():
     x = np.array([[1.0, 0.0], [3.0, 1.0], [4.0, 5.0]])
     w = np.array([2.0, 1.0, 3.0])
-    law = lk.estimate(lk.Gaussian, x, "unbiased", weight=w)
-    assert np.allclose(law.covariance, np.cov(np.repeat(x, [2, 1, 3], axis=0).T))
+    distribution = lk.estimate(lk.Gaussian, x, "unbiased", weight=w)
+    assert np.allclose(distribution.covariance, np.cov(np.repeat(x, [2, 1, 3], axis=0).T))
     diagonal = lk.estimate(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), x, "unbiased", weight=w)
-    assert diagonal.kind == "diagonal" and np.allclose(diagonal.covariance, np.diagonal(law.covariance))
-    assert np.allclose(lk.estimate(lk.Gaussian, x, "moments", weight=w).covariance, law.covariance * 5 / 6)
+    assert diagonal.kind == "diagonal" and np.allclose(diagonal.covariance, np.diagonal(distribution.covariance))
+    assert np.allclose(lk.estimate(lk.Gaussian, x, "moments", weight=w).covariance, distribution.covariance * 5 / 6)
     assert lk.estimate(lk.Exponential, [[1.0], [2.0], [3.0]], "unbiased").rate[0] == pytest.approx(2 / 6)
 
 
@@ -75,7 +77,7 @@ def test_what_does_not_exist_is_said():
         lk.estimate(lk.StudentT, [[0.0], [1.0], [3.0]], "posterior mean", prior="weak")
     with pytest.raises(lk.DataError, match="complete rows"):
         lk.estimate(lk.Gaussian, [[0.0, 1.0], [np.nan, 1.0], [2.0, 2.0]], "unbiased")
-    with pytest.raises(lk.DomainError, match="law that learns"):
+    with pytest.raises(lk.DomainError, match="distribution that learns"):
         lk.estimate(int, COIN)
 
 
@@ -89,14 +91,14 @@ def test_names_of_the_posterior_mode(name):
     assert lk.estimate(lk.Poisson, [1, 2, 3], name, prior=lk.Gamma(1.0, 1.0)).rate == 1.5
 
 
-def test_what_earlier_data_cannot_say_names_the_law_and_the_way_out():
+def test_what_earlier_data_cannot_say_names_the_distribution_and_the_way_out():
     x = [0.2, 0.3, 0.7]
-    law = lk.Beta(1.0, 1.0)
-    prior = law.weak_prior(law.collect(x))
+    distribution = lk.Beta(1.0, 1.0)
+    prior = distribution.weak_prior(distribution.collect(x))
     ways = {
         "posterior mean": lambda: lk.estimate(lk.Beta, x, "posterior mean", prior="weak"),
-        "predictive law": lambda: lk.estimate(lk.Beta, x, "predictive", prior="weak"),
-        "evidence": lambda: prior.log_evidence(law.collect(x)),
+        "predictive distribution": lambda: lk.estimate(lk.Beta, x, "predictive", prior="weak"),
+        "evidence": lambda: prior.log_evidence(distribution.collect(x)),
     }
     for what, way in ways.items():
         with pytest.raises(lk.DomainError, match=rf'no {what} is known of Beta.*lk.estimate\(lk.Beta, x, "map"'):

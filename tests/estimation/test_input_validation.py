@@ -54,7 +54,7 @@ def test_counts_that_are_none_are_refused_by_column(density, rng):
     X = rng.poisson(3, (20, 2)).astype(float)
     X[4, 1] = 2.5
     told = f"^{type(density).__name__}: counts must be whole numbers, got 2.5 at row 4, column"
-    with pytest.raises(lk.DataError, match=rf"{told} 1: round it, or use a law of real numbers"):
+    with pytest.raises(lk.DataError, match=rf"{told} 1: round it, or use a distribution of real numbers"):
         density.fit(X)
     with pytest.raises(lk.DataError, match=f"{told} 'visits'"):
         density.fit(pd.DataFrame(X, columns=["calls", "visits"]))
@@ -100,8 +100,8 @@ def test_a_part_with_a_constant_is_named(rng):
 
 
 def test_a_missing_cell_among_texts_stays_missing():
-    c = lk.Columns(colour=["red", None, "blue", float("nan")])
-    np.testing.assert_allclose(lk.Categorical.fit(c["colour"]).probs, [0.5, 0.5])
+    c = lk.Columns(color=["red", None, "blue", float("nan")])
+    np.testing.assert_allclose(lk.Categorical.fit(c["color"]).probs, [0.5, 0.5])
 
 
 def test_a_summary_without_prior_claims_none(rng):
@@ -133,7 +133,7 @@ def hidden(X, where):
 @pytest.mark.parametrize(
     "estimator",
     [
-        lk.GaussianDensity("diagonal"), lk.LaplaceDensity(), lk.HistogramDensity(), lk.ParzenDensity(),
+        lk.GaussianDensity("diagonal"), lk.LaplaceDensity(), lk.HistogramDensity(), lk.KernelDensity(),
         lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0), lk.PPCA(1), lk.StudentTDensity(),
         lk.HMMDensity(states=2, random_state=0),
     ],
@@ -162,7 +162,13 @@ def test_masked_counts_and_answers_were_not_observed(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "classifier",
-    [lk.BayesClassifier(), lk.NaiveBayes(), lk.NearestNeighbours(), lk.DistanceClassifier(), lk.TableClassifier()],
+    [
+        lk.BayesClassifier(),
+        lk.NaiveBayes(),
+        lk.KNeighborsClassifier(),
+        lk.NearestCentroidClassifier(),
+        lk.TableClassifier(),
+    ],
 )
 def test_classifiers_see_no_masked_entries(classifier, rng):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
@@ -176,7 +182,7 @@ def test_those_that_need_whole_rows_refuse_masked_ones(rng):
     masked = hidden(X, X > 1.2)[0]
     for link in ("centroid", "likelihood"):
         with pytest.raises(lk.DataError, match="NaN at row"):
-            lk.Agglomerative(2, link=link).fit(masked)
+            lk.AgglomerativeClustering(2, link=link).fit(masked)
     gaps = hidden(X, X > 1.2)[1]
     with unheard():
         both = [lk.FisherDiscriminant().fit(rows, y).transform(rows) for rows in (masked, gaps)]
@@ -186,11 +192,11 @@ def test_those_that_need_whole_rows_refuse_masked_ones(rng):
 def test_values_see_no_masked_entries(rng):
     X = rng.normal(size=(60, 2))
     masked, gaps = hidden(X, X > 1.0)
-    law = lk.Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
-    np.testing.assert_allclose(law.log_prob(masked), law.log_prob(gaps))
-    np.testing.assert_allclose(lk.fit(law, masked).model.mean, lk.fit(law, gaps).model.mean)
-    np.testing.assert_allclose(law.collect(masked).mean, law.collect(gaps).mean)
-    np.testing.assert_allclose(lk.impute(law, masked), lk.impute(law, gaps))
+    distribution = lk.Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(distribution.log_prob(masked), distribution.log_prob(gaps))
+    np.testing.assert_allclose(lk.fit(distribution, masked).model.mean, lk.fit(distribution, gaps).model.mean)
+    np.testing.assert_allclose(distribution.collect(masked).mean, distribution.collect(gaps).mean)
+    np.testing.assert_allclose(lk.impute(distribution, masked), lk.impute(distribution, gaps))
     np.testing.assert_allclose(lk.Laplace(0.0, 1.0).cdf(masked[:, 0]), lk.Laplace(0.0, 1.0).cdf(gaps[:, 0]))
     np.testing.assert_allclose(lk.Ragged.of([masked, masked[:3]]).values, np.concatenate([gaps, gaps[:3]]))
     np.testing.assert_allclose(lk.Columns(a=masked)["a"], gaps)
@@ -205,7 +211,7 @@ def test_a_masked_label_is_missing_and_the_others_keep_their_kind(kind, rng):
     assert clf.classes_.tolist() == expected.classes_.tolist() and isinstance(clf.classes_.tolist()[0], kind)
     np.testing.assert_allclose(clf.predict_proba(X), expected.predict_proba(X))
     with pytest.raises(lk.DataError, match="every row needs a label, got None at row"):
-        lk.NearestNeighbours().fit(X, np.ma.masked_array(y, where))
+        lk.KNeighborsClassifier().fit(X, np.ma.masked_array(y, where))
 
 
 def test_a_masked_weight_is_refused(rng):
@@ -217,7 +223,7 @@ def test_a_masked_weight_is_refused(rng):
 # ------------------------------------------------------------------------- other containers
 
 
-@pytest.mark.parametrize("make", [lambda: lk.KMeans(2), lambda: lk.Agglomerative(2), lambda: lk.PCA(1)])
+@pytest.mark.parametrize("make", [lambda: lk.KMeans(2), lambda: lk.AgglomerativeClustering(2), lambda: lk.PCA(1)])
 def test_categories_are_named_by_column(make):
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.Categorical(["u", "v", "u"])})
     with pytest.raises(lk.DataError, match=r"column 'b' must be numbers, got 'u' at row 0"):
@@ -240,7 +246,7 @@ def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):
 def test_a_lazy_frame_is_collected(rng):
     frame, y = pl.DataFrame(rng.normal(size=(30, 2)), schema=["a", "b"]), np.arange(30) % 2
     for clf in (lk.BayesClassifier(), lk.NaiveBayes(), lk.TableClassifier()):
-        learnt = clone(clf).fit(frame.lazy(), y)
-        assert np.array_equal(learnt.predict_proba(frame.lazy()), clone(clf).fit(frame, y).predict_proba(frame))
+        learned = clone(clf).fit(frame.lazy(), y)
+        assert np.array_equal(learned.predict_proba(frame.lazy()), clone(clf).fit(frame, y).predict_proba(frame))
     assert lk.GaussianDensity().fit(frame.lazy()).score(frame.lazy()) == lk.GaussianDensity().fit(frame).score(frame)
     assert lk.evaluate(lk.BayesClassifier(), frame.lazy(), y).error == lk.evaluate(lk.BayesClassifier(), frame, y).error

@@ -1,4 +1,4 @@
-"""A summary tells of every law: the right numbers under the right names, and intervals that hold what they should."""
+"""A summary tells of every distribution: the right numbers under the right names, and intervals that hold what they should."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ PARTS = RNG.dirichlet([2.0, 3.0, 4.0], N)
 
 # estimator, rows, numbers that the summary must show, in order
 CASES = {
-    "t": (lk.StudentTDensity(), REAL, lambda m: [m.centre[0], m.scale[0, 0] ** 0.5]),
-    "t, spherical": (lk.StudentTDensity("spherical"), REAL, lambda m: [m.centre[0], float(m.scale) ** 0.5]),
-    "t, independent": (lk.StudentTDensity("independent"), REAL, lambda m: [m.centre[0], m.scale[0] ** 0.5]),
-    "elliptical": (lk.EllipticalDensity(), REAL, lambda m: [m.centre[0], m.scale[0, 0] ** 0.5]),
-    "laplace": (lk.LaplaceDensity(), REAL, lambda m: [m.centre[0], m.scale[0], m.centre[1]]),
-    "cauchy": (lk.CauchyDensity(), REAL, lambda m: [m.centre[0], m.scale[0], m.centre[1]]),
+    "t": (lk.StudentTDensity(), REAL, lambda m: [m.center[0], m.scale[0, 0] ** 0.5]),
+    "t, spherical": (lk.StudentTDensity("spherical"), REAL, lambda m: [m.center[0], float(m.scale) ** 0.5]),
+    "t, independent": (lk.StudentTDensity("independent"), REAL, lambda m: [m.center[0], m.scale[0] ** 0.5]),
+    "elliptical": (lk.EllipticalDensity(), REAL, lambda m: [m.center[0], m.scale[0, 0] ** 0.5]),
+    "laplace": (lk.LaplaceDensity(), REAL, lambda m: [m.center[0], m.scale[0], m.center[1]]),
+    "cauchy": (lk.CauchyDensity(), REAL, lambda m: [m.center[0], m.scale[0], m.center[1]]),
     "uniform": (lk.UniformDensity(), REAL, lambda m: [m.low[0], m.high[0], m.low[1]]),
     "triangular": (lk.TriangularDensity(), REAL, lambda m: [m.low[0], m.mode[0], m.high[0]]),
     "exponential": (lk.ExponentialDensity(), POSITIVE, lambda m: m.rate),
     "gamma": (lk.GammaDensity(), POSITIVE, lambda m: [m.shape[0], m.rate[0], m.shape[1]]),
     "chi square": (lk.ChiSquareDensity(), POSITIVE, lambda m: m.dof),
     "beta": (lk.BetaDensity(), SHARES, lambda m: [m.a[0], m.b[0], m.a[1]]),
-    "von Mises": (lk.VonMisesDensity(), ANGLES, lambda m: [m.centre[0], m.concentration[0], m.centre[1]]),
+    "von Mises": (lk.VonMisesDensity(), ANGLES, lambda m: [m.center[0], m.concentration[0], m.center[1]]),
     "binomial": (lk.BinomialDensity(trials=30), COUNTS, lambda m: [30.0, m.probs[0], 30.0, m.probs[1]]),
     "beta-binomial": (lk.BetaBinomialDensity(trials=30), COUNTS, lambda m: [30.0, m.a[0], m.b[0]]),
     "negative binomial": (lk.NegativeBinomialDensity(), COUNTS**2, lambda m: [m.mean[0], m.size[0], m.prob[0]]),
@@ -41,16 +41,16 @@ CASES = {
     "walsh": (lk.WalshDensity(), BITS, lambda m: m.expectations[1:]),
     "log walsh": (lk.WalshDensity(log=True), BITS, lambda m: m.weights[1:]),
     "bahadur": (lk.BahadurDensity(), BITS, lambda m: [*m.probs, *m.correlations[4:]]),
-    "parzen": (lk.ParzenDensity(), REAL, lambda m: [m.relative_scale[0], *np.sqrt(m.scale)]),
+    "parzen": (lk.KernelDensity(), REAL, lambda m: [m.relative_scale[0], *np.sqrt(m.scale)]),
     "histogram": (lk.HistogramDensity(), REAL, lambda m: m.masses[:3]),
-    "neighbours": (lk.NeighbourDensity(), REAL, lambda m: m._unit),
+    "neighbors": (lk.KNNDensity(), REAL, lambda m: m._unit),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
 @pytest.mark.parametrize("case", CASES)
-def test_every_law_is_told_of(case, tmp_path):
+def test_every_distribution_is_told_of(case, tmp_path):
     estimator, X, numbers = CASES[case]
     fitted = estimator.fit(X)
     page = fitted.summary()
@@ -83,14 +83,14 @@ def test_intervals_of_rates_and_chances_are_exact():
 
 
 def test_what_has_no_likelihood_has_no_aic():
-    for estimator, X in ((lk.WalshDensity(), BITS), (lk.ParzenDensity(), REAL), (lk.NeighbourDensity(), REAL)):
+    for estimator, X in ((lk.WalshDensity(), BITS), (lk.KernelDensity(), REAL), (lk.KNNDensity(), REAL)):
         facts = estimator.fit(X).summary().facts
         assert "AIC" not in facts and "log-likelihood" not in facts
     assert "AIC" in lk.WalshDensity(log=True).fit(BITS).summary().facts
 
 
-def test_predictive_laws_tell_of_what_was_learnt():
-    for estimator, X, off, law in (
+def test_predictive_distributions_tell_of_what_was_learned():
+    for estimator, X, off, distribution in (
         (lk.PoissonDensity(predictive=True), COUNTS, False, "NegativeBinomial"),
         (lk.GaussianDensity("full", predictive="all"), REAL, None, "full StudentT"),
         (lk.BinomialDensity(trials=30, predictive=True), COUNTS, False, "BetaBinomial"),
@@ -98,4 +98,4 @@ def test_predictive_laws_tell_of_what_was_learnt():
         page = estimator.fit(X).summary()
         plain = estimator.set_params(predictive=off).fit(X).summary()
         assert page.rows == plain.rows and page.facts == plain.facts
-        assert page.notes[-1].endswith(f"their law is {law}.")
+        assert page.notes[-1].endswith(f"their distribution is {distribution}.")

@@ -16,10 +16,10 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.data.audio import resampled, signal, signals
 from likely.data.wav import parse_wav, read_wav
-from likely.features.deltas import deltas, normalised, with_deltas
+from likely.features.deltas import deltas, normalized, with_deltas
 from likely.features.mel import mel_corners, mel_filters, spectrum_size, to_hertz, to_mel
-from likely.features.mfcc import Cepstra, cosines, lifter, log_above
-from likely.features.spectrum import framed, is_silent, loudest, power_spectrum, pre_emphasised, trimmed, window
+from likely.features.mfcc import MFCC, cosines, lifter, log_above
+from likely.features.spectrum import framed, is_silent, loudest, power_spectrum, pre_emphasized, trimmed, window
 
 RATE = 8000
 
@@ -44,7 +44,7 @@ def test_a_signal_shorter_than_a_window_gives_one_frame():
 
 def test_pre_emphasis_undoes_itself(rng):
     x = rng.normal(size=50)
-    y, back = pre_emphasised(x, 0.9), np.empty(50)
+    y, back = pre_emphasized(x, 0.9), np.empty(50)
     back[0] = y[0] / 0.1
     for t in range(1, 50):
         back[t] = y[t] + 0.9 * back[t - 1]
@@ -79,8 +79,8 @@ def test_filters_add_up_to_one_between_the_outer_peaks():
 
 @pytest.mark.parametrize("rate", [8000, 16000, 44100])
 @pytest.mark.parametrize("k", [3, 10, 20])
-def test_a_pure_tone_peaks_in_the_filter_whose_centre_it_is(rate, k):
-    c = Cepstra(rate=rate, filters=24, emphasis=0.0)
+def test_a_pure_tone_peaks_in_the_filter_whose_center_it_is(rate, k):
+    c = MFCC(rate=rate, filters=24, emphasis=0.0)
     bands = c.log_bands(tone(mel_corners(24, c.low, c.top)[k + 1], 0.3, rate))
     assert (bands.argmax(axis=1) == k).all()
 
@@ -90,7 +90,7 @@ def test_narrow_filters_get_a_longer_spectrum():
     n = spectrum_size(200, 120, 8000, 0.0, 4000.0)
     assert n > 256 and (mel_filters(120, n, 8000, 0.0, 4000.0).max(axis=1) > 0).all()
     with pytest.raises(DomainError, match="use fewer"):
-        Cepstra(filters=1000, coefficients=13, low=0.0, high=50.0)
+        MFCC(filters=1000, coefficients=13, low=0.0, high=50.0)
 
 
 def test_cosines_are_scipys_and_orthonormal(rng):
@@ -113,19 +113,19 @@ def test_one_frame_has_no_slope():
     assert (deltas(np.ones((1, 3)), 3) == 0).all()
 
 
-def test_normalisation(rng):
+def test_normalization(rng):
     track = rng.normal(5, 3, (30, 4))
     track[:, 3] = 7.0
-    both = normalised(track, "mean and variance")
+    both = normalized(track, "mean and variance")
     np.testing.assert_allclose(both.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(both.std(axis=0), [1, 1, 1, 0])
-    np.testing.assert_allclose(normalised(track, "mean"), track - track.mean(axis=0))
-    level = normalised(track, "level")
+    np.testing.assert_allclose(normalized(track, "mean"), track - track.mean(axis=0))
+    level = normalized(track, "level")
     assert np.quantile(level[:, 0], 0.9) == pytest.approx(0) and (level[:, 1:] == track[:, 1:]).all()
-    assert normalised(track, None) is track
-    assert (normalised(track[:1], "mean and variance") == 0).all()
+    assert normalized(track, None) is track
+    assert (normalized(track[:1], "mean and variance") == 0).all()
     with pytest.raises(DomainError, match="median"):
-        normalised(track, "median")
+        normalized(track, "median")
 
 
 def test_frames_not_observed_have_no_say_in_the_mean(rng):
@@ -133,8 +133,8 @@ def test_frames_not_observed_have_no_say_in_the_mean(rng):
     holes = track.copy()
     holes[3] = np.nan
     kept = np.delete(np.arange(10), 3)
-    np.testing.assert_allclose(normalised(holes)[kept], normalised(track[kept]))
-    assert np.isnan(normalised(holes)[3]).all()
+    np.testing.assert_allclose(normalized(holes)[kept], normalized(track[kept]))
+    assert np.isnan(normalized(holes)[3]).all()
 
 
 def test_trimming_keeps_the_loud_part():
@@ -148,7 +148,7 @@ def test_trimming_keeps_the_loud_part():
 # ----------------------------------------------------------------------- cepstra
 
 
-def slow_cepstra(x: np.ndarray, c: Cepstra) -> np.ndarray:
+def slow_cepstra(x: np.ndarray, c: MFCC) -> np.ndarray:
     """The same by the book: sums over samples, filters and frames, one at a time."""
     y = [x[0] * (1 - c.emphasis)] + [x[t] - c.emphasis * x[t - 1] for t in range(1, len(x))]
     n = 256
@@ -183,13 +183,13 @@ def slow_cepstra(x: np.ndarray, c: Cepstra) -> np.ndarray:
 
 
 def test_cepstra_agree_with_their_slow_twin(rng):
-    c = Cepstra()
+    c = MFCC()
     x = tone(300, 0.1) + 0.3 * tone(1900, 0.1) + 0.05 * rng.normal(size=800)
     np.testing.assert_allclose(c(x), slow_cepstra(x, c), atol=1e-9)
 
 
 def test_shapes_and_names():
-    c = Cepstra(coefficients=12, deltas=1, energy=True)
+    c = MFCC(coefficients=12, deltas=1, energy=True)
     track = c(tone(500))
     assert track.shape == (1 + (4000 - 200) // 80, c.dim) and len(c.columns) == c.dim == 26
     assert c.columns[:1] + c.columns[12:14] == ("c0", "energy", "Δc0")
@@ -197,27 +197,27 @@ def test_shapes_and_names():
 
 
 def test_the_energy_column_is_the_log_mean_square():
-    c = Cepstra(energy=True, deltas=0, normalise=None)
+    c = MFCC(energy=True, deltas=0, normalize=None)
     np.testing.assert_allclose(c(3 * tone(400))[:, 13], np.log(9 / 2), atol=1e-9)
 
 
 @pytest.mark.parametrize("how", ["mean", "mean and variance", "level"])
 def test_volume_does_not_matter(how, rng):
     x = tone(700) * np.linspace(0, 1, 4000) + 1e-3 * rng.normal(size=4000)
-    c = Cepstra(normalise=how, energy=True)
+    c = MFCC(normalize=how, energy=True)
     for volume in (1e-300, 1e-8, 37.0, 1e200):
         np.testing.assert_allclose(c(volume * x), c(x), atol=1e-6)
 
 
-def test_a_microphone_that_colours_is_taken_off_by_the_mean(rng):
+def test_a_microphone_that_colors_is_taken_off_by_the_mean(rng):
     x = rng.normal(size=8000)
-    plain, louder = Cepstra(normalise=None)(x), Cepstra(normalise=None)(5 * x)
+    plain, louder = MFCC(normalize=None)(x), MFCC(normalize=None)(5 * x)
     np.testing.assert_allclose(louder[:, 0] - plain[:, 0], np.sqrt(24) * 2 * np.log(5))
     np.testing.assert_allclose(louder[:, 1:], plain[:, 1:], atol=1e-9)
 
 
 def test_many_sounds_are_a_ragged_of_each(rng):
-    c = Cepstra(trim=30.0)
+    c = MFCC(trim=30.0)
     sounds = [rng.normal(size=n) for n in (1000, 50, 3333)]
     many = c(sounds)
     assert isinstance(many, Ragged) and many.lengths[1] == 1
@@ -229,7 +229,7 @@ def test_many_sounds_are_a_ragged_of_each(rng):
 
 def test_silence_has_finite_features():
     x = np.zeros(2000)
-    assert (Cepstra()(x) == 0).all() and np.isfinite(Cepstra(normalise=None, energy=True)(x)).all()
+    assert (MFCC()(x) == 0).all() and np.isfinite(MFCC(normalize=None, energy=True)(x)).all()
     assert is_silent(x) and is_silent(np.full(3, np.nan)) and not is_silent(tone(500))
     assert log_above(np.array([0.0, np.nan]), 60.0).tolist()[0] == 0.0
 
@@ -238,7 +238,7 @@ def test_samples_not_heard_make_frames_not_observed(rng):
     x = rng.normal(size=4000)
     holes = x.copy()
     holes[2000:2050] = np.nan
-    c = Cepstra(deltas=0, normalise=None)
+    c = MFCC(deltas=0, normalize=None)
     gone = np.isnan(c(holes)).any(axis=1)
     touched = np.array([t * 80 <= 2050 and t * 80 + 199 >= 2000 for t in range(len(gone))])
     assert (gone == touched).all()
@@ -255,7 +255,7 @@ def test_samples_not_heard_make_frames_not_observed(rng):
         ({"coefficients": 30}, "coefficients must be 1 … 24"),
         ({"high": 5000.0}, "high <= 4000 Hz"),
         ({"taper": "blackman"}, "taper must be one of"),
-        ({"normalise": "max"}, "normalise must be"),
+        ({"normalize": "max"}, "normalize must be"),
         ({"deltas": -1}, "deltas must be"),
         ({"range": np.nan}, "range must be decibels"),
         ({"energy": 1}, "energy must be True or False"),
@@ -264,7 +264,7 @@ def test_samples_not_heard_make_frames_not_observed(rng):
 )
 def test_settings_are_checked(settings, words):
     with pytest.raises(DomainError, match=words):
-        Cepstra(**settings)
+        MFCC(**settings)
 
 
 def test_lifter():
@@ -295,7 +295,7 @@ def test_another_rate_is_resampled(old):
 
 
 def test_features_hardly_depend_on_the_rate_of_the_recording():
-    c = Cepstra(high=3500.0)
+    c = MFCC(high=3500.0)
     high = sum(tone(f, 0.5, 16000) for f in (300, 900, 2500))
     low = sum(tone(f, 0.5, 8000) for f in (300, 900, 2500))
     assert np.abs(c((16000, high))[5:-5, :13] - c(low)[5:-5, :13]).max() < 0.5
@@ -312,15 +312,15 @@ def test_gaps_stay_gaps_in_another_rate():
 
 def test_a_pair_the_wrong_way_round_is_told():
     with pytest.raises(DataError, match=r"must be \(rate, samples\), got \(samples, rate\): pass \(8000, samples\)"):
-        list(Cepstra().signals([(tone(500), 8000)]))
+        list(MFCC().signals([(tone(500), 8000)]))
     with pytest.raises(DataError, match="samples must be real numbers, got unlike parts: pass an array"):
-        list(Cepstra().signals([([1.0, 2.0], [3.0], 8000)]))
+        list(MFCC().signals([([1.0, 2.0], [3.0], 8000)]))
 
 
 def test_what_a_low_rate_never_caught_is_missed():
     with pytest.raises(DataError, match=r"frequencies up to 8000 Hz need a rate of 16000 Hz, got 8000"):
-        Cepstra(rate=16000)((8000, tone(500)))
-    assert Cepstra(rate=16000, high=3800.0)((8000, tone(500))).shape[1] == 39
+        MFCC(rate=16000)((8000, tone(500)))
+    assert MFCC(rate=16000, high=3800.0)((8000, tone(500))).shape[1] == 39
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_what_a_low_rate_never_caught_is_missed():
 )
 def test_bad_sounds_are_told_in_words(sounds, words):
     with pytest.raises((DataError, ShapeError), match=words):
-        Cepstra()(sounds)
+        MFCC()(sounds)
 
 
 def test_one_sound_is_not_several():
@@ -394,7 +394,7 @@ def test_files_of_the_standard_library_are_read(tmp_path):
     sound = read_wav(path)
     assert sound.rate == 16000
     np.testing.assert_allclose(sound.samples, tone(500) / 4, atol=1e-4)
-    assert Cepstra()(path).shape == Cepstra()(str(path)).shape == (23, 39)
+    assert MFCC()(path).shape == MFCC()(str(path)).shape == (23, 39)
 
 
 def test_a_streamed_size_means_to_the_end():
@@ -422,13 +422,13 @@ def test_foreign_and_damaged_files_are_named(data, words, tmp_path):
     path = tmp_path / "bad.wav"
     path.write_bytes(data)
     with pytest.raises(DataError, match=words) as caught:
-        Cepstra()([tone(300), path])
+        MFCC()([tone(300), path])
     assert "bad.wav" in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"nobody\.wav: there is no such file"):
-        Cepstra()(tmp_path / "nobody.wav")
+        MFCC()(tmp_path / "nobody.wav")
 
 
 def test_every_cut_of_a_file_is_an_error_or_a_sound():
@@ -444,7 +444,7 @@ def test_log_bands_take_any_sound(tmp_path):
     with wave.open(str(path), "wb") as out:
         out.setparams((1, 2, 8000, 0, "NONE", ""))
         out.writeframes(x.astype("<i2").tobytes())
-    c = Cepstra()
+    c = MFCC()
     np.testing.assert_allclose(c.log_bands(str(path)), c.log_bands(x))
     np.testing.assert_allclose(c.log_bands((8000, x)), c.log_bands(x / 32768))
     with pytest.raises(DataError, match=r"none\.wav"):
@@ -455,14 +455,14 @@ def test_log_bands_take_any_sound(tmp_path):
 def test_blocks_change_nothing(how, rng, monkeypatch):
     x = rng.normal(size=20_000) * np.sin(np.arange(20_000) / 3000)
     x[7000:7050] = np.nan
-    whole = Cepstra(**how)(x)
+    whole = MFCC(**how)(x)
     monkeypatch.setattr(cepstra_module, "BLOCK", 256 * 7)
-    np.testing.assert_allclose(Cepstra(**how)(x), whole, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(MFCC(**how)(x), whole, rtol=1e-9, atol=1e-9)
 
 
 def test_long_sounds_take_little_more_than_their_features(rng):
     x = rng.normal(size=8000 * 120)
-    c = Cepstra()
+    c = MFCC()
     tracemalloc.start()
     features = c(x)
     peak = tracemalloc.get_traced_memory()[1]

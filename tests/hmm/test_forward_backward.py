@@ -156,7 +156,7 @@ def test_plain_algorithm_is_right_where_nothing_is_lost():
     assert abs(total - found.log_prob[0]) < 1e-11 and np.abs(gamma - found.states).max() < 1e-12
 
 
-def test_a_clean_sequence_does_not_pay_for_a_bad_neighbour():
+def test_a_clean_sequence_does_not_pay_for_a_bad_neighbor():
     """Only the one that lost something is done again by logarithms; the bits of the other are as if alone."""
     c = chain([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]])
     clean, bad = np.random.default_rng(1).standard_normal((9, 2)), np.array([[-np.inf, 0], [0, -np.inf], [-2e3, 0]])

@@ -170,7 +170,7 @@ def forecasts_are_longer_sequences_of_which_the_rest_was_not_seen(p: Small) -> N
             assert np.allclose(density, longer.posterior[-1] @ p.model.emissions.probs, rtol=TINY, atol=TINY)
 
 
-LAWS = [
+DISTRIBUTIONS = [
     total_is_that_of_all_paths,
     posterior_is_that_of_all_paths,
     statistics_are_expected_uses,
@@ -182,25 +182,25 @@ LAWS = [
 ]
 
 
-def hold(law, seeds) -> None:
+def hold(distribution, seeds) -> None:
     for seed in seeds:
         try:
-            law(small(seed))
+            distribution(small(seed))
         except Exception as error:
-            raise AssertionError(f"{law.__name__}, seed {seed}") from error
+            raise AssertionError(f"{distribution.__name__}, seed {seed}") from error
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("law", LAWS, ids=lambda f: f.__name__)
-def test_small_problems(law):
-    hold(law, range(250))
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda f: f.__name__)
+def test_small_problems(distribution):
+    hold(distribution, range(250))
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("law", LAWS, ids=lambda f: f.__name__)
-def test_ten_thousand_small_problems(law):
-    hold(law, range(250, 10_250))
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda f: f.__name__)
+def test_ten_thousand_small_problems(distribution):
+    hold(distribution, range(250, 10_250))
 
 
 @pytest.mark.slow

@@ -18,21 +18,21 @@ from likely import (
     Ragged,
     Serial,
     ShapeError,
-    Shared,
     Stop,
     Threads,
+    Tied,
     fit,
 )
 from likely.core.fit_loop import gather
 from likely.distributions.product import Product
-from tests.laws.compare import arrays_of, gap
+from tests.properties.compare import arrays_of, gap
 
 
 def rows(rng, *shape):
     return rng.dirichlet(np.ones(shape[-1]), shape[:-1]) if len(shape) > 1 else rng.dirichlet(np.ones(shape[0]))
 
 
-def laws(rng):
+def distributions(rng):
     """Emissions of three states in two columns of counts."""
     means = rng.uniform(1, 6, (3, 2))
     diagonal = Gaussian(means, np.full((3, 2), 2.0), kind="diagonal")
@@ -41,8 +41,8 @@ def laws(rng):
         "diagonal": diagonal,
         "Poisson": Poisson(means),
         "mixture": Mixture(rows(rng, 3, 2), Gaussian(rng.uniform(1, 6, (6, 2)), np.full((6, 2), 2.0), kind="diagonal")),
-        "tied mixture": Mixture(rows(rng, 3, 2), Shared(diagonal.some([0, 1]), [0, 1, 0, 1, 0, 1])),
-        "shared": Shared(diagonal.some([0, 1]), [0, 1, 1]),
+        "tied mixture": Mixture(rows(rng, 3, 2), Tied(diagonal.some([0, 1]), [0, 1, 0, 1, 0, 1])),
+        "shared": Tied(diagonal.some([0, 1]), [0, 1, 1]),
     }
 
 
@@ -55,7 +55,7 @@ def problem(name, seed=0, ends=True, nulls=1):
     on = rows(rng, N, N + 1) if ends else rows(rng, N, N)
     on[3:, 3:N] = 0.0
     on /= on.sum(axis=1, keepdims=True)
-    h = HMM(rows(rng, N), on[:, :N].copy(), laws(rng)[name], on[:, N].copy() if ends else None)
+    h = HMM(rows(rng, N), on[:, :N].copy(), distributions(rng)[name], on[:, N].copy() if ends else None)
     x = Ragged.from_list([rng.poisson(3.0, (T, 2)).astype(float) for T in (9, 1, 4, 7, 2, 5)])
     return h, x, rng
 
@@ -66,7 +66,7 @@ def alike(a, b, tol=1e-9):
         assert np.abs(one - two).max(initial=0) <= tol * max(1.0, float(np.abs(two).max(initial=0)))
 
 
-def learnt(h, x, weight=None, **how):
+def learned(h, x, weight=None, **how):
     return fit(h, Blocks.of(x, weight, **how), prior="weak", engine=Serial(), stop=Stop(5, 0.0)).model
 
 
@@ -272,11 +272,11 @@ def _end_to_end(one, two):
 def test_streams_of_unlike_kinds():
     """A product of a Gaussian and a symbol: the score of a state is the sum of both."""
     rng = np.random.default_rng(0)
-    law = Product({"size": Gaussian([[0.0], [4.0]], 1.0), "colour": Categorical([[0.9, 0.1], [0.3, 0.7]])})
-    h = HMM([0.5, 0.5], [[0.8, 0.2], [0.3, 0.7]], law)
+    distribution = Product({"size": Gaussian([[0.0], [4.0]], 1.0), "color": Categorical([[0.9, 0.1], [0.3, 0.7]])})
+    h = HMM([0.5, 0.5], [[0.8, 0.2], [0.3, 0.7]], distribution)
     x = h.sample(4, rng, length=[3, 1, 5, 2])
     parts = [HMM(h.starts, h.moves, p).scores(x.map(lambda v, n=n: np.asarray(v[n]).reshape(len(v), -1)))
-             for n, p in law.parts]  # fmt: skip
+             for n, p in distribution.parts]  # fmt: skip
     assert np.allclose(h.scores(x), parts[0] + parts[1], rtol=1e-12)
     stats = h.collect(x)
     assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)

@@ -101,7 +101,7 @@ def _ragged(x):
 
 
 def test_frames_come_from_their_states():
-    """Along a chain that cannot but alternate, frames alternate between the two laws."""
+    """Along a chain that cannot but alternate, frames alternate between the two distributions."""
     h = HMM([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0]], Gaussian([[0.0, 9.0], [100.0, -9.0]], 1.0))
     x = h.sample(50, np.random.default_rng(0), length=6)
     values = np.asarray(x.values).reshape(50, 6, 2)
@@ -123,8 +123,8 @@ def test_a_chain_that_never_ends_must_be_told_when():
 
 
 def test_draws_of_columns_and_of_stacks():
-    law = Product({"size": Gaussian([[0.0], [9.0]], 1.0), "visits": Poisson([[1.0], [50.0]])})
-    h = HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], law)
+    distribution = Product({"size": Gaussian([[0.0], [9.0]], 1.0), "visits": Poisson([[1.0], [50.0]])})
+    h = HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], distribution)
     x = h.sample(20, np.random.default_rng(0), length=3)
     assert np.isfinite(h.log_prob(x)).all() and x.lengths.tolist() == [3] * 20
     stack = HMM(np.full((2, 1), 1.0), np.ones((2, 1, 1)), Gaussian([[0.0], [50.0]], 1.0))

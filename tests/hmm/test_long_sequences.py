@@ -9,7 +9,7 @@ import pytest
 
 from likely import HMM, Categorical, DataError, Gaussian, Mixture, Ragged
 from likely.hmm import decoding, forward_backward, long_sequences
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 
 MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], [0.03, 0, 0.07, 0.9]])
 

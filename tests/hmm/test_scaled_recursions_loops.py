@@ -28,12 +28,12 @@ LOOPS = [
 def use_every_way():
     """As the library meets them: views, read-only rows, float32, one sequence and many, outliers, long ones."""
     rng = np.random.default_rng(0)
-    for law in (Gaussian([[0.0], [4.0]], 1.0), Categorical([[0.5, 0.5], [0.2, 0.8]])):
+    for distribution in (Gaussian([[0.0], [4.0]], 1.0), Categorical([[0.5, 0.5], [0.2, 0.8]])):
         for ends in (None, [0.0, 0.1]):
             moves = np.array([[0.9, 0.1], [0.0, 1.0]]) * (1 - np.array(ends or [0, 0]))[:, None]
-            h = HMM([1.0, 0.0], moves, law, ends)
+            h = HMM([1.0, 0.0], moves, distribution, ends)
             x = rng.integers(0, 2, (60, 1)).astype(float)
-            x[30] = 1e4 if isinstance(law, Gaussian) else 1
+            x[30] = 1e4 if isinstance(distribution, Gaussian) else 1
             x.setflags(write=False)
             weight = rng.random(3)
             weight.setflags(write=False)

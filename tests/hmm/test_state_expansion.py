@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from likely import HMM, Categorical, DomainError, Shared, Topology
+from likely import HMM, Categorical, DomainError, Tied, Topology
 from likely.hmm.state_expansion import of_higher_order, on_moves, with_durations
 
 SYMBOLS = 3
@@ -25,7 +25,7 @@ def random_model(rng: np.random.Generator, t: Topology) -> HMM:
     table, N = np.array(filled), len(t.starts)
     parts = Categorical(rng.dirichlet(np.ones(SYMBOLS), t.densities))
     ends = None if t.ends is None else table[1:, N].copy()
-    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Shared(parts, t.density), ends)
+    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Tied(parts, t.density), ends)
 
 
 def check(model: HMM, x: np.ndarray, logs: list[float]) -> None:

@@ -1,4 +1,4 @@
-"""Gaps: scored by integration, learnt by EM to the summit a plain optimiser finds, filled by expectation or draw."""
+"""Gaps: scored by integration, learned by EM to the summit a plain optimizer finds, filled by expectation or draw."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from likely import (
     DataError,
     DomainError,
     FactorGaussian,
-    Fixed,
+    FixedComponents,
     Gaussian,
     Mixture,
     Multinomial,
     NegativeBinomial,
     Poisson,
     Product,
-    Scaled,
-    Several,
-    Shared,
+    ScaledCopies,
+    Stack,
     Stop,
     StudentT,
+    Tied,
     fit,
     impute,
 )
@@ -98,7 +98,7 @@ def test_a_row_that_was_not_seen_at_all_says_nothing(kind):
 
 
 @pytest.mark.slow
-def test_em_with_gaps_finds_the_summit_that_a_plain_optimiser_finds():
+def test_em_with_gaps_finds_the_summit_that_a_plain_optimizer_finds():
     """Two Gaussians in two columns, a third of the entries missing: 11 parameters, climbed both ways."""
     truth = Mixture(
         [0.4, 0.6], Gaussian([[-2.0, 0.0], [2.0, 1.0]], [[[1.0, 0.5], [0.5, 1.0]], [[0.7, -0.3], [-0.3, 0.9]]])
@@ -178,9 +178,9 @@ def test_one_covariance_for_all_and_shared_parts():
     tied = Mixture([0.2, 0.8], gaussians(rng, 2, 3, "full", tied=True))
     x = gappy(tied, 20)
     np.testing.assert_allclose(impute(tied, x), [by_hand(tied, row) for row in x], rtol=1e-9, atol=1e-10)
-    law = gaussians(rng, 2, 3, "full")
-    shared = Mixture([0.2, 0.3, 0.5], Shared(law, [0, 1, 0]))
-    plain = Mixture([0.2, 0.3, 0.5], law.some(np.array([0, 1, 0])))
+    distribution = gaussians(rng, 2, 3, "full")
+    shared = Mixture([0.2, 0.3, 0.5], Tied(distribution, [0, 1, 0]))
+    plain = Mixture([0.2, 0.3, 0.5], distribution.some(np.array([0, 1, 0])))
     np.testing.assert_allclose(impute(shared, x), impute(plain, x), rtol=1e-10)
 
 
@@ -255,7 +255,9 @@ def test_units_do_not_matter(units, kind):
     x = gappy(m, 40, 0.4)
     want = np.array([by_hand(m, row) for row in x])  # the dense formula, where it is safe
     np.testing.assert_allclose(impute(other, x * unit) / unit, want, rtol=1e-9, atol=1e-10)
-    plain, scaled = (impute(law, z, np.random.default_rng(3)) for law, z in ((m, x), (other, x * unit)))
+    plain, scaled = (
+        impute(distribution, z, np.random.default_rng(3)) for distribution, z in ((m, x), (other, x * unit))
+    )
     np.testing.assert_allclose(scaled / unit, plain, rtol=1e-6, atol=1e-6)
 
 
@@ -263,10 +265,10 @@ def test_columns_that_determine_each_other():
     """The third column is the sum of the first two: two of them tell the third, and a copy tells nothing new."""
     A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     unit = np.array([1e-3, 1.0, 1e5])
-    law = Gaussian(np.array([1.0, 2.0, 3.0]) * unit, (A @ A.T) * unit[:, None] * unit)
+    distribution = Gaussian(np.array([1.0, 2.0, 3.0]) * unit, (A @ A.T) * unit[:, None] * unit)
     x = np.array([[4.0, 1.0, NAN], [4.0, NAN, 5.0], [NAN, NAN, 6.0]]) * unit
     for rng in (None, np.random.default_rng(0)):
-        got = impute(law, x, rng) / unit
+        got = impute(distribution, x, rng) / unit
         np.testing.assert_allclose(got[:2], [[4.0, 1.0, 5.0], [4.0, 1.0, 5.0]], atol=1e-6)
         assert got[2, 0] + got[2, 1] == pytest.approx(6.0)
     twice = Gaussian([0.0, 0.0, 0.0], [[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
@@ -294,10 +296,10 @@ def test_words_are_filled_in_proportion_to_what_was_seen():
 def test_sizes_fixed_parts_and_factors_are_gaussians_too(kind):
     rng = np.random.default_rng(13)
     base = gaussians(rng, 2, 3, kind).member(0)
-    sized = Scaled(base, [1.0, 50.0])
+    sized = ScaledCopies(base, [1.0, 50.0])
     x = gappy(Mixture([0.5, 0.5], sized.gaussian), 30)
-    for law in (sized, Fixed(sized)):
-        got = impute(Mixture([0.9, 0.1], law), x)
+    for distribution in (sized, FixedComponents(sized)):
+        got = impute(Mixture([0.9, 0.1], distribution), x)
         np.testing.assert_allclose(got, impute(Mixture([0.9, 0.1], sized.gaussian), x), rtol=1e-10)
     few = FactorGaussian(rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 1)), np.array([0.5, 0.2]), "spherical")
     np.testing.assert_allclose(
@@ -311,7 +313,7 @@ def test_unlike_members_fill_by_their_shares():
     stack = gaussians(rng, 3, 3, "full")
     flat = Mixture([0.2, 0.5, 0.3], stack)
     inner = Mixture([0.4, 0.6], stack.some(np.array([0, 2])))
-    unlike = Mixture([0.5, 0.5], Several([stack.member(1), inner]))
+    unlike = Mixture([0.5, 0.5], Stack([stack.member(1), inner]))
     x = gappy(flat, 40)
     np.testing.assert_allclose(impute(unlike, x), impute(flat, x), rtol=1e-9, atol=1e-10)
     drawn = impute(unlike, np.tile(x[:1], (20_000, 1)), np.random.default_rng(11))[:, np.isnan(x[0])]
@@ -323,7 +325,7 @@ def test_unlike_members_with_categories():
     """Levels are added up over members that know different ones, through products and mixtures."""
     a = Product({"c": Categorical([0.6, 0.4], ["u", "v"]), "n": Poisson([1.0])})
     b = Product({"c": Categorical([[0.5, 0.5], [0.1, 0.9]], ["v", "w"]), "n": Poisson([[2.0], [9.0]])})
-    m = Mixture([0.5, 0.5], Several([a, Mixture([0.5, 0.5], b)]))
+    m = Mixture([0.5, 0.5], Stack([a, Mixture([0.5, 0.5], b)]))
     x = Columns(c=np.array([None, "u", None], dtype=object), n=np.array([[0.0], [NAN], [9.0]]))
     got = impute(m, x)
     share = np.exp([-1.0, -2.0, -9.0]) * [0.5, 0.25, 0.25]
@@ -333,22 +335,22 @@ def test_unlike_members_with_categories():
     rate = np.array([(drawn == level).mean() for level in "uvw"])
     np.testing.assert_allclose(rate, votes / votes.sum(), atol=0.05)
     with pytest.raises(DomainError, match="got StudentT"):
-        other = Several([Gaussian([0.0], 1.0), StudentT([0.0], [[1.0]], 3.0)])
+        other = Stack([Gaussian([0.0], 1.0), StudentT([0.0], [[1.0]], 3.0)])
         impute(Mixture([0.5, 0.5], other), np.array([[NAN]]))
 
 
 def test_counts_whose_rates_were_integrated_out():
-    law = NegativeBinomial([3.0, 2.0], [0.5, 0.25])
+    distribution = NegativeBinomial([3.0, 2.0], [0.5, 0.25])
     x = np.tile([NAN, 4.0], (20_000, 1))
-    np.testing.assert_allclose(impute(law, x[:1]), [[law.mean[0], 4.0]])
-    drawn = impute(law, x, np.random.default_rng(0))
-    assert (drawn[:, 1] == 4.0).all() and drawn[:, 0].var() == pytest.approx(float(law.variance[0]), rel=0.1)
+    np.testing.assert_allclose(impute(distribution, x[:1]), [[distribution.mean[0], 4.0]])
+    drawn = impute(distribution, x, np.random.default_rng(0))
+    assert (drawn[:, 1] == 4.0).all() and drawn[:, 0].var() == pytest.approx(float(distribution.variance[0]), rel=0.1)
 
 
 # ------------------------------------------------------------------- what comes back
 
 
-def test_what_lacks_nothing_passes_through_whatever_its_law():
+def test_what_lacks_nothing_passes_through_whatever_its_distribution():
     words = scipy.sparse.csr_array([[2, 0, 1], [0, 1, 0]])
     parts = {
         "w": Multinomial([0.2, 0.3, 0.5]),
@@ -368,9 +370,11 @@ def test_what_lacks_nothing_passes_through_whatever_its_law():
 
 
 def test_rows_come_back_in_the_shape_and_precision_that_they_had():
-    law = Mixture([0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]])}))
+    distribution = Mixture(
+        [0.5, 0.5], Product({"n": Poisson([[1.0], [9.0]]), "c": Categorical([[0.9, 0.1], [0.2, 0.8]])})
+    )
     x = np.array([[NAN, 1.0], [3.0, NAN], [2.0, 0.0]], dtype=np.float32)
-    got = impute(law, x)
+    got = impute(distribution, x)
     assert isinstance(got, np.ndarray) and got.dtype == np.float32 and got.shape == x.shape
     assert impute(Poisson([2.0]), np.array([NAN, 3.0])).tolist() == [2.0, 3.0]
     assert impute(Categorical([0.1, 0.9], ["a", "b"]), np.array([NAN, NAN])).tolist() == ["b", "b"]

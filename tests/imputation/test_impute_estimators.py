@@ -15,9 +15,9 @@ NAN = np.nan
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3)) @ RNG.normal(size=(3, 3)) + [5.0, -2.0, 0.0]
 HOLED = np.where(np.random.default_rng(1).random(X.shape) < 0.2, NAN, X)
-COLOURS = np.array(["red", "green", "blue"], dtype=object)[RNG.integers(0, 3, 120)]
-SHAPES = np.where(COLOURS == "red", "round", "square").astype(object)
-CELLS = np.stack([COLOURS, SHAPES], axis=1)
+COLORS = np.array(["red", "green", "blue"], dtype=object)[RNG.integers(0, 3, 120)]
+SHAPES = np.where(COLORS == "red", "round", "square").astype(object)
+CELLS = np.stack([COLORS, SHAPES], axis=1)
 CELLS_HOLED = np.where(np.random.default_rng(2).random(CELLS.shape) < 0.2, None, CELLS)
 VISITS = RNG.poisson(3.0, 120)
 
@@ -123,11 +123,11 @@ def test_frames_of_unlike_columns(which):
     density = unlike()[which]
     holes = np.random.default_rng(5).random(120) < 0.2
     p = pd.DataFrame({
-        "c": np.where(holes, None, COLOURS), "x": HOLED[:, 0], "n": pd.array(np.where(holes, None, VISITS), "Int64"),
+        "c": np.where(holes, None, COLORS), "x": HOLED[:, 0], "n": pd.array(np.where(holes, None, VISITS), "Int64"),
         "y": HOLED[:, 1],
     })  # fmt: skip
     visits = [None if gap else int(n) for gap, n in zip(holes, VISITS, strict=True)]
-    q = pl.DataFrame({"c": np.where(holes, None, COLOURS), "x": HOLED[:, 0], "n": visits, "y": HOLED[:, 1]})
+    q = pl.DataFrame({"c": np.where(holes, None, COLORS), "x": HOLED[:, 0], "n": visits, "y": HOLED[:, 1]})
     density.fit(p)
     back, same = density.impute(p), density.impute(q)
     assert list(back) == list(p) and list(same.columns) == list(q.columns)

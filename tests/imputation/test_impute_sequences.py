@@ -50,7 +50,7 @@ def test_emissions_that_are_mixtures() -> None:
 
 
 def test_tied_emissions() -> None:
-    tied = lk.HMM([0.5, 0.3, 0.2], np.full((3, 3), 1 / 3), lk.Shared(FULL, [0, 1, 0]))
+    tied = lk.HMM([0.5, 0.3, 0.2], np.full((3, 3), 1 / 3), lk.Tied(FULL, [0, 1, 0]))
     assert_allclose(impute(tied, X), by_all_paths(tied, X), rtol=1e-12)
 
 
@@ -110,7 +110,7 @@ def test_a_mixture_of_chains_shares_each_sequence() -> None:
     assert_allclose(out[1], 5.0, atol=1e-3)
 
 
-def test_neighbours_tell_more_than_the_frame_alone() -> None:
+def test_neighbors_tell_more_than_the_frame_alone() -> None:
     truth = lk.HMM([0.5, 0.5], [[0.95, 0.05], [0.05, 0.95]], lk.Gaussian([[0.0, 0.0], [3.0, 3.0]], np.eye(2)))
     rng = np.random.default_rng(4)
     x = truth.sample(30, rng, 100)

@@ -22,20 +22,20 @@ def test_the_running_mean_exactly():
     for n, row in enumerate(x, 1):
         belief, _ = lk.step(rule, belief, row)
         if n in (1, 2, 10, 100):
-            assert belief.law.mean == pytest.approx(x[:n].mean(axis=0), abs=1e-8)
-    assert belief.law.covariance == 4.0  # what is not learnt stays
+            assert belief.distribution.mean == pytest.approx(x[:n].mean(axis=0), abs=1e-8)
+    assert belief.distribution.covariance == 4.0  # what is not learned stays
 
 
-def errors(law, x):
+def errors(distribution, x):
     """How far each free parameter is from its maximum-likelihood value, in standard errors of n rows."""
-    free = FreeParameters(law)
+    free = FreeParameters(distribution)
     theta = free.start
     for _ in range(50):  # scoring from where it ended: maximum likelihood itself
         g = free.scores(theta, x)
         theta = theta + np.linalg.lstsq(g.T @ g, g.sum(axis=0), rcond=1e-10)[0]
     g = free.scores(theta, x)
     away = free.start - theta
-    away = away - away.mean() if type(law).__name__ == "Categorical" else away
+    away = away - away.mean() if type(distribution).__name__ == "Categorical" else away
     return math.sqrt(away @ (g.T @ g) @ away / len(away))
 
 
@@ -52,14 +52,14 @@ def errors(law, x):
         (lk.StudentT([0.0], [[1.0]], 6.0), lk.StudentT([7.0], [[4.0]], 3.0)),
         (lk.Exponential(1.0), lk.Exponential(50.0)),
     ],
-    ids=lambda law: type(law).__name__,
+    ids=lambda distribution: type(distribution).__name__,
 )  # fmt: skip
 def test_it_ends_near_maximum_likelihood(start, truth):
     x = truth.sample(N, np.random.default_rng(1))
     found = lk.RobbinsMonro(start).run(x, batch=10)
     assert found.count == N // 10
-    assert errors(found.law, x) < 2.5
-    assert found.law.log_prob(x).mean() > truth.log_prob(x).mean() - 3 / N * 5
+    assert errors(found.distribution, x) < 2.5
+    assert found.distribution.log_prob(x).mean() > truth.log_prob(x).mean() - 3 / N * 5
 
 
 def test_averages_are_steadier_than_the_last_parameters():
@@ -71,7 +71,7 @@ def test_averages_are_steadier_than_the_last_parameters():
 def test_a_far_start_and_an_outlier_do_not_throw_it_away():
     x = np.random.default_rng(3).normal(300.0, 2.0, (20_000, 1))
     x[10_000] = 1e12
-    found = lk.RobbinsMonro(lk.Gaussian([280.0], [[1.0]])).run(x, batch=20).law
+    found = lk.RobbinsMonro(lk.Gaussian([280.0], [[1.0]])).run(x, batch=20).distribution
     assert found.mean == pytest.approx([300.0], abs=2.0)
 
 
@@ -80,9 +80,9 @@ def test_it_is_followed_like_any_learner(tmp_path):
     assert playing(rule) is rule
     x = np.random.default_rng(4).poisson(5.0, (60, 1))
     steps = list(lk.follow(rule, x))
-    assert steps[-1][0].law.rate == pytest.approx(rule.run(x).law.rate)
+    assert steps[-1][0].distribution.rate == pytest.approx(rule.run(x).distribution.rate)
     before = steps[29][0]
-    assert steps[30][1] == pytest.approx(float(before.law.log_prob(x[30:31])[0]))
+    assert steps[30][1] == pytest.approx(float(before.distribution.log_prob(x[30:31])[0]))
     keep = tmp_path / "progress.likely"
     list(lk.follow(rule, x[:40], keep=keep))
     again = list(lk.follow(rule, x, keep=keep))
@@ -93,8 +93,8 @@ def test_weights_are_copies_and_none_is_absence():
     x = np.random.default_rng(5).poisson(5.0, (40, 1))
     w = np.tile([0.0, 1.0, 2.0, 1.0], 10)
     rule = lk.RobbinsMonro(lk.Poisson(1.0))
-    assert rule.run(x, w).law.rate == rule.run(np.repeat(x, w.astype(int), axis=0)).law.rate
-    assert rule.run(x, np.full(40, 0.5)).law.rate != rule.run(x).law.rate
+    assert rule.run(x, w).distribution.rate == rule.run(np.repeat(x, w.astype(int), axis=0)).distribution.rate
+    assert rule.run(x, np.full(40, 0.5)).distribution.rate != rule.run(x).distribution.rate
 
 
 def test_blocks_are_one_step_and_gaps_say_nothing():
@@ -102,12 +102,12 @@ def test_blocks_are_one_step_and_gaps_say_nothing():
     rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), learn=("mean",), natural=False)
     found = rule.run(x, batch=20)
     assert found.count == N // 20
-    assert found.law.mean == pytest.approx(x.mean(axis=0), abs=0.05)
+    assert found.distribution.mean == pytest.approx(x.mean(axis=0), abs=0.05)
     x[:, 1] = np.nan
-    assert rule.run(x[:200]).law.mean[1] == 0.0
+    assert rule.run(x[:200]).distribution.mean[1] == 0.0
 
 
-def test_laws_of_ones_own():
+def test_distributions_of_ones_own():
     class Rayleigh:
         def log_prob(self, x):
             return 0
@@ -138,7 +138,7 @@ def test_conditions_of_robbins_and_monro(wrong, match):
 @pytest.mark.parametrize("far", [1e3, 1e6, -1e9])
 def test_starts_that_are_no_starts(far):
     x = np.random.default_rng(7).normal(3.0, 2.0, (4000, 1))
-    found = lk.RobbinsMonro(lk.Gaussian([far], 1.0)).run(x, batch=10).law
+    found = lk.RobbinsMonro(lk.Gaussian([far], 1.0)).run(x, batch=10).distribution
     assert found.mean == pytest.approx([3.0], abs=0.2)
     assert found.covariance == pytest.approx(4.0, rel=0.2)
 
@@ -150,12 +150,12 @@ def test_what_has_not_settled_is_told():
         lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), learn="mean", power=1.0).run(x, batch=10)
 
 
-def test_impossible_rows_and_laws_of_ends_are_refused():
+def test_impossible_rows_and_distributions_of_ends_are_refused():
     with pytest.raises(lk.DataError, match="possible"):
         lk.RobbinsMonro(lk.Gamma(1.0, 1.0)).run([[1.0], [-2.0]])
-    for law in (lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0)):
+    for distribution in (lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0)):
         with pytest.raises(lk.DomainError, match="ends"):
-            lk.RobbinsMonro(law)
+            lk.RobbinsMonro(distribution)
 
 
 def steps(rule, x):
@@ -168,13 +168,13 @@ def steps(rule, x):
 
 @pytest.mark.parametrize("natural", [True, False])
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [lk.Gaussian([0.0, 1.0], np.array([[2.0, 0.5], [0.5, 1.0]])), lk.Gamma(2.0, 3.0), lk.Categorical([0.2, 0.8])],
-    ids=lambda law: type(law).__name__,
+    ids=lambda distribution: type(distribution).__name__,
 )
-def test_a_table_and_a_stream_are_one_recursion(law, natural):
-    x = law.sample(700, np.random.default_rng(4))
-    rule = lk.RobbinsMonro(law, step=0.1, natural=natural)
+def test_a_table_and_a_stream_are_one_recursion(distribution, natural):
+    x = distribution.sample(700, np.random.default_rng(4))
+    rule = lk.RobbinsMonro(distribution, step=0.1, natural=natural)
     whole, one_by_one = rule.run(x), steps(rule, x)
     assert whole.count == one_by_one.count == 700
     assert whole.theta == pytest.approx(one_by_one.theta, rel=1e-10, abs=1e-12)
@@ -185,9 +185,9 @@ def test_a_table_and_a_stream_are_one_recursion(law, natural):
 
 @pytest.mark.slow
 def test_formulas_and_differences_walk_the_same_path():
-    law = lk.StudentT([0.0, 1.0], [1.0, 2.0], 5.0)
-    x = law.sample(300, np.random.default_rng(5))
-    fast, slow = lk.RobbinsMonro(law), lk.RobbinsMonro(law)
+    distribution = lk.StudentT([0.0, 1.0], [1.0, 2.0], 5.0)
+    x = distribution.sample(300, np.random.default_rng(5))
+    fast, slow = lk.RobbinsMonro(distribution), lk.RobbinsMonro(distribution)
     slow.__dict__["_formulas"] = None
     assert fast.run(x).theta == pytest.approx(slow.run(x).theta, abs=1e-7)
     ahead, behind = steps(fast, x[:50]), steps(slow, x[:50])
@@ -197,7 +197,7 @@ def test_formulas_and_differences_walk_the_same_path():
 def test_gaps_among_whole_rows_take_the_other_way():
     x = lk.Gaussian([0.0, 3.0], [1.0, 4.0]).sample(400, np.random.default_rng(6))
     x[::7, 0] = np.nan
-    found = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).law
+    found = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).distribution
     assert found.mean == pytest.approx(np.nanmean(x, axis=0), abs=0.3)
 
 
@@ -208,10 +208,10 @@ def plain(step, start=0.0):
 
 def test_without_the_information_a_step_has_units(recwarn):
     x = np.random.default_rng(7).normal(50.0, 2.0, (3000, 1))
-    assert plain(4.0).run(x).law.mean == pytest.approx([50.0], abs=0.5)  # one over the information, 1/σ²
+    assert plain(4.0).run(x).distribution.mean == pytest.approx([50.0], abs=0.5)  # one over the information, 1/σ²
     assert not recwarn
     with pytest.warns(lk.FitWarning, match=r"not settled.*natural=True"):
-        assert plain(1e-3).run(x).law.mean < 40.0  # it creeps
+        assert plain(1e-3).run(x).distribution.mean < 40.0  # it creeps
     with pytest.raises(lk.DomainError, match=r"the path must stay finite.*smaller step"):
         lk.RobbinsMonro(lk.Poisson(1.0), step=1e300, natural=False, power=0.51).run(np.array([[3.0], [4.0], [9.0]] * 9))
 
@@ -250,11 +250,11 @@ def test_the_information_is_looked_at_sixteen_times_a_doubling():
     ids=["Gaussian", "few rows", "Poisson", "Bernoulli"],
 )  # fmt: skip
 def test_a_run_that_ran_away_is_told_of_once(rule, x):
-    """Beyond the fence laws do not change, so that slopes seem to cancel."""
-    law = type(rule.law).__name__
+    """Beyond the fence distributions do not change, so that slopes seem to cancel."""
+    distribution = type(rule.distribution).__name__
     rng, (mean, n) = np.random.default_rng(10), x
     draws = {"Gaussian": rng.normal(mean, 1.0, n), "Poisson": rng.poisson(mean, n), "Bernoulli": rng.random(n) < mean}
-    z = draws[law].astype(float)[:, None]
+    z = draws[distribution].astype(float)[:, None]
     with pytest.warns(lk.FitWarning, match=r"diverged.*natural=True") as said:
         rule.run(z)
     assert len(said) == 1

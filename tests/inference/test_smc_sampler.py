@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.inference.smc_sampler import monte_carlo
+from likely.inference.smc_sampler import smc_sampler
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal([1.0, -0.5], 1.0, (12, 2))
@@ -26,13 +26,13 @@ def likelihood(x):
 
 def exact():
     """Evidence and posterior of the mean of Gaussian rows, one row after another."""
-    law, total = PRIOR, 0.0
+    distribution, total = PRIOR, 0.0
     logs = []
     for y in Y:
-        total += float(law.noisy(NOISE).log_prob(y[None])[0])
-        law = law.posterior(y, np.eye(2), noise=NOISE)
+        total += float(distribution.noisy(NOISE).log_prob(y[None])[0])
+        distribution = distribution.posterior(y, np.eye(2), noise=NOISE)
         logs.append(total)
-    return law, np.diff(logs, prepend=0.0)
+    return distribution, np.diff(logs, prepend=0.0)
 
 
 WAYS = {
@@ -47,18 +47,20 @@ WAYS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_and_posterior(way):
-    law, logs = exact()
-    found = [monte_carlo(PRIOR, n=1000, seed=s, **WAYS[way]) for s in range(12)]
+    distribution, logs = exact()
+    found = [smc_sampler(PRIOR, n=1000, seed=s, **WAYS[way]) for s in range(12)]
     evidence = np.array([f.log_evidence for f in found])
     assert abs(np.log(np.exp(evidence - logs.sum()).mean())) < 0.12 and evidence.std() < 0.3
     mean = np.mean([f.mean for f in found], axis=0)
-    np.testing.assert_allclose(mean, law.mean, atol=0.02)
-    np.testing.assert_allclose(np.mean([f.covariance for f in found], axis=0), law.covariance, rtol=0.15, atol=0.01)
+    np.testing.assert_allclose(mean, distribution.mean, atol=0.02)
+    np.testing.assert_allclose(
+        np.mean([f.covariance for f in found], axis=0), distribution.covariance, rtol=0.15, atol=0.01
+    )
 
 
 def test_one_more_observation_a_step():
     _, logs = exact()
-    found = monte_carlo(PRIOR, n=8000, pieces=(piece(y) for y in Y), seed=1)  # a generator will do
+    found = smc_sampler(PRIOR, n=8000, pieces=(piece(y) for y in Y), seed=1)  # a generator will do
     np.testing.assert_allclose(found.log_evidences, logs, atol=0.12)
     assert found.temperatures is None and len(found.ess) == 12
     moved = ~np.isnan(found.accepted)
@@ -72,25 +74,25 @@ def test_two_modes_far_apart():
         return np.logaddexp(np.log(0.3) + norm.logpdf(x[:, 0], -6, 0.3), np.log(0.7) + norm.logpdf(x[:, 0], 6, 0.3))
 
     prior = lk.Gaussian([0.0], 25.0)
-    found = [monte_carlo(prior, n=2000, likelihood=lambda x: target(x) - prior.log_prob(x), seed=s) for s in range(8)]
+    found = [smc_sampler(prior, n=2000, likelihood=lambda x: target(x) - prior.log_prob(x), seed=s) for s in range(8)]
     assert np.mean([f.belief.expect(lambda x: x[:, 0] > 0) for f in found]) == pytest.approx(0.7, abs=0.05)
     assert np.mean([f.log_evidence for f in found]) == pytest.approx(0.0, abs=0.1)
 
 
 def test_temperatures_rise_to_one_at_the_wanted_size():
-    found = monte_carlo(PRIOR, n=2000, likelihood=likelihood, threshold=0.7)
+    found = smc_sampler(PRIOR, n=2000, likelihood=likelihood, threshold=0.7)
     assert found.temperatures[-1] == 1.0 and (np.diff(found.temperatures) > 0).all()
     np.testing.assert_allclose(found.ess[:-1], 1400, rtol=0.01)
     assert ((found.accepted > 0.1) & (found.accepted < 0.6)).all()
 
 
 def test_hard_edges():
-    """A likelihood of 0 beyond an edge: P(x > 1) under a normal law."""
+    """A likelihood of 0 beyond an edge: P(x > 1) under a normal distribution."""
 
     def inside(x):
         return np.where(x[:, 0] > 1.0, 0.0, -np.inf)
 
-    found = monte_carlo(lk.Gaussian([0.0], 1.0), n=20_000, likelihood=inside)
+    found = smc_sampler(lk.Gaussian([0.0], 1.0), n=20_000, likelihood=inside)
     assert found.log_evidence == pytest.approx(norm.logsf(1.0), abs=0.06)
     assert found.belief.states.min() > 1.0
     assert found.mean[0] == pytest.approx(norm.pdf(1.0) / norm.sf(1.0), abs=0.04)
@@ -98,23 +100,26 @@ def test_hard_edges():
 
 def test_anybodys_moves():
     """Exact draws of the posterior as the kernel: the answer needs no other."""
-    law, _ = exact()
-    found = monte_carlo(
-        PRIOR, n=3000, likelihood=likelihood, moves=lambda x, log, rng: rng.permutation(law.sample(len(x), rng))
+    distribution, _ = exact()
+    found = smc_sampler(
+        PRIOR,
+        n=3000,
+        likelihood=likelihood,
+        moves=lambda x, log, rng: rng.permutation(distribution.sample(len(x), rng)),
     )
-    np.testing.assert_allclose(found.mean, law.mean, atol=0.03)
-    still = monte_carlo(PRIOR, n=500, likelihood=likelihood, moves=0)
+    np.testing.assert_allclose(found.mean, distribution.mean, atol=0.03)
+    still = smc_sampler(PRIOR, n=500, likelihood=likelihood, moves=0)
     assert np.isnan(still.accepted).all() and np.isfinite(still.log_evidence)
 
 
 def test_the_same_bits_again():
-    a, b = (monte_carlo(PRIOR, n=200, likelihood=likelihood, seed=3) for _ in range(2))
+    a, b = (smc_sampler(PRIOR, n=200, likelihood=likelihood, seed=3) for _ in range(2))
     np.testing.assert_array_equal(a.belief.states, b.belief.states)
-    assert a.log_evidence == b.log_evidence != monte_carlo(PRIOR, n=200, likelihood=likelihood).log_evidence
+    assert a.log_evidence == b.log_evidence != smc_sampler(PRIOR, n=200, likelihood=likelihood).log_evidence
     assert "200 particles" in repr(a)
-    none = monte_carlo(PRIOR, [], n=50)
+    none = smc_sampler(PRIOR, [], n=50)
     assert none.log_evidence == 0.0 and len(none.belief) == 50
-    assert np.isfinite(monte_carlo(PRIOR, n=1, pieces=[piece(Y[0])]).log_evidence)
+    assert np.isfinite(smc_sampler(PRIOR, n=1, pieces=[piece(Y[0])]).log_evidence)
 
 
 @pytest.mark.parametrize(
@@ -141,17 +146,17 @@ def test_the_same_bits_again():
 )
 def test_what_cannot_be(how, error, words):
     with pytest.raises(error, match=words):
-        monte_carlo(PRIOR, **{"n": 20, **how})
+        smc_sampler(PRIOR, **{"n": 20, **how})
 
 
 def test_initial_must_be_a_density():
     with pytest.raises(DomainError, match="initial must be a density"):
-        monte_carlo(3, likelihood=likelihood)
+        smc_sampler(3, likelihood=likelihood)
 
 
 @pytest.mark.parametrize("far", [1e10, 1e100, 1e150])
 def test_weights_of_an_outlier_add_up_to_one(far):
-    found = monte_carlo(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n=500, threshold=0)
+    found = smc_sampler(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n=500, threshold=0)
     assert np.exp(found.belief.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
     assert found.log_evidence == pytest.approx(-0.5 * far**2) and 1 <= found.ess[0] <= 500 + 1e-6
 
@@ -169,22 +174,22 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
         log = norm.logpdf(x[:, 0]) + norm.logpdf(y[:k], x, np.sqrt(0.3)).sum(axis=1)
         return log + norm.logpdf(x[:, 1:], 0.9 * x[:, :-1], np.sqrt(0.5)).sum(axis=1)
 
-    def towards(mean, variance, seen):
+    def toward(mean, variance, seen):
         gain = variance / (variance + 0.3)
         return lk.Gaussian(mean + gain * (seen - mean), gain * 0.3)
 
     targets = [lambda x, k=k: joint(x, k) for k in range(1, 13)]
-    found = lk.monte_carlo(
-        towards(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1,
-        proposal=lambda x: towards(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
+    found = lk.smc_sampler(
+        toward(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1,
+        proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
     assert found.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
     assert found.paths.shape == (4000, 12, 1) and found.ess[0] == pytest.approx(4000)  # the best first draw
     last = model.filter(y[:, None])
     assert found.mean[0] == pytest.approx(last.mean[-1, 0], abs=0.05)
-    again = lk.monte_carlo(
-        towards(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1, moves=2,
-        proposal=lambda x: towards(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
+    again = lk.smc_sampler(
+        toward(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1, moves=2,
+        proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
     assert again.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
 
@@ -199,7 +204,7 @@ def test_self_avoiding_walks_are_counted():
         return np.where([len({0, *one}) == len(one) + 1 for one in places.tolist()], 0.0, -np.inf)
 
     step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
-    found = lk.monte_carlo(step, [new_places] * 8, n=20_000, proposal=lambda x: step)
+    found = lk.smc_sampler(step, [new_places] * 8, n=20_000, proposal=lambda x: step)
     counted = np.exp(found.log_evidences.cumsum())
     np.testing.assert_allclose(counted, [4, 12, 36, 100, 284, 780, 2172, 5916], rtol=0.05)
     assert new_places(found.paths[:50]).max() == 0
@@ -215,4 +220,4 @@ def test_self_avoiding_walks_are_counted():
 )
 def test_proposals_that_are_none(how, says):
     with pytest.raises(lk.LikelyError, match=says):
-        lk.monte_carlo(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n=50, **how)
+        lk.smc_sampler(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n=50, **how)

@@ -31,7 +31,7 @@ def test_numbers_of_the_notes():
 
 
 @pytest.mark.parametrize(
-    ("law", "expected"),
+    ("distribution", "expected"),
     [
         (lk.Poisson(3.0), stats.poisson(3.0).entropy()),
         (lk.Gamma(2.0, 3.0), stats.gamma(2.0, scale=1 / 3).entropy()),
@@ -40,8 +40,8 @@ def test_numbers_of_the_notes():
         (lk.sum_of(lk.Beta(1, 1), copies=2), 0.5),  # the triangle
     ],
 )
-def test_entropies_against_scipy(law, expected):
-    found = lk.entropy(law)
+def test_entropies_against_scipy(distribution, expected):
+    found = lk.entropy(distribution)
     assert found.value == pytest.approx(float(expected), abs=1e-6)
     assert found.error == 0
 
@@ -104,7 +104,7 @@ def test_what_q_rules_out_costs_infinity(p, q):
 
 
 def test_single_points_do_not_count():
-    """The density of Beta(2, 2) is 0 at 0 and 1, where a uniform law has no weight."""
+    """The density of Beta(2, 2) is 0 at 0 and 1, where a uniform distribution has no weight."""
     assert lk.kl(lk.Uniform(0.0, 1.0), lk.Beta(2.0, 2.0)).value == pytest.approx(2 - math.log(6), abs=1e-9)
     assert lk.js_divergence(lk.Uniform(0.0, 1.0), lk.Uniform(0.5, 1.5), bits=True).value == pytest.approx(0.5)
 
@@ -187,11 +187,11 @@ def test_means_of_heavy_tails_are_told():
         assert lk.kl(lk.StudentT([0.0, 0.0], 1.0, 1.0), lk.Gaussian([0.0, 0.0], 1.0)).error == math.inf
 
 
-def test_laws_without_a_closed_entropy_are_summed_or_drawn():
-    law = lk.BetaNegativeBinomial(3, 2.5, 4)
+def test_distributions_without_a_closed_entropy_are_summed_or_drawn():
+    distribution = lk.BetaNegativeBinomial(3, 2.5, 4)
     counts = np.arange(200_000.0)
-    logs = law.log_prob(counts[:, None])
-    found = lk.entropy(law, rng=np.random.default_rng(3))
+    logs = distribution.log_prob(counts[:, None])
+    found = lk.entropy(distribution, rng=np.random.default_rng(3))
     assert abs(found.value + float(np.exp(logs) @ logs)) < 4 * found.error + 1e-6
 
 
@@ -203,11 +203,11 @@ def test_columns_and_arrays_are_named():
 
 
 def test_finitely_many_cells_have_a_finite_error():
-    """Draws of one law hardly ever meet the other: heavy tails, but no endless ones."""
+    """Draws of one distribution hardly ever meet the other: heavy tails, but no endless ones."""
     d = 16
     rng = np.random.default_rng(1)
     b = np.concatenate([[0.0], rng.normal(size=d), 0.3 * rng.normal(size=d * (d - 1) // 2)])
-    p, q = lk.LogWalsh.normalised(b, d), lk.Bernoulli(np.full(d, 0.01))
+    p, q = lk.LogLinear.normalized(b, d), lk.Bernoulli(np.full(d, 0.01))
     terms = np.exp(np.random.default_rng(0).exponential(2.0, 2000))
     with pytest.warns(lk.FitWarning, match="may be infinite"):
         assert averaged(terms).error == math.inf

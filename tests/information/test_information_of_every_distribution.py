@@ -1,4 +1,4 @@
-"""Entropies and divergences of every law beside sums and integrals of its own density, and beside draws."""
+"""Entropies and divergences of every distribution beside sums and integrals of its own density, and beside draws."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.special import gammaln
 
 import likely as lk
 from likely.distributions.statistics.expected_counts import NEAR, expected, urn_entropy, urn_kl
-from tests.docs.law_tables import CASES
+from tests.docs.distribution_tables import CASES
 
 DRAWS = 20_000
 COUNTS = ("Poisson", "NegativeBinomial", "BetaNegativeBinomial", "Bernoulli", "Binomial", "BetaBinomial", "Categorical")
 LINES = {  # where the density of both has corners, and where it ends
     "Gaussian": (-12.0, 0.0, 1.0, 14.0), "Laplace": (-60.0, 0.0, 1.0, 80.0), "Triangular": (0.0, 0.3, 0.5, 1.0),
     "Uniform": (0.0, 1.0),
-    "Plateau": (-1e7, -1e4, -120.0, -1.0, 0.0, 3.0, 120.0, 1e4, 1e7), "Exponential": (0.0, 1.0, 30.0),
+    "UniformPredictive": (-1e7, -1e4, -120.0, -1.0, 0.0, 3.0, 120.0, 1e4, 1e7), "Exponential": (0.0, 1.0, 30.0),
     "ChiSquare": (0.0, 1.0, 10.0, 120.0), "Gamma": (0.0, 0.1, 1.0, 30.0), "Beta": (0.0, 0.5, 1.0),
     "Elliptical": (-60.0, 0.0, 1.0, 80.0),
     "VonMises": (-math.pi, 0.0, 1.0, math.pi), "Lomax": (0.0, 1.0, 100.0, 1e6),
@@ -28,23 +28,23 @@ LINES = {  # where the density of both has corners, and where it ends
 }  # fmt: skip
 
 
-def mean_of(law, g, name):
-    """E g under a law of one column, by quadrature between corners or by a sum."""
+def mean_of(distribution, g, name):
+    """E g under a distribution of one column, by quadrature between corners or by a sum."""
     if name in COUNTS:
         x = np.arange(3.0 if name == "Categorical" else 1e6 if name == "BetaNegativeBinomial" else 400.0)
-        logs = law.log_prob(x)
+        logs = distribution.log_prob(x)
         return float(np.exp(logs[logs > -np.inf]) @ g(x[logs > -np.inf]))
 
     def f(x):
-        logs = float(law.log_prob(np.array([[x]]))[0])
+        logs = float(distribution.log_prob(np.array([[x]]))[0])
         return math.exp(logs) * float(g(np.array([x]))[0]) if logs > -700 else 0.0
 
     ends = LINES[name]
     return sum(quad(f, a, b, epsabs=1e-13, epsrel=1e-11, limit=400)[0] for a, b in pairwise(ends))
 
 
-def logs(law):
-    return lambda x: law.log_prob(x[:, None])
+def logs(distribution):
+    return lambda x: distribution.log_prob(x[:, None])
 
 
 @pytest.mark.some_cases(12)
@@ -52,21 +52,23 @@ def logs(law):
 @pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 @pytest.mark.parametrize("name", [*COUNTS, *LINES])
 def test_one_column_beside_its_own_sum_or_integral(name):
-    law, other = CASES[name]()[0]
-    p, q = logs(law), logs(other)
+    distribution, other = CASES[name]()[0]
+    p, q = logs(distribution), logs(other)
     loose = 1e-5 if name in ("Cauchy", "StudentT", "BetaNegativeBinomial") else 1e-8  # tails that the oracle cuts off
-    assert lk.entropy(law).value == pytest.approx(mean_of(law, lambda x: -p(x), name), abs=loose)
-    assert lk.kl(law, other).value == pytest.approx(mean_of(law, lambda x: p(x) - q(x), name), abs=loose)
-    assert lk.kl(law, law).value == pytest.approx(0.0, abs=1e-12)
+    assert lk.entropy(distribution).value == pytest.approx(mean_of(distribution, lambda x: -p(x), name), abs=loose)
+    assert lk.kl(distribution, other).value == pytest.approx(
+        mean_of(distribution, lambda x: p(x) - q(x), name), abs=loose
+    )
+    assert lk.kl(distribution, distribution).value == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_every_law_beside_draws(name):
+def test_every_distribution_beside_draws(name):
     for case in filter(None, CASES[name]()):
-        x = case.law.sample(DRAWS, np.random.default_rng(1))
-        p, q = case.law.log_prob(x), case.other.log_prob(x)
-        for found, terms in ((lk.entropy(case.law, n=DRAWS), -p), (lk.kl(*case, n=DRAWS), p - q)):
+        x = case.distribution.sample(DRAWS, np.random.default_rng(1))
+        p, q = case.distribution.log_prob(x), case.other.log_prob(x)
+        for found, terms in ((lk.entropy(case.distribution, n=DRAWS), -p), (lk.kl(*case, n=DRAWS), p - q)):
             spread = math.hypot(terms.std() / math.sqrt(DRAWS), found.error)
             assert abs(found.value - terms.mean()) <= 5 * spread + 1e-9
 
@@ -79,7 +81,7 @@ def test_every_law_beside_draws(name):
     ("p", "q"),
     [((2.5, 0.3), (2.5, 0.4)), ((2.5, 0.3), (5.0, 0.4)), ((0.5, 0.02), (3.0, 0.05)), ((50.0, 0.5), (60.0, 0.9))],
 )
-def test_divergence_of_negative_binomial_laws_beside_high_precision(p, q):
+def test_divergence_of_negative_binomial_distributions_beside_high_precision(p, q):
     mp = pytest.importorskip("mpmath")
 
     def log(x, r, a):
@@ -90,8 +92,8 @@ def test_divergence_of_negative_binomial_laws_beside_high_precision(p, q):
     assert lk.NegativeBinomial(*p).kl(lk.NegativeBinomial(*q)) == pytest.approx(float(wanted), rel=1e-13)
 
 
-def test_wide_negative_binomial_laws_are_gamma_laws():
-    """r and p → 0: counts in units of 1/p have a gamma law."""
+def test_wide_negative_binomial_distributions_are_gamma_distributions():
+    """r and p → 0: counts in units of 1/p have a gamma distribution."""
     found = lk.kl(lk.NegativeBinomial(2.5, 1e-7), lk.NegativeBinomial(5.0, 1e-7))
     assert found.error == 0
     assert found.value == pytest.approx(lk.Gamma(2.5, 1.0).kl(lk.Gamma(5.0, 1.0)), abs=1e-6)
@@ -135,7 +137,7 @@ def test_columns_add_and_cross_entropies_follow():
 
 
 def test_a_peak_far_out_is_summed():
-    """A Poisson law of mean 9000, about a hundred wide: whole mass, mean and variance."""
+    """A Poisson distribution of mean 9000, about a hundred wide: whole mass, mean and variance."""
 
     def log_p(x):
         return x * math.log(9e3) - 9e3 - gammaln(x + 1)
@@ -152,5 +154,5 @@ def test_a_narrow_peak_at_the_last_count_that_is_summed(mean):
     logs = urn.log_prob(x[:, None])
     assert lk.entropy(urn).value == pytest.approx(-(np.exp(logs) * logs).sum(), rel=1e-12)
     p, q = (lk.NegativeBinomial(r, r / (r + mean)) for r in (1e9, 1e4))
-    first, other = (law.log_prob(x[:, None]) for law in (p, q))
+    first, other = (distribution.log_prob(x[:, None]) for distribution in (p, q))
     assert lk.kl(p, q).value == pytest.approx((np.exp(first) * (first - other)).sum(), rel=1e-11)

@@ -57,7 +57,7 @@ def test_counts_say_no_more_than_the_entropy_of_either_side(counts):
     rows, columns = np.nonzero(counts)
     repeated = [np.repeat(side, np.array(counts)[rows, columns]) for side in (rows, columns)]
     if len(repeated[0]) > 4:
-        few = [side.astype(float) for side in repeated]  # too rare to be counted: by neighbours
+        few = [side.astype(float) for side in repeated]  # too rare to be counted: by neighbors
         assert lk.mutual_information(*few).value <= most + 1e-12
 
 
@@ -90,29 +90,29 @@ def test_tables_by_name():
 
 
 def test_gaussians_in_closed_form():
-    law = lk.Gaussian(np.zeros(3), SPREAD)
+    distribution = lk.Gaussian(np.zeros(3), SPREAD)
     expected = 0.5 * math.log(SPREAD[0, 0] * np.linalg.det(SPREAD[1:, 1:]) / np.linalg.det(SPREAD))
-    assert lk.mutual_information(law, split=[0]).value == pytest.approx(expected)
-    assert lk.mutual_information(law, split=[1, 2]).value == pytest.approx(expected)
-    assert lk.mutual_information(law, split=-3).value == pytest.approx(expected)
-    chain = lk.conditional_entropy(law, given=[0]).value + lk.entropy(law.marginal([0])).value
-    assert chain == pytest.approx(lk.entropy(law).value)
+    assert lk.mutual_information(distribution, split=[0]).value == pytest.approx(expected)
+    assert lk.mutual_information(distribution, split=[1, 2]).value == pytest.approx(expected)
+    assert lk.mutual_information(distribution, split=-3).value == pytest.approx(expected)
+    chain = lk.conditional_entropy(distribution, given=[0]).value + lk.entropy(distribution.marginal([0])).value
+    assert chain == pytest.approx(lk.entropy(distribution).value)
     stack = lk.Gaussian(np.zeros((2, 3)), np.stack([SPREAD, np.eye(3)]))
     assert lk.mutual_information(stack, split=[0]).value == pytest.approx([expected, 0.0])
 
 
 @pytest.mark.slow
 def test_mixtures_by_draws_against_a_grid():
-    law = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0, 0.0], [3.0, 3.0]], 1.0))
+    distribution = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0, 0.0], [3.0, 3.0]], 1.0))
     x = np.linspace(-7, 10, 341)
     grid = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1)
-    p = np.exp(law.log_prob(grid.reshape(-1, 2))).reshape(341, 341) * (x[1] - x[0]) ** 2
+    p = np.exp(distribution.log_prob(grid.reshape(-1, 2))).reshape(341, 341) * (x[1] - x[0]) ** 2
     truth = lk.mutual_information(p / p.sum()).value
-    found = lk.mutual_information(law, split=[0])
+    found = lk.mutual_information(distribution, split=[0])
     assert abs(found.value - truth) < 4 * found.error < 0.02
-    given = lk.conditional_entropy(law, given=[0])
-    alone = lk.entropy(lk.Mixture(law.weights, law.parts.marginal([0])))
-    both = lk.entropy(law)
+    given = lk.conditional_entropy(distribution, given=[0])
+    alone = lk.entropy(lk.Mixture(distribution.weights, distribution.parts.marginal([0])))
+    both = lk.entropy(distribution)
     assert abs(given.value + alone.value - both.value) < 5 * (given.error + both.error)
 
 
@@ -128,26 +128,26 @@ def test_unlike_parts():
     assert abs(found.value - lk.mutual_information(joint / joint.sum()).value) < 4 * found.error
 
 
-def test_t_laws_know_of_each_other_though_uncorrelated():
+def test_t_distributions_know_of_each_other_though_uncorrelated():
     assert lk.mutual_information(lk.StudentT([0.0, 0.0], 1.0, 3.0), split=[0]).value > 0.01
 
 
-# ------------------------------------------------------------------- nearest neighbours
+# ------------------------------------------------------------------- nearest neighbors
 
 
 @pytest.mark.parametrize(("rho", "k"), [(0.0, 4), (0.6, 4), (0.9, 4), (0.6, 10)])
-def test_neighbours_on_gaussians(rho, k):
+def test_neighbors_on_gaussians(rho, k):
     rng, found = np.random.default_rng(5), []
     for _ in range(30):
         z = rng.normal(size=(400, 2))
         y = rho * z[:, 0] + math.sqrt(1 - rho**2) * z[:, 1]
-        found.append(lk.mutual_information(1e6 * z[:, 0] + 7, y, neighbours=k))
+        found.append(lk.mutual_information(1e6 * z[:, 0] + 7, y, neighbors=k))
     values, errors = np.array([e.value for e in found]), np.array([e.error for e in found])
     assert abs(values.mean() + 0.5 * math.log(1 - rho**2)) < 4 * values.std() / math.sqrt(30) + 0.015
     assert 0.6 < values.std() / errors.mean() < 1.6
 
 
-def test_neighbours_against_scikit_learn_and_labels():
+def test_neighbors_against_scikit_learn_and_labels():
     rng = np.random.default_rng(6)
     z = rng.integers(0, 3, 2000)
     x = z + 0.5 * rng.normal(size=2000)
@@ -211,8 +211,8 @@ def test_gaps_are_left_out_and_bad_rows_named():
         lk.mutual_information(x, y)
     with pytest.raises(lk.ShapeError, match="pair by pair"):
         lk.mutual_information(x[:5], y)
-    with pytest.raises(lk.DomainError, match="neighbours"):
-        lk.mutual_information(y, y, neighbours=300)
+    with pytest.raises(lk.DomainError, match="neighbors"):
+        lk.mutual_information(y, y, neighbors=300)
 
 
 @pytest.mark.parametrize(

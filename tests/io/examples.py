@@ -16,8 +16,8 @@ from likely.core.value import Value
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SequentialTest
-from likely.decomposition.discriminant_subspace import FisherAxes
-from likely.decomposition.principal_subspace import Principal
+from likely.decomposition.discriminant_subspace import DiscriminantSubspace
+from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
@@ -65,7 +65,7 @@ def weak(x: np.ndarray, kind: str = "full") -> Any:
     return g.weak_prior(g.collect(x))
 
 
-LAWS: dict[str, Callable[[], Any]] = {
+DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "full": lambda: lk.Gaussian([0.0, 1.0], SPREAD),
     "diagonal": lambda: lk.Gaussian([0.0, 1.0], [2.0, 3.0]),
     "spherical": lambda: lk.Gaussian([0.0, 1.0], 2.0),
@@ -96,8 +96,8 @@ LAWS: dict[str, Callable[[], Any]] = {
     "beta negative binomial": lambda: lk.BetaNegativeBinomial([4.0, 0.9], [3.2, 1.5], 3.0),
     "von mises": lambda: lk.VonMises([4.0, 0.9], [[3.2, 0.0], [1.0, 1e6]]),
     "von mises sum": lambda: lk.VonMisesSum([4.0, 0.9], [3.2, 0.0], 2.0),
-    "uniform law": lambda: lk.Uniform([3.0, 0.5], [4.0, 7.0]),
-    "plateau": lambda: lk.Plateau([3.0, 0.5], 4.0, 2.0),
+    "uniform distribution": lambda: lk.Uniform([3.0, 0.5], [4.0, 7.0]),
+    "plateau": lambda: lk.UniformPredictive([3.0, 0.5], 4.0, 2.0),
     "triangular": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0, known="low"),
     "laplace": lambda: lk.Laplace([3.0, 0.5], 4.0),
     "cauchy": lambda: lk.Cauchy([[3.0, 0.5], [1.0, 2.0]], 4.0),
@@ -105,13 +105,13 @@ LAWS: dict[str, Callable[[], Any]] = {
     "lomax": lambda: lk.Lomax([3.0, 0.5], 2.0),
     "gamma of waits": lambda: lk.Gamma([3.0, 0.5], 2.0, of="exponential"),
     "poisson": lambda: lk.Poisson([3.0, 0.5]),
-    "parzen": lambda: lk.Parzen(table(), [0.2, 0.5], tolerance=1e-4),
-    "parzen by a number": lambda: lk.Parzen(table(), 0.3, "t", np.arange(1.0, 41.0), rule=0.3),
-    "parzen elliptical": lambda: lk.Parzen(table(), SPREAD),
-    "parzen pooled": lambda: lk.Parzen([table(), table(7)], 0.2, rule="scott", unit="pooled"),
-    "parzen stack": lambda: lk.Parzen([table(), table(7)], [[0.2, 0.5], [1.0, 2.0]], "cube", rule="leave-one-out"),
-    "neighbour balls": lambda: lk.NeighbourBalls(table(), 3, metric="l1"),
-    "neighbour balls stack": lambda: lk.NeighbourBalls(table(), 3, edges=[0, 10, 40], shared=True),
+    "parzen": lambda: lk.KDE(table(), [0.2, 0.5], tolerance=1e-4),
+    "parzen by a number": lambda: lk.KDE(table(), 0.3, "t", np.arange(1.0, 41.0), rule=0.3),
+    "parzen elliptical": lambda: lk.KDE(table(), SPREAD),
+    "parzen pooled": lambda: lk.KDE([table(), table(7)], 0.2, rule="scott", unit="pooled"),
+    "parzen stack": lambda: lk.KDE([table(), table(7)], [[0.2, 0.5], [1.0, 2.0]], "cube", rule="leave-one-out"),
+    "neighbor balls": lambda: lk.KNNBalls(table(), 3, metric="l1"),
+    "neighbor balls stack": lambda: lk.KNNBalls(table(), 3, edges=[0, 10, 40], shared=True),
     "histogram": lambda: lk.Histogram([[0.0, 1.0, 3.0]], [0.5, 0.5]),
     "histogram grid": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [[[0.5], [0.5]], [[1.0], [0.0]]]),
     "histogram columns": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [0.5, 0.5, 1.0], "columns"),
@@ -125,18 +125,18 @@ LAWS: dict[str, Callable[[], Any]] = {
     "categorical stack": lambda: lk.Categorical([[0.2, 0.8], [0.5, 0.5]]),
     "poisson stack": lambda: lk.Poisson([[3.0, 0.5], [1.0, 1.0]]),
     "product": product,
-    "several": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)]),
-    "several unlike": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
-    "shared": lambda: lk.Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
-    "shared covariance": lambda: lk.Shared(stack("full"), [0, 1, 0], "covariance"),
+    "several": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)]),
+    "several unlike": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
+    "shared": lambda: lk.Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
+    "shared covariance": lambda: lk.Tied(stack("full"), [0, 1, 0], "covariance"),
     "mixture": lambda: lk.Mixture([0.2, 0.3, 0.5], stack("full")),
     "multinomial": lambda: lk.Multinomial([0.2, 0.3, 0.5], 7.0),
     "multinomial stack": lambda: lk.Multinomial([[0.2, 0.8], [0.5, 0.5]]),
     "dirichlet-multinomial": lambda: lk.DirichletMultinomial([0.2, 0.3, 0.5], 7.0),
     "bernoulli": lambda: lk.Bernoulli([0.2, 1.0]),
     "walsh": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]),
-    "log walsh": lambda: lk.LogWalsh.normalised([0.0, 0.5, -0.2, 0.7], 2),
-    "log walsh stack": lambda: lk.LogWalsh.normalised([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
+    "log walsh": lambda: lk.LogLinear.normalized([0.0, 0.5, -0.2, 0.7], 2),
+    "log walsh stack": lambda: lk.LogLinear.normalized([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
     "bahadur": lambda: lk.Bahadur([0.5, 0.3], [1.0, 0.0, 0.0, 0.2]),
     "chow tree": lambda: lk.ChowTree.fit(ternary(), prior="weak"),
     "factors": lambda: lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
@@ -146,19 +146,23 @@ LAWS: dict[str, Callable[[], Any]] = {
     "no factors": lambda: lk.FactorGaussian([0.0, 1.0], np.zeros((2, 0)), 2.0),
     "mixtures": lambda: lk.Mixture([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], lk.Gaussian(np.zeros((6, 2)), 1.0)),
     "mixtures that share": lambda: lk.Mixture(
-        [[0.2, 0.8], [0.5, 0.5]], lk.Shared(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
+        [[0.2, 0.8], [0.5, 0.5]], lk.Tied(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
     ),
-    "contaminated": lambda: lk.Mixture([0.9, 0.1], lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))),
-    "lattice": lambda: lk.LatticeLaw(1.0, 0.5, [0.2, 0.3, 0.5]),
+    "contaminated": lambda: lk.Mixture(
+        [0.9, 0.1], lk.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))
+    ),
+    "lattice": lambda: lk.LatticeDistribution(1.0, 0.5, [0.2, 0.3, 0.5]),
     "grid": lambda: lk.sum_of(lk.Beta(2.0, 3.0), lk.Gamma(2.0, 1.0), error=1e-3),
-    "log-normal": lambda: lk.Transformed(lk.Gaussian([0.0, 1.0], SPREAD), lk.Change.exp()),
-    "log-normal stack": lambda: lk.Transformed(stack("full"), lk.Change.exp()),
-    "box-cox": lambda: lk.Transformed(lk.Gamma([2.0, 3.0], 1.0), lk.Change.box_cox([0.5, 0.0])),
-    "turned": lambda: lk.Transformed(lk.StudentT([0.0, 1.0], SPREAD, 3.0), lk.Change.affine([[1.0, 2.0], [0.0, 1.0]])),
+    "log-normal": lambda: lk.Transformed(lk.Gaussian([0.0, 1.0], SPREAD), lk.Bijector.exp()),
+    "log-normal stack": lambda: lk.Transformed(stack("full"), lk.Bijector.exp()),
+    "box-cox": lambda: lk.Transformed(lk.Gamma([2.0, 3.0], 1.0), lk.Bijector.box_cox([0.5, 0.0])),
+    "turned": lambda: lk.Transformed(
+        lk.StudentT([0.0, 1.0], SPREAD, 3.0), lk.Bijector.affine([[1.0, 2.0], [0.0, 1.0]])
+    ),
     "maximum entropy": lambda: lk.maximum_entropy(interval=(0.0, np.inf), expect={"mean": 1.0, "square": 1.5}),
-    "scaled": lambda: lk.Scaled(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
-    "fixed": lambda: lk.Fixed(stack("full")),
-    "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], LAWS["student t tied"]()),
+    "scaled": lambda: lk.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
+    "fixed": lambda: lk.FixedComponents(stack("full")),
+    "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], DISTRIBUTIONS["student t tied"]()),
 }
 
 
@@ -180,8 +184,8 @@ def stats_of_hmm(**how: Any) -> Any:
 
 
 def spherical_start() -> Any:
-    law = lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0], "spherical")
-    return lk.HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], law)
+    distribution = lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0], "spherical")
+    return lk.HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], distribution)
 
 
 def said(mean: float) -> Any:
@@ -200,7 +204,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "hmm": hmm,
     "hmm stack": lambda: hmm(True),
     "hmm without ends": lambda: lk.HMM([0.5, 0.5], np.eye(2), categorical_stack()),
-    "hmm of mixtures that share": lambda: lk.HMM([0.5, 0.5], np.eye(2), LAWS["mixtures that share"]()),
+    "hmm of mixtures that share": lambda: lk.HMM([0.5, 0.5], np.eye(2), DISTRIBUTIONS["mixtures that share"]()),
     "hmm prior": lambda: hmm().weak_prior(stats_of_hmm()),
     "hmm prior of none": lambda: lk.HMMPrior(None, None, None, None),
     "hmm stats": stats_of_hmm,
@@ -212,14 +216,14 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "driven stats": lambda: driven_hmm().collect(driven_words()),
     "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
     "word network of a stack": lambda: lk.WordNetwork(hmm(True), ["on", "off"]),
-    "cepstra": lambda: lk.Cepstra(trim=30.0),
+    "cepstra": lambda: lk.MFCC(trim=30.0),
     "topology": lambda: lk.Topology.of("left-to-right", 3).tied([0, 0, 1]),
     "topology without ends": lambda: lk.Topology.of("ergodic", 2),
 }
 
 
 def categorical_stack() -> Any:
-    return LAWS["categorical stack"]()
+    return DISTRIBUTIONS["categorical stack"]()
 
 
 def ergodic() -> Any:
@@ -232,7 +236,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "direction": lambda: lk.DirectionPrior(lk.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
     "student t prior": lambda: StudentTPrior(lk.NormalInverseWishart([0.0, 1.0], 1.0, np.eye(2), 5.0), 2.0, 0.1),
     "normal gamma": lambda: lk.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
-    "known mean": lambda: lk.KnownMean([0.0, 1.0], lk.InverseWishart(4.0, SPREAD)),
+    "known mean": lambda: lk.CovarianceGivenMean([0.0, 1.0], lk.InverseWishart(4.0, SPREAD)),
     "bilateral pareto": lambda: lk.BilateralPareto([3.0, 0.5], 4.0, 2.0),
     "earlier data": lambda: lk.EarlierData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
     "normal-inverse-wishart": lambda: lk.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
@@ -241,12 +245,12 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "normal-inverse-gamma": lambda: lk.NormalInverseGamma([0.0, 1.0], 1.0, [1.0, 2.0], 3.0),
     "normal-inverse-gamma weak": lambda: weak(table(), "diagonal"),
     "normal-inverse-gamma spherical": lambda: weak(table(), "spherical"),
-    "normal mean": lambda: lk.NormalMean(lk.Gaussian([-2.0], 1.0), 4.0),
+    "normal mean": lambda: lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0),
     "dirichlet": lambda: lk.Dirichlet([1.0, 2.0, 3.0]),
     "dirichlet with levels": lambda: lk.Dirichlet([1.0, 2.0], levels=["a", "b"]),
     "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
     "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
-    "earlier rows": lambda: LAWS["factors"]().weak_prior(LAWS["factors"]().collect(table())),
+    "earlier rows": lambda: DISTRIBUTIONS["factors"]().weak_prior(DISTRIBUTIONS["factors"]().collect(table())),
     "given weights": lambda: GivenWeights([0.9, 0.1]),
     "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
     "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
@@ -263,8 +267,8 @@ STATS: dict[str, Callable[[], Any]] = {
     "gamma sums": lambda: lk.Gamma([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
     "gamma sums of a stack": lambda: lk.Gamma([[3.0], [0.5]], 4.0).collect([[1.0], [3.0]], owner=np.array([0, 1])),
     "triangular values": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
-    "distinct rows": lambda: lk.Parzen(table(), 0.3).collect(gaps()),
-    "distinct rows stack": lambda: lk.Parzen([table(), table(7)], 0.3).collect(table(), owner=np.arange(40) % 2),
+    "distinct rows": lambda: lk.KDE(table(), 0.3).collect(gaps()),
+    "distinct rows stack": lambda: lk.KDE([table(), table(7)], 0.3).collect(table(), owner=np.arange(40) % 2),
     "bin counts": lambda: lk.Histogram.blank(table(), bins=3).collect(table()),
     "elliptical rows": lambda: lk.Elliptical("t", [0.0, 1.0], SPREAD).collect([[1.0, 2.0], [3.0, 0.0]]),
     "wishart sums": lambda: lk.Wishart(4.0, SPREAD).collect(np.stack([SPREAD, 2 * SPREAD])),
@@ -277,12 +281,12 @@ STATS: dict[str, Callable[[], Any]] = {
         np.array([[1.0, 2.0], [3.0, np.nan], [3.0, 1.0]]), np.ones((1, 3)), None
     ),
     "moments": lambda: lk.Gaussian.blank(table()).collect(table()),
-    "moments sum": lambda: LAWS["full"]().collect(table()) + LAWS["full"]().collect(table() + 9.0),
+    "moments sum": lambda: DISTRIBUTIONS["full"]().collect(table()) + DISTRIBUTIONS["full"]().collect(table() + 9.0),
     "moments of gaps": lambda: lk.Gaussian.blank(gaps()).collect(gaps()),
     "moments stack": lambda: stack("full").collect(table()),
-    "moments of nothing": lambda: LAWS["full"]().collect(np.empty((0, 2))),
-    "moments of constants": lambda: LAWS["full"]().collect(np.full((7, 2), 0.1)),
-    "column moments": lambda: LAWS["diagonal"]().collect(gaps()),
+    "moments of nothing": lambda: DISTRIBUTIONS["full"]().collect(np.empty((0, 2))),
+    "moments of constants": lambda: DISTRIBUTIONS["full"]().collect(np.full((7, 2), 0.1)),
+    "column moments": lambda: DISTRIBUTIONS["diagonal"]().collect(gaps()),
     "column moments stack": lambda: stack("diagonal").collect(gaps()),
     "counts": lambda: lk.Poisson([3.0, 0.5]).collect([[1, 2], [3, 4]]),
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
@@ -292,13 +296,13 @@ STATS: dict[str, Callable[[], Any]] = {
     "pair counts with gaps": lambda: lk.ChowTree.blank(np.eye(2)).collect([[0, np.nan], [1, 1]]),
     "trials": lambda: lk.Bernoulli([0.2, 0.8]).collect([[0, 1], [1, 1]]),
     "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
-    "centre stats": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
-    "fixed stats": lambda: LAWS["fixed"]().collect(table()),
-    "stats of mixtures": lambda: LAWS["mixtures"]().collect(table(), owner=np.arange(40) % 2),
+    "center stats": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
+    "fixed stats": lambda: DISTRIBUTIONS["fixed"]().collect(table()),
+    "stats of mixtures": lambda: DISTRIBUTIONS["mixtures"]().collect(table(), owner=np.arange(40) % 2),
     "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
-    "several stats": lambda: LAWS["several"]().collect(table(d=1)),
-    "mixture stats": lambda: LAWS["mixture"]().collect(table(), owner=np.arange(40) % 3),
-    "mixture stats of hidden labels": lambda: LAWS["mixture"]().collect(table()),
+    "several stats": lambda: DISTRIBUTIONS["several"]().collect(table(d=1)),
+    "mixture stats": lambda: DISTRIBUTIONS["mixture"]().collect(table(), owner=np.arange(40) % 3),
+    "mixture stats of hidden labels": lambda: DISTRIBUTIONS["mixture"]().collect(table()),
 }
 
 COSTS: dict[str, Callable[[], Any]] = {
@@ -306,12 +310,17 @@ COSTS: dict[str, Callable[[], Any]] = {
     "dendrogram": lambda: lk.linkage(table()),
     "dendrogram of one": lambda: lk.linkage(table(1)),
     "cut curve": lambda: lk.cut_curve(lk.linkage(table()), table()),
-    "centres": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]]),
-    "centres of unlike size": lambda: lk.Centres([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
-    "fisher axes": lambda: FisherAxes.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5]),
-    "principal axes": lambda: Principal.of(LAWS["full"]().collect(table()), 1),
+    "centers": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]),
+    "centers of unlike size": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
+    "fisher axes": lambda: DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5]),
+    "principal axes": lambda: PrincipalSubspace.of(DISTRIBUTIONS["full"]().collect(table()), 1),
     "progress": lambda: Progress.at(
-        LAWS["mixture"](), PRIORS["mixture prior of none"](), 40.0, [-3.0, -2.0], [], best=LAWS["mixture"]()
+        DISTRIBUTIONS["mixture"](),
+        PRIORS["mixture prior of none"](),
+        40.0,
+        [-3.0, -2.0],
+        [],
+        best=DISTRIBUTIONS["mixture"](),
     ),
     "following": lambda: Following("0123456789abcdef", categorical(), 3, -np.inf, Cusum(4.0, 1.5)),
     "followed lines": lambda: FollowedLines(
@@ -319,15 +328,17 @@ COSTS: dict[str, Callable[[], Any]] = {
     ),
     "sequential test": lambda: SequentialTest(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
-    "change": lambda: lk.Change.power(2.0),
-    "transformed stats": lambda: LAWS["log-normal"]().collect(np.exp(table())),
+    "change": lambda: lk.Bijector.power(2.0),
+    "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
     "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
     "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
     "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial(),
     "floor": lambda: Floor(-3.0, True),
     "Hyperplane": lambda: lk.Hyperplane([3.0, -4.0], 1.5),
-    "Boundary": lambda: lk.boundary(LAWS["full"](), lk.Gaussian([1.0, 5.0], 2.0), class_prior=[0.7, 0.3]),
-    "Boundary that is flat": lambda: lk.boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0)),
+    "Boundary": lambda: lk.decision_boundary(
+        DISTRIBUTIONS["full"](), lk.Gaussian([1.0, 5.0], 2.0), class_prior=[0.7, 0.3]
+    ),
+    "Boundary that is flat": lambda: lk.decision_boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0)),
     "temperature": lambda: Temperature(2.0, 3),
     "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
     "isotonic map": lambda: IsotonicMap([-1.0, 1.0, -2.0, 2.0], [0.1, 0.9, 0.2, 0.8], [0, 2, 4]),
@@ -336,12 +347,12 @@ COSTS: dict[str, Callable[[], Any]] = {
     "cost of numbers": lambda: lk.Cost([[0, 1], [5, 0]], classes=np.array([3, 7])),
 }
 
-COLOURS = [["red"], ["blue"], ["red"], [None]]
-MIXED = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
+COLORS = [["red"], ["blue"], ["red"], [None]]
+MIXED = lk.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
 
 
 def mixed() -> Any:
-    return lk.ProductDensity([("size", lk.GaussianDensity()), ("colour", lk.CategoricalDensity(prior=0.5))])
+    return lk.ProductDensity([("size", lk.GaussianDensity()), ("color", lk.CategoricalDensity(prior=0.5))])
 
 
 ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
@@ -379,13 +390,13 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "cauchy": lambda: (lk.CauchyDensity(prior=None).fit(table()), table()),
     "chi square": lambda: (lk.ChiSquareDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
-    "parzen": lambda: (lk.ParzenDensity("t", "maximum").fit(gaps()), gaps()),
-    "parzen elliptical": lambda: (lk.ParzenDensity("elliptical", 0.1).fit(table()), gaps()),
-    "parzen common": lambda: (lk.ParzenDensity(scale="silverman", unit="common").fit(table()), gaps()),
-    "neighbour density": lambda: (lk.NeighbourDensity(3).fit(gaps()), gaps()),
+    "parzen": lambda: (lk.KernelDensity("t", "maximum").fit(gaps()), gaps()),
+    "parzen elliptical": lambda: (lk.KernelDensity("elliptical", 0.1).fit(table()), gaps()),
+    "parzen common": lambda: (lk.KernelDensity(scale="silverman", unit="common").fit(table()), gaps()),
+    "neighbor density": lambda: (lk.KNNDensity(3).fit(gaps()), gaps()),
     "histogram": lambda: (lk.HistogramDensity().fit(gaps()), gaps()),
     "histogram grid": lambda: (lk.HistogramDensity(4, joint=True).fit(table()), table()),
-    "categorical": lambda: (lk.CategoricalDensity().fit(np.array(COLOURS, object)), np.array(COLOURS, object)),
+    "categorical": lambda: (lk.CategoricalDensity().fit(np.array(COLORS, object)), np.array(COLORS, object)),
     "categorical columns": lambda: (lk.CategoricalDensity().fit([[1, 2], [1, 3], [0, 3]]), [[1, 3], [0, 2]]),
     "product": lambda: (mixed().fit(MIXED), MIXED),
     "product of columns": lambda: (lk.ProductDensity().fit(table()), table()),
@@ -394,7 +405,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
 LABELS = np.array(["a", "b"], dtype=object)[np.arange(40) % 2]
 
 
-TABLE = {"size": table()[:, 0].tolist(), "colour": [("red", "blue", None)[i % 3] for i in range(40)]}
+TABLE = {"size": table()[:, 0].tolist(), "color": [("red", "blue", None)[i % 3] for i in range(40)]}
 
 
 def classifier(density: Any = None, X: Any = None, **how: Any) -> Any:
@@ -410,7 +421,9 @@ TEXTS = [["a", "u"], ["b", "v"], ["b", "u"], ["a", "u"]]
 
 ESTIMATORS |= {
     "mixture": lambda: mixture_of(lk.GaussianDensity("full"), gaps()),
-    "mixture from a start": lambda: mixture_of(lk.GaussianDensity("full"), table(), 3, start=LAWS["mixture"]()),
+    "mixture from a start": lambda: mixture_of(
+        lk.GaussianDensity("full"), table(), 3, start=DISTRIBUTIONS["mixture"]()
+    ),
     "mixture with a sparse prior": lambda: mixture_of(None, table(), prior=lk.SparseWeights([0.5, 0.5])),
     "mixture of factors": lambda: mixture_of(lk.PPCA(1), table()),
     "mixture of words": lambda: mixture_of(lk.MultinomialDensity(), np.abs(table()).round()),
@@ -432,26 +445,29 @@ ESTIMATORS |= {
     "classifier of mixtures": lambda: classifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
     "classifier of tied mixtures": lambda: classifier(lk.MixtureDensity(n_components=2, tie="all", random_state=0)),
     "classifier": classifier,
-    "classifier of windows": lambda: classifier(lk.ParzenDensity(), gaps()),
-    "classifier of balls": lambda: classifier(lk.NeighbourDensity(3, shared=True), gaps()),
+    "classifier of windows": lambda: classifier(lk.KernelDensity(), gaps()),
+    "classifier of balls": lambda: classifier(lk.KNNDensity(3, shared=True), gaps()),
     "classifier of histograms": lambda: classifier(lk.HistogramDensity("knuth"), gaps()),
     "classifier with gaps": lambda: classifier(lk.GaussianDensity("pooled"), gaps(), cost=[[0.0, 1.0], [5.0, 0.0]]),
     "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),
     "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
-    "calibrated": lambda: (lk.Calibrated(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
+    "calibrated": lambda: (lk.CalibratedClassifier(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
     "clusters": lambda: (lk.TableClusterer(2, restarts=1).fit(TABLE), TABLE),
-    "neighbours": lambda: (lk.NearestNeighbours(3).fit(gaps(), LABELS), table()),
-    "neighbours whitened": lambda: (
-        lk.NearestNeighbours([1, 3], "mahalanobis", keep="edited", class_prior="uniform").fit(table(), LABELS),
+    "neighbors": lambda: (lk.KNeighborsClassifier(3).fit(gaps(), LABELS), table()),
+    "neighbors whitened": lambda: (
+        lk.KNeighborsClassifier([1, 3], "mahalanobis", keep="edited", class_prior="uniform").fit(table(), LABELS),
         table(),
     ),
-    "distances": lambda: (lk.DistanceClassifier("scaled").fit(gaps(), LABELS), table()),
-    "distances full": lambda: (lk.DistanceClassifier("mahalanobis", "median").fit(table(), LABELS), table()),
-    "distances of order 3": lambda: (lk.DistanceClassifier("lp", class_prior=None).fit(table(), LABELS), table()),
-    "frequencies": lambda: (lk.ClassFrequencies().fit(table(), LABELS), table()),
-    "naive bayes": lambda: (lk.NaiveBayes({"colour": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
+    "distances": lambda: (lk.NearestCentroidClassifier("scaled").fit(gaps(), LABELS), table()),
+    "distances full": lambda: (lk.NearestCentroidClassifier("mahalanobis", "median").fit(table(), LABELS), table()),
+    "distances of order 3": lambda: (
+        lk.NearestCentroidClassifier("lp", class_prior=None).fit(table(), LABELS),
+        table(),
+    ),
+    "frequencies": lambda: (lk.PriorClassifier().fit(table(), LABELS), table()),
+    "naive bayes": lambda: (lk.NaiveBayes({"color": "categorical"}).fit(MIXED, [1, 2, 2]), MIXED),
 }
 
 LETTERS = lk.Ragged.from_list([["a", "b", "b"], ["b"], ["a", "a", "b", "a", "b"], ["b", "a"]])
@@ -527,8 +543,8 @@ STATES: dict[str, Callable[[], Any]] = {
     "state belief": lambda: known_trend().belief_after([1.0, 2.0]),
     "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
     "loose": lambda: unknown_trend().initial().loose,
-    "continuous": lambda: lk.ContinuousLinear.constant_velocity(dim=2, noise=0.1),
-    "timed belief": lambda: lk.step(lk.ContinuousLinear.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
+    "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, noise=0.1),
+    "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
     "particle belief": lambda: lk.ParticleBelief(
         [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
     ),
@@ -545,7 +561,7 @@ STATES: dict[str, Callable[[], Any]] = {
 
 def jumps() -> Any:
     calm, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    return lk.SwitchingLinear([calm, wild], [[0.9, 0.1], [0.1, 0.9]])
+    return lk.SwitchingLinearGaussian([calm, wild], [[0.9, 0.1], [0.1, 0.9]])
 
 
 def jump_stats() -> Any:
@@ -558,12 +574,14 @@ def regimes_after(model: Any) -> Any:
 
 REGIMES: dict[str, Callable[[], Any]] = {
     "switching": jumps,
-    "interacting models": lambda: lk.InteractingModels(jumps()),
-    "all pairs": lambda: lk.InteractingModels(jumps(), "gpb2"),
-    "rao-blackwell": lambda: lk.RaoBlackwell(jumps(), np.int64(7), seed=3),
-    "rao-blackwell by draws": lambda: lk.RaoBlackwell(jumps(), 7, resample="residual", threshold=1, proposal="prior"),
+    "interacting models": lambda: lk.IMMFilter(jumps()),
+    "all pairs": lambda: lk.IMMFilter(jumps(), "gpb2"),
+    "rao-blackwell": lambda: lk.RaoBlackwellizedFilter(jumps(), np.int64(7), seed=3),
+    "rao-blackwell by draws": lambda: lk.RaoBlackwellizedFilter(
+        jumps(), 7, resample="residual", threshold=1, proposal="prior"
+    ),
     "switching belief": lambda: regimes_after(jumps()),
-    "switching belief of paths": lambda: regimes_after(lk.RaoBlackwell(jumps(), 3, resample="systematic")),
+    "switching belief of paths": lambda: regimes_after(lk.RaoBlackwellizedFilter(jumps(), 3, resample="systematic")),
     "switching belief after an outlier": lambda: list(lk.follow(jumps(), [0.0, 1e12]))[-1][0],
     "switching stats": jump_stats,
     "switching prior": lambda: jumps().weak_prior(jump_stats()),
@@ -587,7 +605,7 @@ TRACKS: dict[str, Callable[[], Any]] = {
     "fault belief": lambda: lk.step(watch(), None, [0.3, np.nan])[0],
 }
 
-VALUES = {**LAWS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS}
+VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:
@@ -622,11 +640,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def state(estimator: Any) -> dict[str, Any]:
-    learnt = {name: vars(estimator)[name] for name in estimator._saved if name in vars(estimator)}
-    return {**estimator.get_params(deep=False), **learnt}
+    learned = {name: vars(estimator)[name] for name in estimator._saved if name in vars(estimator)}
+    return {**estimator.get_params(deep=False), **learned}
 
 
-def rows_of(law: Any, n: int = 20) -> Any:
-    """Rows that the law could have made, one of its members' if it is a stack."""
-    one = law if law.members is None else law.member(0)
+def rows_of(distribution: Any, n: int = 20) -> Any:
+    """Rows that the distribution could have made, one of its members' if it is a stack."""
+    one = distribution if distribution.members is None else distribution.member(0)
     return one.sample(n, np.random.default_rng(1))

@@ -31,7 +31,7 @@ from likely.core.errors import LikelyError
 from likely.core.value import Value
 from likely.io import container, model_files, schema
 from likely.statespace.linear.linear_structure import Structure
-from tests.io.examples import ESTIMATORS, LAWS, SEQUENCE_ESTIMATORS, VALUES, available
+from tests.io.examples import DISTRIBUTIONS, ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, available
 
 SLOWEST = 0.050  # seconds of one processor for one file
 ROOM = 16_000_000  # bytes beyond twice the file
@@ -121,7 +121,7 @@ ODD = [
 
 
 def odd_number(data: bytes, rng: random.Random) -> bytes:
-    """One number of an array becomes one that law books do not foresee."""
+    """One number of an array becomes one that distribution books do not foresee."""
     out, start = bytearray(data), 8 + int.from_bytes(data[:8], "little")
     count = (len(out) - start) // 8
     for _ in range(rng.choice((1, 1, 2, 4)) if count else 0):
@@ -226,7 +226,7 @@ def class_swap(data: bytes, rng: random.Random) -> bytes:
     classes = [(h, k) for h, k in places(note) if k == "class"]
     holder, key = rng.choice(classes)
     holder[key] = rng.choice(
-        [*model_files.names(), "Value", "object", "Law", "os.system", "likely.io.model_files.save", ""]
+        [*model_files.names(), "Value", "object", "Distribution", "os.system", "likely.io.model_files.save", ""]
     )
     return joined(header, note, rest)
 
@@ -333,8 +333,8 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [
 SPOTS = np.random.default_rng(5).normal(size=(12, 2)) + np.repeat([[0.0, 0.0], [6.0, 2.0]], 6, axis=0)
 OTHERS: list[Callable[[], Any]] = [
     lambda: lk.PCA(1).fit(SPOTS), lambda: lk.KMeans(2, random_state=0).fit(SPOTS),
-    lambda: lk.Agglomerative(2).fit(SPOTS),
-    lambda: lk.Agglomerative(2, link="average", metric="cityblock").fit(SPOTS), lambda: lk.Tracker(dim=2),
+    lambda: lk.AgglomerativeClustering(2).fit(SPOTS),
+    lambda: lk.AgglomerativeClustering(2, link="average", metric="cityblock").fit(SPOTS), lambda: lk.Tracker(dim=2),
     lambda: lk.LinearGaussianDensity(states=1, max_iter=2).fit([SPOTS, SPOTS[:5]]),
     lambda: lk.DTWClassifier(k=2, band=0.5).fit([SPOTS[:5], SPOTS[2:8], SPOTS[6:]], ["a", "a", "b"]),
 ]  # fmt: skip
@@ -344,9 +344,9 @@ OTHERS: list[Callable[[], Any]] = [
 def bases() -> list[bytes]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        learnt = [estimator for estimator, _ in available({**ESTIMATORS, **SEQUENCE_ESTIMATORS}).values()]
-        learnt += [make() for make in OTHERS]
-    return [unsigned(model_files.dumps(thing)) for thing in (*available(VALUES).values(), *learnt)]
+        learned = [estimator for estimator, _ in available({**ESTIMATORS, **SEQUENCE_ESTIMATORS}).values()]
+        learned += [make() for make in OTHERS]
+    return [unsigned(model_files.dumps(thing)) for thing in (*available(VALUES).values(), *learned)]
 
 
 def unsigned(data: bytes) -> bytes:
@@ -411,7 +411,7 @@ def survive(thing: Any) -> None:
             survive_as_states(getattr(thing, "model", thing))
         elif isinstance(thing, lk.StateBelief):
             survive_as_belief(thing, rng)
-        elif isinstance(thing, lk.ContinuousLinear):
+        elif isinstance(thing, lk.LinearSDE):
             survive_as_continuous(thing, rng)
         elif isinstance(thing, lk.TimedBelief):
             survive_as_belief(thing.state, rng)
@@ -501,7 +501,7 @@ def survive_as_belief(belief: Any, rng: np.random.Generator) -> None:
 
 
 LIVE = {
-    "SwitchingLinear", "RaoBlackwell", "InteractingModels", "DataAssociation", "FaultWatch", "SensorDynamics",
+    "SwitchingLinearGaussian", "RaoBlackwellizedFilter", "IMMFilter", "DataAssociation", "FaultWatch", "SensorDynamics",
     "SwitchingBelief", "ParticleBelief", "TrackBelief", "FaultBelief",
 }  # fmt: skip
 
@@ -532,13 +532,13 @@ def survive_as_classifier(clf: Any) -> None:
 
 
 def survive_as_estimator(estimator: Any) -> None:
-    """What has learnt a density scores, what has learnt groups assigns, what has learnt axes projects."""
+    """What has learned a density scores, what has learned groups assigns, what has learned axes projects."""
     model = vars(estimator).get("model_")
     flat = np.zeros((2, vars(estimator).get("n_features_in_", 1)))
     with suppress(LikelyError, NotFittedError):
         if isinstance(estimator, lk.DrivenHMMDensity | lk.Tracker | lk.FaultMonitor):
             return
-        if isinstance(estimator, lk.KMeans | lk.Agglomerative):
+        if isinstance(estimator, lk.KMeans | lk.AgglomerativeClustering):
             assert len(estimator.predict(flat)) == 2
         elif isinstance(estimator, lk.PCA):
             assert len(estimator.transform(flat)) == 2
@@ -556,9 +556,9 @@ def rows_for(clf: Any) -> Any:
             name: [entry["levels"][0]] * 2 if "levels" in entry else [0.0, 1.0] for name, entry in clf.schema.items()
         }
         return cells
-    if isinstance(clf, lk.NearestNeighbours | lk.DistanceClassifier | lk.FisherDiscriminant):
+    if isinstance(clf, lk.KNeighborsClassifier | lk.NearestCentroidClassifier | lk.FisherDiscriminant):
         return np.zeros((2, clf.n_features_in_))
-    if isinstance(clf, lk.ClassFrequencies):
+    if isinstance(clf, lk.PriorClassifier):
         return np.zeros((2, 2))
     if isinstance(clf, lk.DTWClassifier | lk.SequenceClassifier):
         width = getattr(clf, "n_features_in_", 2)
@@ -574,25 +574,25 @@ def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:
             ability()
 
 
-def rows_like(law: Any) -> Any:
+def rows_like(distribution: Any) -> Any:
     """Two rows of the right form, moderate ones."""
-    if isinstance(law, lk.Several):
-        return rows_like(law.parts[0])
-    if isinstance(law, lk.HMM):
-        return lk.Ragged.from_list([rows_like(law.emissions)] * 2)
-    if isinstance(law, lk.Shared):
-        return rows_like(law.parts)
-    if isinstance(law, lk.Mixture):
-        return rows_like(law.parts)
-    if isinstance(law, lk.ProbabilityTable):
-        return {name: levels[[0, 0]] for name, levels in zip(law.names, law.levels, strict=True)}
-    if isinstance(law, lk.ChowTree):
-        return np.array([[known[0] for known in law.levels]] * 2)
-    if hasattr(law, "names"):  # a product
-        return {name: rows_like(law[name]) for name in law.names}
-    if hasattr(law, "levels"):
-        return [0, 0] if law.levels is None else law.levels[[0, 0]]
-    return np.zeros((2, law.dim))
+    if isinstance(distribution, lk.Stack):
+        return rows_like(distribution.parts[0])
+    if isinstance(distribution, lk.HMM):
+        return lk.Ragged.from_list([rows_like(distribution.emissions)] * 2)
+    if isinstance(distribution, lk.Tied):
+        return rows_like(distribution.parts)
+    if isinstance(distribution, lk.Mixture):
+        return rows_like(distribution.parts)
+    if isinstance(distribution, lk.ProbabilityTable):
+        return {name: levels[[0, 0]] for name, levels in zip(distribution.names, distribution.levels, strict=True)}
+    if isinstance(distribution, lk.ChowTree):
+        return np.array([[known[0] for known in distribution.levels]] * 2)
+    if hasattr(distribution, "names"):  # a product
+        return {name: rows_like(distribution[name]) for name in distribution.names}
+    if hasattr(distribution, "levels"):
+        return [0, 0] if distribution.levels is None else distribution.levels[[0, 0]]
+    return np.zeros((2, distribution.dim))
 
 
 class Tally(NamedTuple):
@@ -714,12 +714,12 @@ CRAFTED = {
     "long name": around(f'{{"class": "Gaussian", "{"k" * 400_000}": [{many("0", 50_000)}]}}'),
     "bottomless": around("[" * 30_000),
     "deep": around(mean_of("[" * 900 + "]" * 900)),
-    "deep class": around('{"class": "Several", "parts": ' * 300 + "1" + "}" * 300),
+    "deep class": around('{"class": "Stack", "parts": ' * 300 + "1" + "}" * 300),
     "huge number": around(mean_of("9" * 900_000)),
     "long number": around(mean_of("0." + "1" * 900_000)),
     "no number": around(mean_of("NaN")),
     "beyond": around(mean_of("1e999")),
-    "many classes": around(f'{{"class": "Several", "parts": {{"tuple": [{many(chr(123) + chr(125), 50_000)}]}}}}'),
+    "many classes": around(f'{{"class": "Stack", "parts": {{"tuple": [{many(chr(123) + chr(125), 50_000)}]}}}}'),
     "many arrays": around('{"class": "Poisson", "rate": {"array": 0, "shape": [0]}}', tensors(12_000)),
     "header of no end": (2**63).to_bytes(8, "little") + bytes(100),
     "header too long": (1_000_001).to_bytes(8, "little") + b"{" + b" " * 1_000_010,
@@ -924,8 +924,8 @@ def test_a_description_longer_than_a_header_is_an_array(tmp_path):
         ({"note": 0}, b"\xff\xfe", "must be text"), ({"note": 0}, b"{}", "a content of some class"),
         ({"note": 0}, b'{"note": 0}', "a content of some class"), ({"note": 0}, b"[" * 2000, "nested so deeply"),
         ({"note": 0}, b'{"class": "Poisson", "rate": {"array": 0, "shape": [2]}}', "one of 0 arrays"),
-        ({"note": 0}, b'{"class": "Several", "parts": [' + b"[]," * 70_000 + b"1]}", "lists and objects"),
-        ({"note": 0}, b'{"class": "Several", "parts": [' + b"0, " * 40_000 + b"1]}", "may have 30000 parts"),
+        ({"note": 0}, b'{"class": "Stack", "parts": [' + b"[]," * 70_000 + b"1]}", "lists and objects"),
+        ({"note": 0}, b'{"class": "Stack", "parts": [' + b"0, " * 40_000 + b"1]}", "may have 30000 parts"),
     ],
 )  # fmt: skip
 def test_a_description_in_an_array_is_checked_as_one_in_a_header(content, raw, words):
@@ -978,11 +978,11 @@ def test_describe_survives_mutants_too():
             continue
 
 
-def test_laws_are_among_the_accepted():
-    assert {type(thing).__name__ for thing in available(LAWS).values()} >= {"Gaussian", "Several", "Shared"}
+def test_distributions_are_among_the_accepted():
+    assert {type(thing).__name__ for thing in available(DISTRIBUTIONS).values()} >= {"Gaussian", "Stack", "Tied"}
 
 
-# ------------------------------------------------------------ settings and what was learnt
+# ------------------------------------------------------------ settings and what was learned
 
 
 def test_an_array_where_a_tuple_may_be_empty_is_refused():
@@ -997,7 +997,7 @@ def test_an_array_where_a_tuple_may_be_empty_is_refused():
 
 
 SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
-    "no neighbours": (OTHERS[-1], {"k": 0}, "k of the content must be such as DTWClassifier takes, got 0"),
+    "no neighbors": (OTHERS[-1], {"k": 0}, "k of the content must be such as DTWClassifier takes, got 0"),
     "less than none": (OTHERS[-1], {"k": -1}, "k of the content"),
     "half of one": (OTHERS[-1], {"k": 2.5}, "k of the content"),
     "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no sound DTWClassifier: "),
@@ -1013,7 +1013,7 @@ SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_settings_and_what_was_learnt_are_checked_as_in_fit(name):
+def test_settings_and_what_was_learned_are_checked_as_in_fit(name):
     make, changed, words = SETTINGS[name]
     estimator = make()
     vars(estimator).update(changed)
@@ -1023,10 +1023,10 @@ def test_settings_and_what_was_learnt_are_checked_as_in_fit(name):
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centres": fisher.axes_.centres * 1e300})
-    with pytest.raises(lk.ModelFileError, match="squared distances of centres must be finite"):
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": fisher.axes_.centers * 1e300})
+    with pytest.raises(lk.ModelFileError, match="squared distances of centers must be finite"):
         model_files.dumps(fisher)
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centres": np.array([[-1e140], [1e140]])})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):
         fisher.predict_proba([[0.0, 0.0], [1e200, 1e200]])
 

@@ -26,8 +26,8 @@ import likely as lk
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.io import container, json_nodes, model_files, schema
 from tests.io.examples import (
+    DISTRIBUTIONS,
     ESTIMATORS,
-    LAWS,
     PRIORS,
     SEQUENCE_ESTIMATORS,
     SPREAD,
@@ -59,13 +59,13 @@ def test_what_is_loaded_is_what_was_saved(name, tmp_path):
     assert same(thing, lk.load(tmp_path / "thing.likely"))
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_scores_and_draws_have_the_same_bits(name):
-    law = made(LAWS, name)
-    again = model_files.loads(model_files.dumps(law))
-    x = rows_of(law)
-    assert law.log_prob(x).tobytes() == again.log_prob(x).tobytes()
-    drawn = [m.sample(5, np.random.default_rng(3)) for m in (law, again)]
+    distribution = made(DISTRIBUTIONS, name)
+    again = model_files.loads(model_files.dumps(distribution))
+    x = rows_of(distribution)
+    assert distribution.log_prob(x).tobytes() == again.log_prob(x).tobytes()
+    drawn = [m.sample(5, np.random.default_rng(3)) for m in (distribution, again)]
     assert repr(drawn[0]) == repr(drawn[1])
 
 
@@ -78,7 +78,7 @@ def test_priors_learn_on_after_loading(name):
         assert [n for n, _ in prior.parts] == [n for n, _ in again.parts]
     elif isinstance(prior, lk.MixturePrior):
         assert same(prior.weights, again.weights) and same(prior.parts, again.parts)
-    elif isinstance(prior, StudentTPrior):  # learns with a t law only
+    elif isinstance(prior, StudentTPrior):  # learns with a t distribution only
         x = np.random.default_rng(0).standard_t(4, (30, 2))
         assert same(lk.StudentT.fit(x, prior=prior), lk.StudentT.fit(x, prior=again))
     else:
@@ -97,7 +97,7 @@ def test_statistics_add_after_loading(name):
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-8, 1.0, 1e8, 1e100])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_what_is_learnt_at_any_scale_can_be_saved(scale, offset):
+def test_what_is_learned_at_any_scale_can_be_saved(scale, offset):
     x = (table() + offset) * scale
     for kind in ("full", "diagonal", "spherical"):
         model = lk.Gaussian.fit(x, kind=kind)
@@ -106,7 +106,7 @@ def test_what_is_learnt_at_any_scale_can_be_saved(scale, offset):
 
 
 def test_loaded_arrays_are_read_only_and_independent_of_the_file():
-    model = model_files.loads(model_files.dumps(LAWS["full"]()))
+    model = model_files.loads(model_files.dumps(DISTRIBUTIONS["full"]()))
     assert not model.mean.flags.writeable
     assert model.mean.flags.aligned
     stats = model_files.loads(model_files.dumps(STATS["moments"]()))
@@ -123,7 +123,7 @@ def test_any_layout_of_memory_is_saved_as_the_same_numbers():
 
 
 def test_the_same_model_gives_the_same_bytes():
-    assert model_files.dumps(LAWS["stack full"]()) == model_files.dumps(LAWS["stack full"]())
+    assert model_files.dumps(DISTRIBUTIONS["stack full"]()) == model_files.dumps(DISTRIBUTIONS["stack full"]())
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_kinds_are_of_fields_and_a_class_that_checks_nothing_has_one_for_each():
 
 
 def test_older_files_lack_fields_that_came_later(monkeypatch):
-    old = model_files.dumps(LAWS["full"]())
+    old = model_files.dumps(DISTRIBUTIONS["full"]())
     later = schema.entry(schema.TABLE["Gaussian"].load, added={"kind": "full"}, **schema.TABLE["Gaussian"].kinds)
     monkeypatch.setitem(schema.TABLE, "Gaussian", later)
     without = edited(old, lambda note: note["content"].pop("kind"))
@@ -162,7 +162,7 @@ def test_older_files_lack_fields_that_came_later(monkeypatch):
 
 
 class Anything:
-    """A catalogue with one class, `Box`, that holds whatever it is given."""
+    """A catalog with one class, `Box`, that holds whatever it is given."""
 
     class Box:
         def __init__(self, inside):
@@ -304,7 +304,7 @@ def edited(data: bytes, change) -> bytes:
 
 
 def test_the_header_can_be_read_by_eye():
-    header, rest = split(model_files.dumps(LAWS["full"]()))
+    header, rest = split(model_files.dumps(DISTRIBUTIONS["full"]()))
     assert json.loads(header["__metadata__"]["likely"]) == {
         "crc": zlib.crc32(rest),
         "format": 1,
@@ -320,21 +320,21 @@ def test_the_header_can_be_read_by_eye():
 
 def test_describe_reads_the_header_only(tmp_path):
     path = tmp_path / "g.likely"
-    lk.save(LAWS["several"](), path)
+    lk.save(DISTRIBUTIONS["several"](), path)
     told = model_files.describe(path)
     assert (told["format"], told["likely"]) == (1, lk.__version__)
     part = {"class": "Gaussian", "mean": "float64 (1,)", "covariance": "float64 ()", "kind": "spherical"}
-    assert told["content"] == {"class": "Several", "parts": [part, part]}
+    assert told["content"] == {"class": "Stack", "parts": [part, part]}
 
 
 def test_the_safetensors_package_opens_our_files():
-    arrays = safetensors.numpy.load(model_files.dumps(LAWS["full"]()))
+    arrays = safetensors.numpy.load(model_files.dumps(DISTRIBUTIONS["full"]()))
     assert {name: a.tolist() for name, a in arrays.items()} == {"0": [0.0, 1.0], "1": SPREAD.tolist()}
 
 
 def test_a_file_of_a_newer_format_says_what_to_do():
     newer = edited(
-        model_files.dumps(LAWS["full"]()), lambda note: note.update(format=7, likely="9.1", extra="unheard of")
+        model_files.dumps(DISTRIBUTIONS["full"]()), lambda note: note.update(format=7, likely="9.1", extra="unheard of")
     )
     with pytest.raises(lk.ModelFileError) as caught:
         model_files.loads(newer)
@@ -348,12 +348,12 @@ def test_an_unknown_class_names_the_version_that_wrote_it():
         note["content"]["class"] = "HiddenMarkovModel"
 
     with pytest.raises(lk.ModelFileError, match=r"'HiddenMarkovModel': the file was written by likely '0.9', this is"):
-        model_files.loads(edited(model_files.dumps(LAWS["full"]()), change))
+        model_files.loads(edited(model_files.dumps(DISTRIBUTIONS["full"]()), change))
 
 
 @pytest.mark.slow
 def test_loading_a_value_loads_neither_scikit_learn_nor_numba(tmp_path):
-    lk.save(LAWS["full"](), tmp_path / "g.likely")
+    lk.save(DISTRIBUTIONS["full"](), tmp_path / "g.likely")
     code = "import likely, sys; likely.load(sys.argv[1]); print(*({'sklearn', 'numba'} & set(sys.modules)))"
     ran = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "g.likely")], capture_output=True, text=True, check=True
@@ -383,7 +383,7 @@ def archive() -> bytes:
     return stream.getvalue()
 
 
-WHOLE = model_files.dumps(LAWS["full"]())
+WHOLE = model_files.dumps(DISTRIBUTIONS["full"]())
 FOREIGN = {
     "empty": (b"", "an empty file"),
     "three bytes": (b"abc", "'abc'"),
@@ -437,7 +437,7 @@ def test_what_is_no_readable_file_is_refused(tmp_path):
 
 
 def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
-    lk.save(LAWS["full"](), tmp_path / "g.likely")
+    lk.save(DISTRIBUTIONS["full"](), tmp_path / "g.likely")
     failing(monkeypatch, builtins, "open", errno.EACCES)
     with pytest.raises(lk.ModelFileError, match="Permission denied: ask for permission"):
         lk.load(tmp_path / "g.likely")
@@ -469,13 +469,13 @@ class FullDisk(io.BytesIO):
 @pytest.fixture
 def old(tmp_path):
     path = tmp_path / "g.likely"
-    lk.save(LAWS["diagonal"](), path)
+    lk.save(DISTRIBUTIONS["diagonal"](), path)
     return path
 
 
 def assert_untouched(old):
     assert os.listdir(old.parent) == [old.name]
-    assert same(lk.load(old), LAWS["diagonal"]())
+    assert same(lk.load(old), DISTRIBUTIONS["diagonal"]())
 
 
 @pytest.mark.parametrize(
@@ -495,7 +495,7 @@ def test_a_failure_leaves_the_old_file(old, monkeypatch, module, name, number, w
     with monkeypatch.context() as patch:
         failing(patch, module, name, number)
         with pytest.raises(lk.ModelFileError, match=words) as caught:
-            lk.save(LAWS["full"](), old)
+            lk.save(DISTRIBUTIONS["full"](), old)
     assert str(caught.value).startswith(f"{old}: the file cannot be written")
     assert_untouched(old)
 
@@ -505,7 +505,7 @@ def test_a_full_disk_leaves_the_old_file(old, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(builtins, "open", lambda path, mode: opened(path, mode).close() or FullDisk(100))
         with pytest.raises(lk.ModelFileError, match="No space left on device: make room and save again"):
-            lk.save(LAWS["full"](), old)
+            lk.save(DISTRIBUTIONS["full"](), old)
     assert_untouched(old)
 
 
@@ -532,7 +532,7 @@ def test_an_interrupt_leaves_the_old_file(old, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            lk.save(LAWS["full"](), old)
+            lk.save(DISTRIBUTIONS["full"](), old)
     assert_untouched(old)
 
 
@@ -549,10 +549,10 @@ def test_a_folder_that_cannot_be_synced_has_the_new_file_all_the_same(old, monke
         patch.setattr(os, "fsync", only_files)
         if number == errno.EIO:  # a real failure is told, not hidden
             with pytest.raises(lk.ModelFileError, match=r"in place, but .* Input/output error"):
-                lk.save(LAWS["full"](), old)
+                lk.save(DISTRIBUTIONS["full"](), old)
         else:
-            lk.save(LAWS["full"](), old)
-    assert same(lk.load(old), LAWS["full"]())
+            lk.save(DISTRIBUTIONS["full"](), old)
+    assert same(lk.load(old), DISTRIBUTIONS["full"]())
     assert os.listdir(old.parent) == [old.name]
 
 
@@ -569,7 +569,7 @@ def test_a_folder_that_cannot_be_synced_has_the_new_file_all_the_same(old, monke
 )
 def test_where_nothing_can_be_written_a_sentence_says_so(path, words):
     with pytest.raises(lk.ModelFileError, match=words):
-        lk.save(LAWS["full"](), path)
+        lk.save(DISTRIBUTIONS["full"](), path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
@@ -577,7 +577,7 @@ def test_a_read_only_folder_is_left_alone(old):
     os.chmod(old.parent, 0o555)
     try:
         with pytest.raises(lk.ModelFileError, match="choose another folder"):
-            lk.save(LAWS["full"](), old)
+            lk.save(DISTRIBUTIONS["full"](), old)
         assert_untouched(old)
     finally:
         os.chmod(old.parent, 0o755)
@@ -586,7 +586,7 @@ def test_a_read_only_folder_is_left_alone(old):
 def test_a_new_file_has_the_usual_permissions(tmp_path):
     before = os.umask(0o027)
     try:
-        lk.save(LAWS["full"](), tmp_path / "g.likely")
+        lk.save(DISTRIBUTIONS["full"](), tmp_path / "g.likely")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "g.likely").stat().st_mode) == 0o640
@@ -595,9 +595,9 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
 def test_saving_to_a_link_changes_what_it_points_to(old, tmp_path):
     link = tmp_path / "link.likely"
     link.symlink_to(old)
-    lk.save(LAWS["full"](), link)
+    lk.save(DISTRIBUTIONS["full"](), link)
     assert link.is_symlink()
-    assert same(lk.load(old), LAWS["full"]())
+    assert same(lk.load(old), DISTRIBUTIONS["full"]())
 
 
 def test_a_power_cut_finds_the_old_file_or_the_new_one(old, monkeypatch):
@@ -607,7 +607,7 @@ def test_a_power_cut_finds_the_old_file_or_the_new_one(old, monkeypatch):
         real = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (log.append((name, _seen(a))), real(*a))[1])
     before = old.read_bytes()
-    lk.save(LAWS["full"](), old)
+    lk.save(DISTRIBUTIONS["full"](), old)
     after = old.read_bytes()
     assert [name for name, _ in log] == ["fsync", "replace", "fsync"]
     for cut in range(len(log) + 1):
@@ -632,7 +632,7 @@ def _seen(args):
 
 
 class Toy:
-    """An estimator as files see it: settings, what it learnt, and a check."""
+    """An estimator as files see it: settings, what it learned, and a check."""
 
     _saved = ("model_", "stats_", "n_features_in_", "feature_names_in_")
 
@@ -644,20 +644,20 @@ class Toy:
 
     def _check_state(self):
         if hasattr(self, "model_") and self.model_.dim != self.n_features_in_:
-            raise lk.ShapeError("Toy: the model must have as many columns as were learnt from.")
+            raise lk.ShapeError("Toy: the model must have as many columns as were learned from.")
 
 
 @pytest.fixture
 def toy(monkeypatch):
     monkeypatch.setitem(model_files.ESTIMATORS, "Toy", lambda: Toy)
-    toy = Toy(prior=LAWS["full"](), parts=[("a", Toy(None)), ("b", Toy(0.5), (0, 1))], random_state=7)
-    toy.model_, toy.stats_ = LAWS["full"](), STATS["moments"]()
+    toy = Toy(prior=DISTRIBUTIONS["full"](), parts=[("a", Toy(None)), ("b", Toy(0.5), (0, 1))], random_state=7)
+    toy.model_, toy.stats_ = DISTRIBUTIONS["full"](), STATS["moments"]()
     toy.n_features_in_, toy.feature_names_in_ = 2, np.array(["x", "y"], dtype=object)
     toy.report_ = object()
     return toy
 
 
-def test_an_estimator_comes_back_with_settings_and_what_it_learnt(toy, tmp_path):
+def test_an_estimator_comes_back_with_settings_and_what_it_learned(toy, tmp_path):
     lk.save(toy, tmp_path / "toy.likely")
     again = lk.load(tmp_path / "toy.likely")
     assert same(toy, again)
@@ -761,7 +761,7 @@ def test_an_estimator_whose_package_is_missing_is_refused(toy, monkeypatch):
         model_files.loads(data)
 
 
-def test_an_estimator_that_learnt_nothing_comes_back_so():
+def test_an_estimator_that_learned_nothing_comes_back_so():
     again = model_files.loads(model_files.dumps(lk.GaussianDensity("diagonal", prior=None, max_iter=7)))
     assert again.get_params() == lk.GaussianDensity("diagonal", prior=None, max_iter=7).get_params()
     assert not hasattr(again, "model_")

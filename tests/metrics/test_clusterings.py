@@ -14,10 +14,10 @@ from likely.metrics import clusterings as p
 
 SCORES = {
     p.rand: metrics.rand_score,
-    p.adjusted_rand: metrics.adjusted_rand_score,
+    p.adjusted_rand_index: metrics.adjusted_rand_score,
     p.fowlkes_mallows: metrics.fowlkes_mallows_score,
     p.mutual_information: metrics.mutual_info_score,
-    p.normalised_mutual_information: metrics.normalized_mutual_info_score,
+    p.normalized_mutual_information: metrics.normalized_mutual_info_score,
     p.adjusted_mutual_information: metrics.adjusted_mutual_info_score,
     p.v_measure: metrics.homogeneity_completeness_v_measure,
 }
@@ -48,7 +48,7 @@ def test_equals_scikit_learn_where_all_rows_are_alone(rng, score):
 @pytest.mark.parametrize("mean", MEANS)
 def test_means_of_entropies(rng, mean):
     a, b = two(rng)
-    found = p.normalised_mutual_information(a, b, mean=mean), p.adjusted_mutual_information(a, b, mean=mean)
+    found = p.normalized_mutual_information(a, b, mean=mean), p.adjusted_mutual_information(a, b, mean=mean)
     assert found[0] == pytest.approx(metrics.normalized_mutual_info_score(a, b, average_method=mean), rel=1e-12)
     assert found[1] == pytest.approx(metrics.adjusted_mutual_info_score(a, b, average_method=mean), rel=1e-11)
 
@@ -147,6 +147,6 @@ def test_errors_of_settings():
     with pytest.raises(DomainError, match="whole numbers"):
         p.adjusted_mutual_information([0, 1], [0, 1], [0.5, 1.0])
     with pytest.raises(DomainError, match="mean must be one of"):
-        p.normalised_mutual_information([0, 1], [0, 1], mean="harmonic")
+        p.normalized_mutual_information([0, 1], [0, 1], mean="harmonic")
     with pytest.raises(DomainError, match="beta"):
         p.v_measure([0, 1], [0, 1], beta=-1)

@@ -7,41 +7,41 @@ import pytest
 import scipy.stats
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics.confidence_intervals import as_counts, mean, proportion, weighted_proportion
+from likely.metrics.confidence_intervals import as_counts, mean, proportion_interval, weighted_proportion
 
 
 @pytest.mark.parametrize("method", ["exact", "wilson"])
 @pytest.mark.parametrize(("k", "n"), [(0, 10), (10, 10), (1, 10), (2, 178), (300, 10_000)])
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_proportion_agrees_with_scipy(k, n, level, method):
-    ours = proportion(k, n, level, method)
+    ours = proportion_interval(k, n, level, method)
     theirs = scipy.stats.binomtest(k, n).proportion_ci(level, method)
     np.testing.assert_allclose(ours, (k / n, theirs.low, theirs.high), atol=1e-12)
 
 
 def test_exact_interval_means_what_it_says():
-    value, low, high = proportion(3, 20)
+    value, low, high = proportion_interval(3, 20)
     assert scipy.stats.binom.sf(2, 20, low) == pytest.approx(0.025)
     assert scipy.stats.binom.cdf(3, 20, high) == pytest.approx(0.025)
     assert low < value < high
 
 
 def test_arrays_go_entry_by_entry():
-    found = proportion([1, 5], [10, 20])
-    assert found.low.tolist() == [proportion(1, 10).low, proportion(5, 20).low]
+    found = proportion_interval([1, 5], [10, 20])
+    assert found.low.tolist() == [proportion_interval(1, 10).low, proportion_interval(5, 20).low]
 
 
 @pytest.mark.parametrize(("k", "n"), [(-1, 10), (11, 10), (0, 0), (np.nan, 10)])
 def test_impossible_counts_are_refused(k, n):
     with pytest.raises(DataError, match="0 ≤ wrong ≤ n"):
-        proportion(k, n)
+        proportion_interval(k, n)
 
 
 def test_level_and_method_are_checked():
     with pytest.raises(DomainError, match="level"):
-        proportion(1, 2, 95)
+        proportion_interval(1, 2, 95)
     with pytest.raises(DomainError, match="exact, wilson"):
-        proportion(1, 2, method="wald")
+        proportion_interval(1, 2, method="wald")
 
 
 # ------------------------------------------------------------------------ weights
@@ -49,7 +49,7 @@ def test_level_and_method_are_checked():
 
 def test_whole_weights_are_copies():
     hit, w = np.array([True, False, False, True]), np.array([3, 1, 0, 2])
-    assert weighted_proportion(hit, as_counts(w, 4)) == proportion(5, 6)
+    assert weighted_proportion(hit, as_counts(w, 4)) == proportion_interval(5, 6)
     values = np.array([1.0, 4.0, 9.0, 2.5])
     np.testing.assert_allclose(mean(values, w)[:4], mean(np.repeat(values, w))[:4], rtol=1e-14)
 

@@ -12,7 +12,7 @@ from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.decision.cost import Cost
-from likely.metrics.confidence_intervals import proportion
+from likely.metrics.confidence_intervals import proportion_interval
 from likely.metrics.evaluation import Evaluation
 
 CLASSES = ["a", "b", "c"]
@@ -55,8 +55,8 @@ def test_measures_agree_with_scikit_learn(weighted):
 
 def test_error_has_the_exact_interval():
     e = example()
-    assert e.error == proportion((e.predicted != e.truth).sum(), 400)
-    assert e.error_at(0.9, "wilson") == proportion(e.wrong.sum(), 400, 0.9, "wilson")
+    assert e.error == proportion_interval((e.predicted != e.truth).sum(), 400)
+    assert e.error_at(0.9, "wilson") == proportion_interval(e.wrong.sum(), 400, 0.9, "wilson")
 
 
 # ----------------------------------------------------------------------- decisions
@@ -74,9 +74,9 @@ def test_decisions_by_enumeration():
     assert e.mean_cost.value == pytest.approx(paid.mean())
     assert e.mean_cost.se == pytest.approx(paid.std(ddof=1) / 20)
     refused = e.decided == 3
-    assert e.refused == proportion(refused.sum(), 400)
+    assert e.refused == proportion_interval(refused.sum(), 400)
     assert e.decision_cost.value == pytest.approx(np.where(refused, 0.5, paid).mean())
-    assert e.error_of_accepted == proportion(e.wrong[~refused].sum(), (~refused).sum())
+    assert e.error_of_accepted == proportion_interval(e.wrong[~refused].sum(), (~refused).sum())
 
 
 def test_confusion_has_a_column_for_every_action():
@@ -275,7 +275,7 @@ def test_bad_input_is_named(change, error, words):
         ([-np.inf] * 3, "sum of 0 at row 1"),
     ],
 )
-def test_posteriors_must_be_normalised_logarithms(row, words):
+def test_posteriors_must_be_normalized_logarithms(row, words):
     with pytest.raises(DataError, match=words):
         Evaluation(np.array([np.log([0.2, 0.3, 0.5]), row]), [0, 1], CLASSES)
     with pytest.raises(DomainError, match="classes are"):

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics.confidence_intervals import proportion
+from likely.metrics.confidence_intervals import proportion_interval
 from likely.metrics.goodness_of_fit import check_squared_distances, shell_share
 
 
@@ -66,7 +66,7 @@ def test_whole_weights_are_copies():
 def test_share_beyond_and_quantiles():
     d2 = distances(5000)
     check = check_squared_distances(d2, 4)
-    assert check.beyond == proportion((d2 > scipy.stats.chi2.ppf(0.99, 4)).sum(), 5000)
+    assert check.beyond == proportion_interval((d2 > scipy.stats.chi2.ppf(0.99, 4)).sum(), 5000)
     assert check.observed[-1] == d2.max() and len(check.observed) == 200
     np.testing.assert_allclose(check.expected[-1], scipy.stats.chi2.isf(0.5 / 5000, 4))
 

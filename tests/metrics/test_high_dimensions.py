@@ -13,7 +13,7 @@ def test_a_plane_in_many_columns_has_two_dimensions():
     report = lk.high_dimensions(rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 30)))
     value, error = report.dimension
     assert value == pytest.approx(2, abs=0.15) and 0.005 < error < 0.1
-    assert "30 columns vary like 2" in report.verdict and "Neighbours are near" in report.verdict
+    assert "30 columns vary like 2" in report.verdict and "Neighbors are near" in report.verdict
 
 
 @pytest.mark.slow
@@ -25,7 +25,7 @@ def test_many_independent_columns_leave_no_contrast():
     assert "Distances say little" in many.verdict
     assert many.spread == pytest.approx(1 / np.sqrt(600), rel=0.3)
     middle = lk.high_dimensions(rng.normal(size=(3000, 20)))
-    assert "everybody's neighbour" in middle.verdict
+    assert "everybody's neighbor" in middle.verdict
 
 
 def test_gaps_copies_and_weights():

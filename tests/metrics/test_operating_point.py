@@ -52,7 +52,7 @@ def test_without_prior_and_costs_it_is_the_error_of_the_sample():
 
 
 def test_log_odds_have_their_threshold_where_bayes_puts_it():
-    """Two normal laws: the best threshold on the log-ratio is log of prior odds times cost ratio."""
+    """Two normal distributions: the best threshold on the log-ratio is log of prior odds times cost ratio."""
     rng = np.random.default_rng(2)
     truth = np.repeat([False, True], 200_000)
     ratio = 2 * (rng.normal(size=400_000) + np.where(truth, 1, -1))

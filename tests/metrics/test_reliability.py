@@ -7,7 +7,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics.confidence_intervals import proportion
+from likely.metrics.confidence_intervals import proportion_interval
 from likely.metrics.reliability import reliability
 
 
@@ -37,7 +37,7 @@ def test_measures_are_what_counting_gives():
     assert r.ece == pytest.approx((sizes * gaps).sum() / len(p))
     assert r.maximum == pytest.approx(gaps.max())
     assert r.bias == pytest.approx(p.mean() - y.mean())
-    assert (r.low[0], r.high[0]) == proportion(y[which == 0].sum(), sizes[0])[1:]
+    assert (r.low[0], r.high[0]) == proportion_interval(y[which == 0].sum(), sizes[0])[1:]
 
 
 def test_equal_forecasts_share_a_bin():

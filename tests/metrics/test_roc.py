@@ -102,7 +102,7 @@ def test_bad_input_is_named(score, truth, error, words):
 
 
 def gaussian_scores(rate, genuine=440, forged=264):
-    """Scores at the quantiles of two normal laws whose equal error rate is `rate`: Herbst's protocol."""
+    """Scores at the quantiles of two normal distributions whose equal error rate is `rate`: Herbst's protocol."""
     d = scipy.stats.norm.isf(rate)
     q = [scipy.stats.norm.ppf((np.arange(n) + 0.5) / n) for n in (genuine, forged)]
     return np.concatenate([q[0] + d, q[1] - d]), np.repeat([True, False], [genuine, forged])

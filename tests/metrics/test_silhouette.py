@@ -8,11 +8,11 @@ from scipy.spatial.distance import cdist
 from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics import silhouette as separation
-from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette, silhouettes
+from likely.metrics import silhouette_score as separation
+from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette_samples, silhouette_score
 
 PEERS = {
-    silhouette: metrics.silhouette_score,
+    silhouette_score: metrics.silhouette_score,
     davies_bouldin: metrics.davies_bouldin_score,
     calinski_harabasz: metrics.calinski_harabasz_score,
 }
@@ -42,9 +42,9 @@ def test_a_weight_is_so_many_copies(rng, score):
 def test_each_silhouette_in_strips(rng, monkeypatch):
     x, label = clustered(rng)
     monkeypatch.setattr(separation, "ENTRIES", 1000)
-    np.testing.assert_allclose(silhouettes(x, label), metrics.silhouette_samples(x, label), rtol=1e-11)
+    np.testing.assert_allclose(silhouette_samples(x, label), metrics.silhouette_samples(x, label), rtol=1e-11)
     np.testing.assert_allclose(
-        silhouettes(x, label, at=[5, 3]), metrics.silhouette_samples(x, label)[[5, 3]], rtol=1e-11
+        silhouette_samples(x, label, at=[5, 3]), metrics.silhouette_samples(x, label)[[5, 3]], rtol=1e-11
     )
 
 
@@ -52,20 +52,22 @@ def test_each_silhouette_in_strips(rng, monkeypatch):
 def test_other_distances(rng, metric):
     x, label = clustered(rng)
     wanted = metrics.silhouette_score(x, label, metric=metric)
-    assert silhouette(x, label, metric=metric) == pytest.approx(wanted, rel=1e-11)
-    assert silhouette(cdist(x, x, metric), label, metric="precomputed") == pytest.approx(wanted, rel=1e-11)
+    assert silhouette_score(x, label, metric=metric) == pytest.approx(wanted, rel=1e-11)
+    assert silhouette_score(cdist(x, x, metric), label, metric="precomputed") == pytest.approx(wanted, rel=1e-11)
 
 
 def test_a_sample_estimates_the_mean(rng):
     x, label = clustered(rng, 2000)
-    exact = silhouette(x, label)
-    assert silhouette(x, label, sample=400, rng=0) == pytest.approx(exact, abs=0.03)
-    assert silhouette(x, label, sample=9999, rng=0) == pytest.approx(exact, rel=1e-12)
+    exact = silhouette_score(x, label)
+    assert silhouette_score(x, label, sample=400, rng=0) == pytest.approx(exact, abs=0.03)
+    assert silhouette_score(x, label, sample=9999, rng=0) == pytest.approx(exact, rel=1e-12)
 
 
 def test_rows_that_are_all_the_same_are_not_divided_by_0():
     x, label = np.ones((4, 2)), [0, 0, 1, 1]
-    assert silhouette(x, label) == 0.0 and davies_bouldin(x, label) == 0.0 and calinski_harabasz(x, label) == np.inf
+    assert (
+        silhouette_score(x, label) == 0.0 and davies_bouldin(x, label) == 0.0 and calinski_harabasz(x, label) == np.inf
+    )
 
 
 def test_an_offset_does_not_matter(rng):
@@ -93,8 +95,8 @@ def test_errors(score, x, label, error, match):
 
 def test_errors_of_settings(rng):
     with pytest.raises(DomainError, match="sample"):
-        silhouette([[0.0], [1.0], [2.0]], [0, 0, 1], sample=0)
+        silhouette_score([[0.0], [1.0], [2.0]], [0, 0, 1], sample=0)
     with pytest.raises(ShapeError, match="square"):
-        silhouette([[0.0], [1.0], [2.0]], [0, 0, 1], metric="precomputed")
+        silhouette_score([[0.0], [1.0], [2.0]], [0, 0, 1], metric="precomputed")
     with pytest.raises(DataError, match="every cluster needs weight"):
-        silhouette([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 2], weight=[1, 1, 1, 0])
+        silhouette_score([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 2], weight=[1, 1, 1, 0])

@@ -1,4 +1,4 @@
-"""The nearest neighbour against scikit-learn's, and as a test of several modes."""
+"""The nearest neighbor against scikit-learn's, and as a test of several modes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from likely.metrics.goodness_of_fit import check_squared_distances
 from likely.metrics.unimodality import check_unimodality, mcnemar
 
 
-def blobs(n=300, d=3, seed=0, centres=((-1,), (1,))):
-    """Classes that are sums of unit normal laws about centres on the first axis."""
+def blobs(n=300, d=3, seed=0, centers=((-1,), (1,))):
+    """Classes that are sums of unit normal distributions about centers on the first axis."""
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, len(centres), n)
+    y = rng.integers(0, len(centers), n)
     x = rng.normal(size=(n, d))
-    x[:, 0] += [rng.choice(centres[c]) for c in y]
+    x[:, 0] += [rng.choice(centers[c]) for c in y]
     return x, y
 
 
@@ -27,7 +27,7 @@ def gaussian(x, y):
 
 
 def slow_nearest(z, y):
-    """Leave-one-out nearest neighbour, by all distances."""
+    """Leave-one-out nearest neighbor, by all distances."""
     d2 = ((z[:, None] - z[None]) ** 2).sum(axis=2)
     np.fill_diagonal(d2, np.inf)
     return y[d2.argmin(axis=1)]
@@ -41,7 +41,7 @@ def test_error_is_that_of_all_distances(d):
     within = np.sqrt(np.mean([(x[i] - x[y == y[i]].mean(axis=0)) ** 2 for i in range(len(x))], axis=0))
     wrong = slow_nearest(x / within, y) != y
     found = check_unimodality(x, y, decided)
-    assert found.neighbour.value == pytest.approx(wrong.mean())
+    assert found.neighbor.value == pytest.approx(wrong.mean())
     only = (~wrong & (decided != y)).sum(), (wrong & (decided == y)).sum()
     assert found.mcnemar == mcnemar(*only)
 
@@ -54,7 +54,7 @@ def test_error_agrees_with_scikit_learn_on_real_data():
     x, y = load_wine(return_X_y=True)
     within = np.sqrt(np.mean([(x[i] - x[y == y[i]].mean(axis=0)) ** 2 for i in range(len(x))], axis=0))
     theirs = cross_val_predict(KNeighborsClassifier(1), x / within, y, cv=LeaveOneOut()) != y
-    assert check_unimodality(x, y, y).neighbour.value == pytest.approx(theirs.mean())
+    assert check_unimodality(x, y, y).neighbor.value == pytest.approx(theirs.mean())
 
 
 def test_whitening_by_a_covariance():
@@ -62,11 +62,11 @@ def test_whitening_by_a_covariance():
     mix = np.array([[3.0, 1.0], [0.5, 2.0]])
     plain = check_unimodality(x, y, y, covariance=np.eye(2))
     mixed = check_unimodality(x @ mix.T, y, y, covariance=mix @ mix.T)
-    assert plain.neighbour == mixed.neighbour
+    assert plain.neighbor == mixed.neighbor
 
 
 def test_several_modes_are_seen():
-    x, y = blobs(600, centres=((-4, 4), (0,)), seed=1)
+    x, y = blobs(600, centers=((-4, 4), (0,)), seed=1)
     found = check_unimodality(x, np.array(["ends", "middle"])[y], np.array(["ends", "middle"])[np.zeros_like(y)])
     assert "errs less" in found.verdict and "several modes" in found.verdict
     x, y = blobs(600)
@@ -79,7 +79,7 @@ def test_rows_with_gaps_are_left_out_and_said():
     found = check_unimodality(x, y, y)
     assert found.left_out == 1 and found.rows == 99 and "1 rows with gaps" in found.verdict
     rest = np.arange(100) != 7
-    assert found.neighbour == check_unimodality(x[rest], y[rest], y[rest]).neighbour
+    assert found.neighbor == check_unimodality(x[rest], y[rest], y[rest]).neighbor
 
 
 def test_whole_weights_are_copies():
@@ -88,7 +88,7 @@ def test_whole_weights_are_copies():
     decided = gaussian(x, y)
     ours = check_unimodality(x, y, decided, weight=w)
     copies = check_unimodality(*(np.repeat(a, w, axis=0) for a in (x, y, decided)))
-    assert ours.neighbour == copies.neighbour and ours.mcnemar == copies.mcnemar
+    assert ours.neighbor == copies.neighbor and ours.mcnemar == copies.mcnemar
     assert ours.twins == copies.twins > 0.05 and "exact copy" in ours.verdict
 
 
@@ -96,28 +96,28 @@ def test_rows_at_one_place_vote():
     x = np.array([[0.0]] * 5 + [[9.0]] * 3)
     y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     found = check_unimodality(x, y, y, covariance=np.eye(1))
-    assert found.neighbour.value == pytest.approx(1 / 8)
+    assert found.neighbor.value == pytest.approx(1 / 8)
 
 
 def test_shares_are_left_out_whole():
     x, y = blobs(100)
     found = check_unimodality(x, y, y, weight=np.full(100, 0.25))
-    assert found.neighbour.value == pytest.approx(check_unimodality(x, y, y).neighbour.value)
+    assert found.neighbor.value == pytest.approx(check_unimodality(x, y, y).neighbor.value)
     assert found.twins == 0
 
 
 def test_constant_columns_do_no_harm():
     x, y = blobs(100)
     wide = np.c_[x, np.full(100, 7.0), y * 5.0]
-    assert check_unimodality(np.c_[x, np.full(100, 7.0)], y, y).neighbour == check_unimodality(x, y, y).neighbour
-    assert check_unimodality(wide, y, y).neighbour.value < check_unimodality(x, y, y).neighbour.value
+    assert check_unimodality(np.c_[x, np.full(100, 7.0)], y, y).neighbor == check_unimodality(x, y, y).neighbor
+    assert check_unimodality(wide, y, y).neighbor.value < check_unimodality(x, y, y).neighbor.value
 
 
 def test_many_rows_are_tried_in_part():
     x, y = blobs(3000)
     part = check_unimodality(x, y, y, most=500)
     assert part.rows == 500
-    assert part.neighbour.low < check_unimodality(x, y, y).neighbour.value < part.neighbour.high
+    assert part.neighbor.low < check_unimodality(x, y, y).neighbor.value < part.neighbor.high
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 9), (0, 5), (12, 30), (4, 4), (0, 0)])
@@ -152,12 +152,12 @@ def table(data_dir, name):
 def test_bananas_have_no_gaussian_shape(data_dir):
     x, y = table(data_dir, "banana_keel.csv")
     found = check_unimodality(x, y, gaussian(x, y))
-    assert found.neighbour.value < 0.14 < 0.35 < found.classifier.value
+    assert found.neighbor.value < 0.14 < 0.35 < found.classifier.value
     assert "try mixtures" in found.verdict
 
 
 @pytest.mark.slow
-def test_two_normal_laws_are_best_told_by_two_normal_laws(data_dir):
+def test_two_normal_distributions_are_best_told_by_two_normal_distributions(data_dir):
     """Breiman's twonorm: the least possible error is 2.3 %, and a Gaussian classifier reaches it."""
     x, y = table(data_dir, "twonorm_keel.csv")
     found = check_unimodality(x, y, gaussian(x, y))

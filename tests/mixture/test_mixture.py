@@ -19,15 +19,15 @@ from likely import (
     Poisson,
     Product,
     Serial,
-    Several,
     ShapeError,
+    Stack,
     Stop,
     StudentT,
     Threads,
     fit,
 )
 from likely.core.fit_loop import gather, iterate
-from tests.laws.compare import arrays_of, bits
+from tests.properties.compare import arrays_of, bits
 
 WEIGHTS = np.array([0.2, 0.05, 0.3, 0.25, 0.2])
 KINDS = ["full", "tied", "diagonal", "spherical"]
@@ -183,7 +183,7 @@ def test_an_infinity_is_named_by_its_row(n):
 
 def test_samples_have_the_moments_of_the_density():
     m = mixture()
-    x, label = m.sample_labelled(200_000, np.random.default_rng(8))
+    x, label = m.sample_labeled(200_000, np.random.default_rng(8))
     assert np.abs(np.bincount(label) / len(x) - WEIGHTS).max() < 0.006
     mean = WEIGHTS @ m.parts.mean
     away = m.parts.mean - mean
@@ -196,14 +196,14 @@ def test_samples_have_the_moments_of_the_density():
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(x))
 
 
-def test_parts_of_any_law():
-    laws = {
+def test_parts_of_any_distribution():
+    distributions = {
         "poisson": Poisson([[1.0, 3.0], [9.0, 0.5]]), "categorical": Categorical([[0.2, 0.8], [0.7, 0.3]]),
         "t": StudentT([[0.0], [3.0]], [1.0, 2.0], [3.0, 5.0], kind="spherical"),
-        "several": Several([Gaussian([0.0], 1.0), Gaussian([2.0], [[2.0]])]),
+        "several": Stack([Gaussian([0.0], 1.0), Gaussian([2.0], [[2.0]])]),
     }  # fmt: skip
     rng = np.random.default_rng(9)
-    for parts in laws.values():
+    for parts in distributions.values():
         m = Mixture([0.4, 0.6], parts)
         x = m.sample(30, rng)
         joint = parts.log_prob(x) + np.log(m.weights)
@@ -221,10 +221,10 @@ def test_wrong_pieces_are_refused():
 # ------------------------------------------------------------------- learning
 
 
-def labelled(kind, n=3000, gaps=0.0, d=3):
+def labeled(kind, n=3000, gaps=0.0, d=3):
     m = mixture(kind, d)
     rng = np.random.default_rng(10)
-    x, owner = m.sample_labelled(n, rng)
+    x, owner = m.sample_labeled(n, rng)
     x[rng.random(x.shape) < gaps] = np.nan
     owner = np.where(rng.random(n) < 0.05, -1, owner)
     return m, x, owner, rng.random(n)
@@ -239,7 +239,7 @@ def close(a, b, rtol=1e-12):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_owners_are_shares_of_one(kind, gaps):
-    m, x, owner, w = labelled(kind, gaps=gaps)
+    m, x, owner, w = labeled(kind, gaps=gaps)
     shares = np.where(owner[:, None] == np.arange(5), w[:, None], 0.0)
     seen = m.collect(x, w, owner=owner)
     np.testing.assert_allclose(seen.counts, shares.sum(axis=0), rtol=1e-12)
@@ -262,7 +262,7 @@ def test_a_row_that_its_known_part_cannot_explain_stays_with_it():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_classifier_is_fitted_in_one_pass(kind):
-    m, x, owner, w = labelled(kind)
+    m, x, owner, w = labeled(kind)
     report = fit(m, Blocks.of(x, w, owner=owner))
     assert report.converged and report.iterations == 1
     total = w[owner >= 0].sum()
@@ -275,7 +275,7 @@ def test_a_classifier_is_fitted_in_one_pass(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("known", [0.0, 0.3])
 def test_learning_hidden_labels_never_loses(kind, known):
-    _, x, owner, w = labelled(kind, 400, gaps=0.05)
+    _, x, owner, w = labeled(kind, 400, gaps=0.05)
     given = np.where((np.arange(400) < known * 400)[:, None] & (owner[:, None] != np.arange(5)), -np.inf, 0.0)
     given[owner < 0] = 0.0
     start = Mixture(np.full(5, 0.2), gaussians(kind, seed=11))
@@ -298,7 +298,7 @@ def test_hidden_labels_are_found_again():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seen", [True, False])
 def test_statistics_are_a_monoid(kind, seen):
-    m, x, owner, w = labelled(kind, 900)
+    m, x, owner, w = labeled(kind, 900)
     cuts = [slice(0, 200), slice(200, 500), slice(500, 900)]
     a, b, c = (m.collect(x[s], w[s], owner=owner[s] if seen else None) for s in cuts)
     close((a + b) + c, a + (b + c))
@@ -314,7 +314,7 @@ def test_statistics_are_a_monoid(kind, seen):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_chunks_equal_the_batch_beyond_a_part(kind):
-    m, x, owner, _ = labelled(kind, 70_000, d=2)
+    m, x, owner, _ = labeled(kind, 70_000, d=2)
     whole = m.collect(x, owner=owner)
     cut = sum((m.collect(x[a : a + 9999], owner=owner[a : a + 9999]) for a in range(9999, 70_000, 9999)),
               start=m.collect(x[:9999], owner=owner[:9999]))  # fmt: skip
@@ -324,7 +324,7 @@ def test_chunks_equal_the_batch_beyond_a_part(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seen", [True, False])
 def test_engines_agree_to_the_bit(kind, seen):
-    m, x, owner, w = labelled(kind, 3000, gaps=0.02)
+    m, x, owner, w = labeled(kind, 3000, gaps=0.02)
     blocks = Blocks.of(x, w, owner=owner if seen else None, rows=500, blocks=2)
     for data in (blocks, blocks.whole()):
         want = bits(Serial().total(lambda b: gather(m, b), data))
@@ -332,14 +332,14 @@ def test_engines_agree_to_the_bit(kind, seen):
 
 
 def test_offsets_keep_their_digits():
-    m, x, owner, _ = labelled("full")
+    m, x, owner, _ = labeled("full")
     far = m.replace(parts=m.parts.replace(mean=m.parts.mean + 1e8))
     near, away = m.collect(x, owner=owner).parts, far.collect(x + 1e8, owner=owner).parts
     np.testing.assert_allclose(away.scatter, near.scatter, rtol=1e-6, atol=1e-4)  # x + 1e8 has eight digits left
 
 
 def test_weights_count_as_copies():
-    m, x, owner, _ = labelled("full", 300)
+    m, x, owner, _ = labeled("full", 300)
     times = np.random.default_rng(13).integers(0, 4, 300)
     for seen in (True, False):
         a = m.collect(x, times, owner=owner if seen else None)
@@ -350,7 +350,7 @@ def test_weights_count_as_copies():
 def test_mixed_columns():
     parts = Product({"size": Gaussian([[0.0], [4.0]], 1.0), "visits": Poisson([[1.0], [6.0]])})
     m = Mixture([0.5, 0.5], parts)
-    x, owner = m.sample_labelled(9000, np.random.default_rng(14))
+    x, owner = m.sample_labeled(9000, np.random.default_rng(14))
     assert isinstance(x, Columns)
     found = fit(m, Blocks.of(x, owner=owner)).model
     assert np.abs(found.parts["visits"].rate.ravel() - [1.0, 6.0]).max() < 0.2
@@ -362,7 +362,7 @@ OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but no
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, [1.5, 1.0, 4.0, 2.0, 1.0]])
 def test_weights_under_a_prior_are_its_posterior_mode(alpha):
-    m, x, owner, w = labelled("full")
+    m, x, owner, w = labeled("full")
     stats, prior = m.collect(x, w, owner=owner), MixturePrior(lk.Dirichlet(np.broadcast_to(alpha, 5)), None)
     events = stats.counts + np.broadcast_to(alpha, 5) - 1
     np.testing.assert_allclose(m.refit(stats, prior).weights, events / events.sum(), rtol=1e-12)
@@ -373,7 +373,5 @@ def test_weights_under_a_prior_are_its_posterior_mode(alpha):
                                              ({"weights": [1.0, 2.0], "parts": None}, "weights"),
                                              ({"weights": OF_A_MEAN, "parts": None}, "weights")])  # fmt: skip
 def test_a_prior_of_no_prior_is_refused(given, name):
-    with pytest.raises(
-        DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"
-    ):
+    with pytest.raises(DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"):
         MixturePrior(**given)

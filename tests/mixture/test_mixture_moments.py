@@ -18,7 +18,7 @@ PARTS = {
     "Poisson": lambda: lk.Poisson([[1.0, 4.0], [9.0, 2.0]]),
     "Bernoulli": lambda: lk.Bernoulli([[0.2, 0.7], [0.6, 0.1]]),
     "Dirichlet": lambda: lk.Dirichlet([[1.0, 2.0, 3.0], [4.0, 4.0, 1.0]]),
-    "Several": lambda: lk.Several([lk.Gaussian([0.0, 1.0], 1.0), lk.StudentT([3.0, 0.0], 1.0, 9.0)]),
+    "Stack": lambda: lk.Stack([lk.Gaussian([0.0, 1.0], 1.0), lk.StudentT([3.0, 0.0], 1.0, 9.0)]),
 }
 LINES = {
     "Gaussian": lambda: lk.Gaussian([[0.0], [5.0]], 1.0),
@@ -28,44 +28,46 @@ LINES = {
     "Poisson": lambda: lk.Poisson([[1.0], [9.0]]),
     "Binomial": lambda: lk.Binomial([[5], [9]], [[0.3], [0.6]]),
     "Categorical": lambda: lk.Categorical([[0.2, 0.8], [0.5, 0.5]]),
-    "Several": lambda: lk.Several([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 5.0)]),
+    "Stack": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 5.0)]),
 }
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_moments_are_those_of_draws(name):
-    law = lk.Mixture(W, PARTS[name]())
-    draws = law.sample(200_000, np.random.default_rng(0))
+    distribution = lk.Mixture(W, PARTS[name]())
+    draws = distribution.sample(200_000, np.random.default_rng(0))
     want = np.cov(draws.T)
     unit = np.sqrt(np.diag(want))
-    assert law.mean.shape == law.variance.shape == (law.dim,)
-    assert np.abs((law.mean - draws.mean(axis=0)) / unit).max() < 0.01
-    assert np.abs((law.covariance - want) / np.outer(unit, unit)).max() < 0.02
-    np.testing.assert_allclose(law.variance, np.diag(law.covariance))
+    assert distribution.mean.shape == distribution.variance.shape == (distribution.dim,)
+    assert np.abs((distribution.mean - draws.mean(axis=0)) / unit).max() < 0.01
+    assert np.abs((distribution.covariance - want) / np.outer(unit, unit)).max() < 0.02
+    np.testing.assert_allclose(distribution.variance, np.diag(distribution.covariance))
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_quantiles_undo_the_distribution_function(name):
-    law = lk.Mixture(W, LINES[name]())
-    x = np.sort(law.sample(4001, np.random.default_rng(0)).ravel().astype(float))
-    cdf = law.cdf(x)
-    np.testing.assert_allclose(cdf, sum(w * law.parts.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12)
+    distribution = lk.Mixture(W, LINES[name]())
+    x = np.sort(distribution.sample(4001, np.random.default_rng(0)).ravel().astype(float))
+    cdf = distribution.cdf(x)
+    np.testing.assert_allclose(cdf, sum(w * distribution.parts.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12)
     p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99])
-    q = law.quantile(p)
-    below = law.cdf(q - 1e-5 * (1 + np.abs(q)))
-    assert (law.cdf(q) >= p).all() and (below <= p).all()
-    assert np.median(x) == pytest.approx(law.median[0], abs=0.1 * np.subtract(*law.quantile([0.75, 0.25])) + 1e-9)
-    assert np.isnan(law.quantile([-0.1, 1.1])).all()
-    assert law.cdf(x[:5, None]).shape == (5,) and law.quantile(0.5).shape == ()
+    q = distribution.quantile(p)
+    below = distribution.cdf(q - 1e-5 * (1 + np.abs(q)))
+    assert (distribution.cdf(q) >= p).all() and (below <= p).all()
+    assert np.median(x) == pytest.approx(
+        distribution.median[0], abs=0.1 * np.subtract(*distribution.quantile([0.75, 0.25])) + 1e-9
+    )
+    assert np.isnan(distribution.quantile([-0.1, 1.1])).all()
+    assert distribution.cdf(x[:5, None]).shape == (5,) and distribution.quantile(0.5).shape == ()
 
 
 def test_quantiles_of_two_gaussians_are_scipys():
-    law = lk.Mixture(W, lk.Gaussian([[0.0], [5.0]], [[[1.0]], [[4.0]]]))
+    distribution = lk.Mixture(W, lk.Gaussian([[0.0], [5.0]], [[[1.0]], [[4.0]]]))
     for p in (1e-12, 0.02, 0.31, 0.9):
         away = lambda x, p=p: 0.3 * norm.cdf(x) + 0.7 * norm.cdf(x, 5.0, 2.0) - p  # noqa: E731
         want = brentq(away, -60, 60, xtol=1e-13, rtol=1e-14)
-        assert float(law.quantile(p)) == pytest.approx(want, rel=1e-10)
-    assert law.quantile([0.0, 1.0]).tolist() == [-np.inf, np.inf]
+        assert float(distribution.quantile(p)) == pytest.approx(want, rel=1e-10)
+    assert distribution.quantile([0.0, 1.0]).tolist() == [-np.inf, np.inf]
 
 
 def test_a_stack_says_what_its_mixtures_say():
@@ -79,10 +81,12 @@ def test_a_stack_says_what_its_mixtures_say():
 
 
 def test_a_part_without_weight_does_not_count():
-    law = lk.Mixture([1.0, 0.0], lk.Lomax([[3.0], [1.5]], [[2.0], [1.0]]))
+    distribution = lk.Mixture([1.0, 0.0], lk.Lomax([[3.0], [1.5]], [[2.0], [1.0]]))
     one = lk.Lomax([3.0], [2.0])
-    assert law.variance == pytest.approx(one.variance) and law.median == pytest.approx(one.median, abs=1e-12)
-    assert lk.Mixture([0.5, 0.5], law.parts).variance == np.inf
+    assert distribution.variance == pytest.approx(one.variance) and distribution.median == pytest.approx(
+        one.median, abs=1e-12
+    )
+    assert lk.Mixture([0.5, 0.5], distribution.parts).variance == np.inf
 
 
 def test_what_parts_do_not_know_a_mixture_does_not():
@@ -94,7 +98,10 @@ def test_what_parts_do_not_know_a_mixture_does_not():
         lk.Mixture(W, PARTS["Gaussian"]()).quantile(0.5)
 
 
-def test_laws_on_grids_have_medians():
-    grid, lattice = lk.GridLaw(0.0, 0.5, [0.1, 0.2, 0.3, 0.4]), lk.LatticeLaw(1.0, 0.5, [0.2, 0.2, 0.6])
+def test_distributions_on_grids_have_medians():
+    grid, lattice = (
+        lk.GridDistribution(0.0, 0.5, [0.1, 0.2, 0.3, 0.4]),
+        lk.LatticeDistribution(1.0, 0.5, [0.2, 0.2, 0.6]),
+    )
     assert grid.median == pytest.approx(float(grid.quantile(0.5))) and grid.cdf(grid.median) == pytest.approx(0.5)
     assert lattice.median == 2.0

@@ -21,7 +21,7 @@ def dirty(n=200, d=2, seed=0, gaps=0.0):
 
 
 def tukey(X, kind="full", share=0.1):
-    return lk.Mixture([1 - share, share], lk.Scaled(lk.Gaussian.blank(X, kind=kind), np.array([1.0, ALPHA])))
+    return lk.Mixture([1 - share, share], lk.ScaledCopies(lk.Gaussian.blank(X, kind=kind), np.array([1.0, ALPHA])))
 
 
 def log_likelihood(X, share, mean, S):
@@ -31,7 +31,7 @@ def log_likelihood(X, share, mean, S):
 
 def test_members_are_one_gaussian_at_several_sizes():
     g = lk.Gaussian([1.0, 2.0], [[2.0, 0.3], [0.3, 1.0]])
-    s = lk.Scaled(g, np.array([1.0, ALPHA]))
+    s = lk.ScaledCopies(g, np.array([1.0, ALPHA]))
     x = np.array([[0.0, 1.0], [4.0, np.nan]])
     np.testing.assert_allclose(s.log_prob(x)[:, 1], lk.Gaussian(g.mean, ALPHA * g.covariance).log_prob(x))
     assert s.n_parameters == g.n_parameters and s.members == 2
@@ -79,7 +79,7 @@ def test_classes_may_be_contaminated_each_on_its_own():
     assert clf.score(X, np.repeat(["a", "b"], 150)) > 0.95 and clf.sample(5, rng)[0].shape == (5, 2)
 
 
-def test_an_outlier_leads_the_plain_law_astray_and_not_this_one():
+def test_an_outlier_leads_the_plain_distribution_astray_and_not_this_one():
     X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
     robust = lk.ContaminatedDensity(scale=1000.0).fit(X)
     assert abs(robust.mean_[0]) < 0.2 and 0.7 < robust.covariance_[0, 0] < 1.3
@@ -89,7 +89,7 @@ def test_an_outlier_leads_the_plain_law_astray_and_not_this_one():
 @pytest.mark.parametrize("bad", [[0.0, 1.0], [], [[1.0]], [-1.0, 2.0]])
 def test_factors_must_be_sizes(bad):
     with pytest.raises((lk.DomainError, lk.ShapeError)):
-        lk.Scaled(lk.Gaussian([0.0], 1.0), np.array(bad))
+        lk.ScaledCopies(lk.Gaussian([0.0], 1.0), np.array(bad))
 
 
 # ---------------------------------------------------------------- interpolation
@@ -109,7 +109,7 @@ def test_weights_of_given_densities_are_the_one_maximum():
 
 
 def test_fixed_parts_stay_as_they_are_also_beside_labels():
-    parts = lk.Fixed(lk.Gaussian([[0.0], [4.0]], 1.0))
+    parts = lk.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0))
     x = np.array([[0.1], [3.9], [4.2]])
     report = fit(lk.Mixture([0.5, 0.5], parts), lk.Blocks.of(x, owner=np.array([0, 1, 1])))
     assert report.model.parts is parts and report.model.weights == pytest.approx([1 / 3, 2 / 3])
@@ -118,6 +118,6 @@ def test_fixed_parts_stay_as_they_are_also_beside_labels():
 
 @pytest.mark.slow
 def test_unlike_densities_of_one_kind_of_rows_interpolate():
-    laws = [lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]
+    distributions = [lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]
     x = np.random.default_rng(0).standard_t(3, (3000, 1))
-    assert lk.interpolate(laws, x).weights[1] > 0.7
+    assert lk.interpolate(distributions, x).weights[1] > 0.7

@@ -20,14 +20,14 @@ from likely import (
     Product,
     Serial,
     ShapeError,
-    Shared,
     Stop,
     Threads,
+    Tied,
     fit,
 )
 from likely.mixture.mixture import MixtureStats
-from tests.laws.compare import bits
 from tests.mixture.test_mixture import close
+from tests.properties.compare import bits
 from tests.reliability.em_problems import gaussians
 from tests.reliability.plainly import log_probs
 
@@ -42,10 +42,10 @@ def parts_of(kind, rng, K=C * M):
     if kind == "tied":
         return gaussians(rng, K, D, "full", tied=True)
     if kind == "shared covariance":  # pooled within a mixture
-        law, index = gaussians(rng, K, D, "full"), np.repeat(np.arange(K // M), M)
-        return Shared(Gaussian(law.mean, law.covariance[index * M]), index, "covariance")
+        distribution, index = gaussians(rng, K, D, "full"), np.repeat(np.arange(K // M), M)
+        return Tied(Gaussian(distribution.mean, distribution.covariance[index * M]), index, "covariance")
     if kind == "shared all":  # the same parts for all, weights of their own
-        return Shared(gaussians(rng, M, D, "full"), np.tile(np.arange(M), K // M))
+        return Tied(gaussians(rng, M, D, "full"), np.tile(np.arange(M), K // M))
     if kind == "mixtures":
         return Mixture(rng.dirichlet(np.ones(2), K), gaussians(rng, 2 * K, D, "full"))
     if kind == "product":
@@ -160,7 +160,7 @@ def test_weights_follow_the_textbook():
         np.testing.assert_allclose(fitted.parts.covariance[k], want, rtol=1e-8, atol=1e-10)
 
 
-def test_tied_densities_are_learnt_from_all_classes_and_weights_from_each():
+def test_tied_densities_are_learned_from_all_classes_and_weights_from_each():
     m = stack_of("shared all")
     x, owner = rows_of(m), np.random.default_rng(7).integers(0, C, 90)
     inner = log_probs(m.parts.parts, x)
@@ -218,7 +218,7 @@ def test_statistics_of_a_stack_are_a_monoid(kind):
 @pytest.mark.parametrize("n", [90, 9000])
 def test_engines_give_the_same_bits(kind, n):
     m = Mixture(np.full(C, 1 / C), stack_of(kind))
-    x, owner = m.sample_labelled(n, np.random.default_rng(11))
+    x, owner = m.sample_labeled(n, np.random.default_rng(11))
     data = Blocks.of(x, owner=owner, rows=1024, blocks=2)
     a, b = (fit(m, data, prior="weak", engine=e, stop=Stop(3, 0.0)) for e in (Serial(), Threads(2)))
     assert bits(a.model) == bits(b.model) and a.trace == b.trace
@@ -230,7 +230,7 @@ def test_engines_give_the_same_bits(kind, n):
 def test_labels_all_some_and_none_are_one_thing():
     """With a mask that names one class the joint EM does what owners do; with none it is a mixture of mixtures."""
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
-    x, owner = m.sample_labelled(120, np.random.default_rng(12))
+    x, owner = m.sample_labeled(120, np.random.default_rng(12))
     mask = np.where(owner[:, None] == np.arange(C), 0.0, -np.inf)
     seen, masked = m.collect(x, owner=owner), m.collect(x, given=mask)
     np.testing.assert_allclose(masked.counts, seen.counts)
@@ -256,7 +256,7 @@ def test_the_best_of_the_best_is_what_hard_labels_count():
 @pytest.mark.slow
 def test_a_prior_has_the_shape_of_the_mixture():
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
-    x, owner = m.sample_labelled(120, np.random.default_rng(14))
+    x, owner = m.sample_labeled(120, np.random.default_rng(14))
     prior = m.weak_prior(m.collect(x, owner=owner))
     assert isinstance(prior, MixturePrior) and isinstance(prior.parts, MixturePrior)
     report = fit(m, Blocks.of(x, owner=owner), prior=prior, stop=Stop(1000, 1e-9))

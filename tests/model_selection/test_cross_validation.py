@@ -1,4 +1,4 @@
-"""Evaluation tests on what was not learnt from: against scikit-learn's own cross-validation and by hand."""
+"""Evaluation tests on what was not learned from: against scikit-learn's own cross-validation and by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
-from likely.classify.calibration.calibrated import Calibrated
+from likely.classify.calibration.calibrated import CalibratedClassifier
 from likely.core.errors import DataError, DomainError
 from likely.model_selection.cross_validation import evaluate, out_of_fold
 
@@ -96,7 +96,7 @@ def test_groups_reach_who_calibrates(rng):
     groups = np.repeat(np.arange(60), 4)
     rows = 30 * rng.normal(size=(60, 3))[groups] + rng.normal(size=(240, 3))
     labels = rng.integers(0, 2, 60)[groups]
-    clf = Calibrated(DecisionTreeClassifier(random_state=0), "temperature")
+    clf = CalibratedClassifier(DecisionTreeClassifier(random_state=0), "temperature")
     # folds of its own that tore groups apart would make it sure of what cannot be known
     assert evaluate(clf, rows, labels, groups=groups).log_loss.value < 0.8
 
@@ -162,7 +162,7 @@ def test_a_class_absent_from_training_is_named_and_has_posterior_0():
 def test_calibrated_classifiers_are_evaluated_like_any():
     rows, labels = load_breast_cancer(return_X_y=True)
     plain = make_pipeline(StandardScaler(), LogisticRegression(C=1e3, max_iter=500))
-    before, after = evaluate(plain, rows, labels, cv=3), evaluate(Calibrated(plain, cv=3), rows, labels, cv=3)
+    before, after = evaluate(plain, rows, labels, cv=3), evaluate(CalibratedClassifier(plain, cv=3), rows, labels, cv=3)
     assert after.log_loss.value < before.log_loss.value
 
 
@@ -188,13 +188,13 @@ def test_repetition_makes_no_interval_narrower(rng):
     assert often.high - often.low > 0.9 * (once.high - once.low)
 
 
-def test_a_table_of_cells_is_learnt_from_copies(rng):
+def test_a_table_of_cells_is_learned_from_copies(rng):
     """Equal rows are different cases: a tree that has seen every cell makes no mistake on new rows."""
     label, cell = rng.integers(0, 2, 64), rng.integers(0, 64, 800)
     rows = (cell[:, None] >> np.arange(6)) & 1
     tree = DecisionTreeClassifier(random_state=0)
     assert evaluate(tree, rows, label[cell]).error.value < 0.01
-    assert Calibrated(tree).fit(rows, label[cell]).predict_proba(rows).max(axis=1).mean() > 0.95
+    assert CalibratedClassifier(tree).fit(rows, label[cell]).predict_proba(rows).max(axis=1).mean() > 0.95
 
 
 # ------------------------------------------------------------- fitted already
@@ -260,7 +260,9 @@ def test_copies_without_their_calibration_are_told_of():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "clf", [lk.BayesClassifier(calibration="temperature"), lk.Calibrated(GaussianNB(), "temperature", 3)], ids=repr
+    "clf",
+    [lk.BayesClassifier(calibration="temperature"), lk.CalibratedClassifier(GaussianNB(), "temperature", 3)],
+    ids=repr,
 )
 def test_copies_that_are_calibrated_in_their_folds_are_not_told_of(clf):
     unfitted = evaluate(clf, X, Y, cv=5).log_loss.value

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import likely as lk
-from likely.metrics.confidence_intervals import proportion
+from likely.metrics.confidence_intervals import proportion_interval
 from likely.model_selection.cross_validation import evaluate
 from likely.model_selection.learning_curve import hughes_curve, learning_curve
 
@@ -41,7 +41,7 @@ def test_more_rows_help_and_training_flatters():
 
 def test_training_intervals_go_by_one_training_set():
     curve = learning_curve(GaussianNB(), X, Y, sizes=[90])
-    _, low, high = proportion(curve.train_error[0] * 90, 90)
+    _, low, high = proportion_interval(curve.train_error[0] * 90, 90)
     np.testing.assert_allclose([curve.train_low[0], curve.train_high[0]], [low, high], rtol=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""The loops of neighbours: a tree holds every point once, in boxes that hold them; each compiled for one signature."""
+"""The loops of neighbors: a tree holds every point once, in boxes that hold them; each compiled for one signature."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely.neighbors._loops import box_tree as loops
-from likely.neighbors.nearest_neighbors import NeighbourSearch, _Tree
+from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
 LOOPS = (loops.grow, loops.fill, loops.search, loops.settle, loops.search_with_gaps)
 
@@ -40,7 +40,7 @@ def test_a_tree_looks_at_few_leaves_in_few_dimensions():
 
 
 def test_equal_points_cost_no_endless_division():
-    found = NeighbourSearch.of(np.zeros((1000, 2))).nearest(np.zeros((3, 2)), 4)
+    found = NeighborSearch.of(np.zeros((1000, 2))).nearest(np.zeros((3, 2)), 4)
     np.testing.assert_array_equal(found[1], [[0, 1, 2, 3]] * 3)
 
 
@@ -48,9 +48,9 @@ def test_each_loop_is_compiled_once():
     x = np.random.default_rng(0).normal(size=(300, 40))
     gaps = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x)
     for metric in ("l1", "l2", "linf", "lp", "scaled", "correlation"):
-        NeighbourSearch.of(x, metric, p=3.0).nearest(x, 3)
-        NeighbourSearch.of(x.astype(np.float32), metric, p=3.0).nearest_others(3, [0, 5])
-    NeighbourSearch.of(gaps).nearest(gaps, 3)
-    NeighbourSearch.of(x).nearest(gaps, 3)
+        NeighborSearch.of(x, metric, p=3.0).nearest(x, 3)
+        NeighborSearch.of(x.astype(np.float32), metric, p=3.0).nearest_others(3, [0, 5])
+    NeighborSearch.of(gaps).nearest(gaps, 3)
+    NeighborSearch.of(x).nearest(gaps, 3)
     if hasattr(loops.search, "signatures"):
         assert {f.__name__: len(f.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}

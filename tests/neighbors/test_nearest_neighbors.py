@@ -10,11 +10,11 @@ from scipy.spatial import cKDTree
 
 import likely as lk
 from likely.neighbors.distances import METRICS, Metric, sums
-from likely.neighbors.nearest_neighbors import NeighbourSearch
+from likely.neighbors.nearest_neighbors import NeighborSearch
 
 
 def plainly(search, queries, k, own=None):
-    """Neighbours by sums over columns and a stable sort."""
+    """Neighbors by sums over columns and a stable sort."""
     out = []
     for i, q in enumerate(queries):
         total = sums(np.array(search.points), q, search.metric.p)
@@ -31,7 +31,7 @@ def rounded(n, d, seed=0):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(("n", "m", "d"), [(1000, 200, 3), (700, 120, 40), (5, 4, 2), (65, 130, 2), (64, 3, 7)])
 def test_found_as_by_looking_at_all(metric, n, m, d):
-    search = NeighbourSearch.of(rounded(n, d), metric, p=3.0)
+    search = NeighborSearch.of(rounded(n, d), metric, p=3.0)
     Q, k = rounded(m, d, 1), min(7, n)
     away, rows = search.nearest(Q, k)
     queries = search.metric.prepare(Q, "", asked=True) / search.unit
@@ -43,7 +43,7 @@ def test_found_as_by_looking_at_all(metric, n, m, d):
 
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf", "correlation"])
 def test_each_row_among_the_others(metric):
-    search = NeighbourSearch.of(rounded(400, 3), metric)
+    search = NeighborSearch.of(rounded(400, 3), metric)
     at = np.arange(0, 400, 7)
     rows = search.nearest_others(4, at)[1]
     np.testing.assert_array_equal(rows, plainly(search, search._as_queries(at), 4, own=at))
@@ -53,7 +53,7 @@ def test_each_row_among_the_others(metric):
 
 def test_tree_and_products_give_the_same_bits():
     X, Q = rounded(3000, 30), rounded(400, 30, 1)
-    search = NeighbourSearch.of(X + 1e6)
+    search = NeighborSearch.of(X + 1e6)
     z = np.ascontiguousarray(Q + 1e6)
     own, part = np.full(400, -1, dtype=np.int64), np.arange(400)
     results = []
@@ -66,13 +66,13 @@ def test_tree_and_products_give_the_same_bits():
 
 def test_products_are_chosen_in_many_dimensions_and_a_tree_in_few(monkeypatch):
     used = []
-    original = NeighbourSearch._by_products
-    monkeypatch.setattr(NeighbourSearch, "_by_products", lambda *a: (used.append(1), original(*a))[1])
+    original = NeighborSearch._by_products
+    monkeypatch.setattr(NeighborSearch, "_by_products", lambda *a: (used.append(1), original(*a))[1])
     rng = np.random.default_rng(0)
     for d, expected in ((2, False), (60, True)):
         used.clear()
         X, Q = rng.normal(size=(4000, d)), rng.normal(size=(300, d))
-        away, rows = NeighbourSearch.of(X).nearest(Q, 3)
+        away, rows = NeighborSearch.of(X).nearest(Q, 3)
         theirs = cKDTree(X).query(Q, k=3)
         np.testing.assert_array_equal(rows, theirs[1])
         np.testing.assert_allclose(away, theirs[0], rtol=1e-13)
@@ -85,7 +85,7 @@ def test_gaps_are_made_up_for(metric):
     rng = np.random.default_rng(2)
     X[rng.random(X.shape) < 0.2] = np.nan
     Q[rng.random(Q.shape) < 0.2] = np.nan
-    search = NeighbourSearch.of(X, metric, p=3.0)
+    search = NeighborSearch.of(X, metric, p=3.0)
     away, rows = search.nearest(Q, 5)
     scale = search.metric.scale if metric == "scaled" else 1.0
     p = search.metric.p
@@ -106,7 +106,7 @@ def test_complete_queries_use_the_tree_beside_others_with_gaps():
     X, Q = rounded(300, 3), rounded(40, 3, 1)
     holes = Q.copy()
     holes[::4, 1] = np.nan
-    search = NeighbourSearch.of(X)
+    search = NeighborSearch.of(X)
     both, plain = search.nearest(holes, 3), search.nearest(Q, 3)
     complete = np.arange(40) % 4 > 0
     np.testing.assert_array_equal(both[1][complete], plain[1][complete])
@@ -116,15 +116,15 @@ def test_complete_queries_use_the_tree_beside_others_with_gaps():
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf", "lp"])
 def test_units_do_not_matter(metric, unit):
     X, Q = rounded(100, 3), rounded(20, 3, 1)
-    away = NeighbourSearch.of(X * unit, metric, p=3.0).nearest(Q * unit, 4)[0]
+    away = NeighborSearch.of(X * unit, metric, p=3.0).nearest(Q * unit, 4)[0]
     expected = Metric(metric, 3.0).between(Q, X)
     np.testing.assert_allclose(away / unit, np.sort(expected, axis=1)[:, :4], rtol=1e-9)
 
 
-def test_very_far_queries_still_have_neighbours():
+def test_very_far_queries_still_have_neighbors():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
     far = np.array([[1e300, 0.0], [-1e200, 0.0], [1e160, 1e160]])
-    away, rows = NeighbourSearch.of(X).nearest(far, 3)
+    away, rows = NeighborSearch.of(X).nearest(far, 3)
     assert np.isfinite(away).all() and (np.sort(rows, axis=1) == [0, 1, 2]).all()
 
 
@@ -133,7 +133,7 @@ def test_mahalanobis_is_euclidean_after_whitening():
     A = rng.normal(size=(3, 3))
     X, Q = rng.normal(size=(500, 3)) @ A, rng.normal(size=(20, 3)) @ A
     cov = np.cov(X.T)
-    away, _ = NeighbourSearch.of(X, "mahalanobis", scale=cov).nearest(Q, 1)
+    away, _ = NeighborSearch.of(X, "mahalanobis", scale=cov).nearest(Q, 1)
     z = Q[:, None] - X
     expected = np.sqrt(np.einsum("mni,ij,mnj->mn", z, np.linalg.inv(cov), z)).min(axis=1)
     np.testing.assert_allclose(away[:, 0], expected, rtol=1e-10)
@@ -146,12 +146,12 @@ def test_correlation_is_one_minus_r_and_flat_rows_have_none():
         for j in (0, 1, 3):
             assert D[i, j] == pytest.approx(1 - np.corrcoef(X[i], X[j])[0, 1], abs=1e-14)
     assert (D[2] == 1.0).all() and (D[:, 2] == 1.0).all()
-    away, rows = NeighbourSearch.of(X, "correlation").nearest([[10.0, 20.0, 31.0]], 1)
+    away, rows = NeighborSearch.of(X, "correlation").nearest([[10.0, 20.0, 31.0]], 1)
     assert rows[0, 0] == 0 and away[0, 0] < 0.001
 
 
 def test_copies_and_pickles_find_the_same():
-    search = NeighbourSearch.of(rounded(100, 3), "scaled")
+    search = NeighborSearch.of(rounded(100, 3), "scaled")
     again = pickle.loads(pickle.dumps(search))
     Q = rounded(10, 3, 1)
     for a, b in zip(search.nearest(Q, 3), again.nearest(Q, 3), strict=True):
@@ -159,28 +159,28 @@ def test_copies_and_pickles_find_the_same():
 
 
 def test_bad_input_is_named():
-    search = lk.NeighbourSearch.of([[0.0], [1.0]])
+    search = lk.NeighborSearch.of([[0.0], [1.0]])
     with pytest.raises(lk.DomainError, match="k must be a whole number from 1 to 2"):
         search.nearest([[0.0]], 3)
     with pytest.raises(lk.DataError, match="row 0, column 0"):
         search.nearest([[np.inf]], 1)
     with pytest.raises(lk.DomainError, match="metric must be one of"):
-        lk.NeighbourSearch.of([[0.0], [1.0]], "cosine")
+        lk.NeighborSearch.of([[0.0], [1.0]], "cosine")
     with pytest.raises(lk.DomainError, match="linf"):
-        lk.NeighbourSearch.of([[0.0], [1.0]], "lp", p=1000.0)
+        lk.NeighborSearch.of([[0.0], [1.0]], "lp", p=1000.0)
     with pytest.raises(lk.DataError, match="without gaps"):
-        lk.NeighbourSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest([[0.0, np.nan]], 1)
+        lk.NeighborSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest([[0.0, np.nan]], 1)
     with pytest.raises(lk.ShapeError, match="covariance"):
-        lk.NeighbourSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])
+        lk.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])
     with pytest.raises(lk.DomainError, match="positive definite"):
-        lk.NeighbourSearch.of([[0.0, 1.0]], "mahalanobis", scale=np.ones((2, 2)))
+        lk.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=np.ones((2, 2)))
     with pytest.raises(lk.DataError, match="at least one row"):
-        lk.NeighbourSearch.of(np.empty((0, 2)))
+        lk.NeighborSearch.of(np.empty((0, 2)))
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1", "scaled", "correlation"])
 def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
-    search = lk.NeighbourSearch.of(np.random.default_rng(0).normal(size=(50, 3)), metric)
+    search = lk.NeighborSearch.of(np.random.default_rng(0).normal(size=(50, 3)), metric)
     for columns in (1, 2, 5):
         with pytest.raises(lk.ShapeError, match=r"\(n, 3\)"):
             search.nearest(np.zeros((4, columns)), 2)
@@ -195,15 +195,13 @@ def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
 def test_names_of_metrics_that_others_use():
     x = np.random.default_rng(0).normal(size=(60, 2))
     for other, ours in {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf"}.items():
-        assert lk.NeighbourSearch.of(x, other).metric.name == ours
-        for make in (lk.NearestNeighbours, lk.DistanceClassifier):
+        assert lk.NeighborSearch.of(x, other).metric.name == ours
+        for make in (lk.KNeighborsClassifier, lk.NearestCentroidClassifier):
             named, plain = (make(metric=m).fit(x, x[:, 0] > 0).predict_proba(x) for m in (other, ours))
             assert np.array_equal(named, plain)
-        assert np.array_equal(
-            lk.NeighbourBalls(x, 3, metric=other).log_prob(x), lk.NeighbourBalls(x, 3, metric=ours).log_prob(x)
-        )
+        assert np.array_equal(lk.KNNBalls(x, 3, metric=other).log_prob(x), lk.KNNBalls(x, 3, metric=ours).log_prob(x))
     with pytest.raises(lk.DomainError, match="l1, l2, linf"):
-        lk.NeighbourSearch.of(x, "hamming")
+        lk.NeighborSearch.of(x, "hamming")
 
 
 def test_points_at_the_end_of_the_range_have_a_unit():

@@ -33,13 +33,13 @@ def use_every_way():
             x[rng.random(x.shape) < 0.4] = np.nan
             for rows in (x, np.asfortranarray(x), x.astype(np.float32), x[::2]):
                 rows.setflags(write=False)
-                for law in (g, tied):
-                    law.log_prob(rows)
-                    law.collect(rows)
-                    law.collect(rows, rng.random(len(rows)))
-                    if law.members:
-                        law.collect(rows, rng.random((len(rows), law.members)))
-                        law.collect(rows, owner=rng.integers(0, law.members, len(rows)))
+                for distribution in (g, tied):
+                    distribution.log_prob(rows)
+                    distribution.collect(rows)
+                    distribution.collect(rows, rng.random(len(rows)))
+                    if distribution.members:
+                        distribution.collect(rows, rng.random((len(rows), distribution.members)))
+                        distribution.collect(rows, owner=rng.integers(0, distribution.members, len(rows)))
             fitted = Gaussian.fit(x)
             fitted.log_prob(x)
 

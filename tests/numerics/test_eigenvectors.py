@@ -66,9 +66,9 @@ def test_equal_entries_do_not_let_rounding_choose_the_sign():
 def test_fishers_axes_of_equal_ratios_are_those_of_the_columns(order):
     """Four classes at the corners of a square, in columns of unlike units: both ratios are equal."""
     means = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])[:, order] * [1.0, 100.0]
-    from likely.decomposition.discriminant_subspace import FisherAxes
+    from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 
-    axes = FisherAxes.of(np.diag([1.0, 1e4]), means * (1 + 1e-16), np.full(4, 0.25)).axes
+    axes = DiscriminantSubspace.of(np.diag([1.0, 1e4]), means * (1 + 1e-16), np.full(4, 0.25)).axes
     np.testing.assert_allclose(axes, [[1.0, 0.0], [0.0, 0.01]], atol=1e-9)
 
 

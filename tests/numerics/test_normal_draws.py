@@ -1,4 +1,4 @@
-"""Normal numbers by the ton: their law, to the far tail, and that seeds make them."""
+"""Normal numbers by the ton: their distribution, to the far tail, and that seeds make them."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_layers_have_one_area_and_close_at_the_top():
 
 
 @pytest.mark.slow
-def test_law(many):
+def test_distribution(many):
     assert stats.kstest(many.ravel()[::3], "norm").pvalue > 1e-4
 
 
@@ -52,7 +52,7 @@ def test_wedges_are_settled():
     assert stats.chisquare(seen, expected).pvalue > 1e-4
 
 
-def test_neighbours_do_not_depend_on_each_other(many):
+def test_neighbors_do_not_depend_on_each_other(many):
     z = many[0]
     for lag in (1, 2, 7):
         assert abs((z[lag:] * z[:-lag]).mean()) < 4.5 / len(z) ** 0.5

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.numerics.polya_urn import colour, fall, heap, log_product, log_two_colours, nearly_certain, rounded_off
+from likely.numerics.polya_urn import color, fall, heap, log_product, log_two_colors, nearly_certain, rounded_off
 
 
 def exact(x, y, a, b):
@@ -26,21 +26,21 @@ def exact(x, y, a, b):
         (0.0, 0.0, 2.0, 3.0),
     ],
 )
-def test_two_colours_keep_their_digits(point):
+def test_two_colors_keep_their_digits(point):
     x, y, a, b = point
     with mp.workdps(60):
         wanted = float(exact(*point))
-    assert log_two_colours(x, y, x + y, a, b)[0] == pytest.approx(wanted, abs=1e-15, rel=8e-16)
+    assert log_two_colors(x, y, x + y, a, b)[0] == pytest.approx(wanted, abs=1e-15, rel=8e-16)
 
 
 def test_numbers_at_the_edge_of_their_range():
-    assert log_two_colours(1.0, 1.0, 2.0, 1e300, 1e300)[0] == pytest.approx(np.log(0.5), rel=1e-15)
-    assert log_two_colours(1.0, 0.0, 1.0, 1e-300, 1.0)[0] == pytest.approx(np.log(1e-300), rel=1e-15)
+    assert log_two_colors(1.0, 1.0, 2.0, 1e300, 1e300)[0] == pytest.approx(np.log(0.5), rel=1e-15)
+    assert log_two_colors(1.0, 0.0, 1.0, 1e-300, 1.0)[0] == pytest.approx(np.log(1e-300), rel=1e-15)
     assert np.isfinite(fall(5.0, 1e200, 10.0, 3e200)) and fall(5.0, 1e200, 15.0, 3e200) == 0.0
 
 
-def test_a_colour_that_was_not_drawn_waits_by_its_share():
-    root, rest = colour(0.0, 2.5, 7.0, 4.0)
+def test_a_color_that_was_not_drawn_waits_by_its_share():
+    root, rest = color(0.0, 2.5, 7.0, 4.0)
     assert root == 1.0 and rest == pytest.approx(-2.5 * np.log1p(7 / 4), rel=1e-15)
 
 

@@ -9,7 +9,7 @@ from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
 
 from likely.core.errors import DomainError
 from likely.numerics.lyapunov import settled, settled_drift
-from likely.numerics.sde_discretization import coupled, discretise, is_nilpotent
+from likely.numerics.sde_discretization import coupled, discretize, is_nilpotent
 
 STEPS = np.array([1e-9, 1e-3, 0.37, 1.0, 20.0])
 MATERN = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [-27.0, -27.0, -9.0]])
@@ -47,7 +47,7 @@ LARGE = ("slow beside fast", "other units")  # whose long steps need too many di
 )
 def test_against_many_digits(name, h):
     F, Qc = SYSTEMS[name]
-    (A,), (Q,) = discretise(F, Qc, np.array([h]))
+    (A,), (Q,) = discretize(F, Qc, np.array([h]))
     want_A, want_Q = van_loan(F, Qc, h)
     size = np.sqrt(np.outer(want_Q.diagonal(), want_Q.diagonal()))
     assert np.abs(A - want_A).max() <= 1e-13 * np.abs(want_A).max()
@@ -56,14 +56,14 @@ def test_against_many_digits(name, h):
 
 @pytest.mark.parametrize("h", [*STEPS, 1e6, 1e-12])
 def test_constant_velocity_to_the_last_digit(h):
-    (A,), (Q,) = discretise(np.eye(2, k=1), np.diag([0.0, 1.3]), np.array([h]))
+    (A,), (Q,) = discretize(np.eye(2, k=1), np.diag([0.0, 1.3]), np.array([h]))
     np.testing.assert_array_equal(A, [[1.0, h], [0.0, 1.0]])
     np.testing.assert_allclose(Q, 1.3 * np.array([[h**3 / 3, h**2 / 2], [h**2 / 2, h]]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("h", [*STEPS, 1e6])
 def test_constant_acceleration(h):
-    (A,), (Q,) = discretise(np.eye(3, k=1), np.diag([0.0, 0.0, 1.0]), np.array([h]))
+    (A,), (Q,) = discretize(np.eye(3, k=1), np.diag([0.0, 0.0, 1.0]), np.array([h]))
     want = [[h**5 / 20, h**4 / 8, h**3 / 6], [h**4 / 8, h**3 / 3, h**2 / 2], [h**3 / 6, h**2 / 2, h]]
     np.testing.assert_allclose(A, [[1.0, h, h * h / 2], [0.0, 1.0, h], [0.0, 0.0, 1.0]], rtol=1e-15)
     np.testing.assert_allclose(Q, want, rtol=1e-15)
@@ -72,7 +72,7 @@ def test_constant_acceleration(h):
 @pytest.mark.parametrize("rate", [1e-8, 1e-2, 1.0, 3e3])
 def test_ornstein_uhlenbeck_of_any_rate(rate):
     steps = np.array([1e-9, 1e-3, 0.37, 20.0, 1e8])
-    A, Q = discretise(np.array([[-rate]]), np.array([[2.0]]), steps)
+    A, Q = discretize(np.array([[-rate]]), np.array([[2.0]]), steps)
     with np.errstate(under="ignore"):
         want = np.exp(-rate * steps)
     close = rate * steps < 100  # beyond, e⁻ˣ itself is known to x digits of rounding only
@@ -83,7 +83,7 @@ def test_ornstein_uhlenbeck_of_any_rate(rate):
 
 def test_integrated_ornstein_uhlenbeck_far_ahead():
     r, q, h = 0.7, 2.0, 1e4
-    (A,), (Q,) = discretise(np.array([[0.0, 1.0], [0.0, -r]]), np.diag([0.0, q]), np.array([h]))
+    (A,), (Q,) = discretize(np.array([[0.0, 1.0], [0.0, -r]]), np.diag([0.0, q]), np.array([h]))
     np.testing.assert_allclose(A, [[1.0, 1 / r], [0.0, 0.0]], rtol=1e-13, atol=1e-15)
     want = q / r**2 * (h - 2 / r + 1 / (2 * r))
     np.testing.assert_allclose(Q, [[want, q / (2 * r * r)], [q / (2 * r * r), q / (2 * r)]], rtol=1e-13)
@@ -91,7 +91,7 @@ def test_integrated_ornstein_uhlenbeck_far_ahead():
 
 def test_slow_beside_fast_far_ahead():
     F, h = np.array([[-1e6, 1.0], [0.0, -1e-3]]), 200.0
-    (A,), (Q,) = discretise(F, np.eye(2), np.array([h]))
+    (A,), (Q,) = discretize(F, np.eye(2), np.array([h]))
     slow = np.exp(-1e-3 * h)
     np.testing.assert_allclose(A, [[0.0, slow / (1e6 - 1e-3)], [0.0, slow]], rtol=1e-13, atol=1e-20)
     np.testing.assert_allclose(Q[1, 1], -np.expm1(-2e-3 * h) / 2e-3, rtol=1e-13)
@@ -100,19 +100,19 @@ def test_slow_beside_fast_far_ahead():
 def test_steps_follow_each_other():
     """Two steps make one: A(a + b) = A(b) A(a), Q(a + b) = A(b) Q(a) A(b)ᵀ + Q(b)."""
     F, Qc = SYSTEMS["full"]
-    A, Q = discretise(F, Qc, np.array([0.3, 0.5, 0.8]))
+    A, Q = discretize(F, Qc, np.array([0.3, 0.5, 0.8]))
     np.testing.assert_allclose(A[1] @ A[0], A[2], rtol=1e-13)
     np.testing.assert_allclose(A[1] @ Q[0] @ A[1].T + Q[1], Q[2], rtol=1e-13)
 
 
 def test_step_of_nothing():
-    A, Q = discretise(MATERN, np.eye(3), np.array([0.0]))
+    A, Q = discretize(MATERN, np.eye(3), np.array([0.0]))
     np.testing.assert_array_equal(A[0], np.eye(3))
     np.testing.assert_array_equal(Q[0], np.zeros((3, 3)))
 
 
 def test_noise_is_positive_definite_for_tiny_steps():
-    _, Q = discretise(MATERN, np.diag([0.0, 0.0, 1.0]), np.array([1e-7]))
+    _, Q = discretize(MATERN, np.diag([0.0, 0.0, 1.0]), np.array([1e-7]))
     unit = np.sqrt(Q[0].diagonal())
     assert np.linalg.eigvalsh(Q[0] / np.outer(unit, unit))[0] > 1e-4
 

@@ -72,7 +72,7 @@ def test_a_gamma_density_broadcasts_and_mixes_its_forms():
     assert table[0].tolist() == [np.inf, np.log(0.5), -np.inf, -np.inf, -np.inf]
 
 
-def test_a_peak_is_a_poisson_law_at_its_rate():
+def test_a_peak_is_a_poisson_distribution_at_its_rate():
     x = np.array([0.0, 1e-3, 0.5, 1.0, 3.7, 15.9, 16.1, 1e6])
     with mp.workdps(50):
         X = [mp.mpf(float(v)) for v in x]

@@ -48,7 +48,7 @@ def test_a_large_tree_is_folded_and_no_row_is_lost(rng):
 
 
 @pytest.mark.parametrize("cut, k", [(3, 3), (5.0, None)])
-def test_a_cut_colours_clusters_and_draws_a_line_between(rng, cut, k):
+def test_a_cut_colors_clusters_and_draws_a_line_between(rng, cut, k):
     x = rng.normal(size=(60, 2)) + 10 * rng.integers(0, 3, (60, 1))
     tree = linkage(x)
     ax = dendrogram(tree, cut=cut)
@@ -56,8 +56,8 @@ def test_a_cut_colours_clusters_and_draws_a_line_between(rng, cut, k):
     assert ax.get_title(loc="left") == f"60 rows, {k} clusters"
     line = ax.lines[0].get_ydata()[0]
     assert tree.heights[60 - k - 1] <= line <= tree.heights[60 - k]
-    colours = {tuple(c) for c in ax.collections[0].get_colors().tolist()}
-    assert len(colours) == min(k, 6) + 1
+    colors = {tuple(c) for c in ax.collections[0].get_colors().tolist()}
+    assert len(colors) == min(k, 6) + 1
 
 
 def test_on_given_axes(rng):

@@ -64,7 +64,7 @@ def test_what_cannot_be_drawn_is_said(rng):
 
 
 CURVES = {
-    "parzen": lambda rng: (lk.ParzenDensity(), rng.normal(size=(80, 1))),
+    "parzen": lambda rng: (lk.KernelDensity(), rng.normal(size=(80, 1))),
     "histogram": lambda rng: (lk.HistogramDensity(), rng.normal(size=(80, 1))),
     "t": lambda rng: (lk.StudentTDensity(), rng.standard_t(2, (80, 1))),
     "gamma": lambda rng: (lk.GammaDensity(), rng.gamma(2.0, 1.0, (80, 1))),
@@ -74,7 +74,7 @@ CURVES = {
 
 
 @pytest.mark.parametrize("case", CURVES)
-def test_curves_of_every_law_hold_nearly_all_of_it(case, rng):
+def test_curves_of_every_distribution_hold_nearly_all_of_it(case, rng):
     estimator, X = CURVES[case](rng)
     ax = DensityDisplay.from_estimator(estimator.fit(X), X).ax_
     x, y = ax.lines[0].get_data()
@@ -90,39 +90,39 @@ def test_endless_tails_do_not_hide_the_middle(rng):
 
 
 @pytest.mark.parametrize("kind", ["parzen", "t", "histogram"])
-def test_contours_of_other_laws_hold_what_they_say(kind, rng):
+def test_contours_of_other_distributions_hold_what_they_say(kind, rng):
     X = rng.normal(size=(300, 2))
     made = {
-        "parzen": lk.ParzenDensity(),
+        "parzen": lk.KernelDensity(),
         "t": lk.StudentTDensity(dof=3),
         "histogram": lk.HistogramDensity(5, joint=True),
     }
-    law = made[kind].fit(X).model_
-    lines = DensityDisplay.from_model(law).ax_.collections[0]
-    draws = law.sample(20_000, rng)
-    shares = [(law.log_prob(draws) >= level).mean() for level in lines.levels]
+    distribution = made[kind].fit(X).model_
+    lines = DensityDisplay.from_model(distribution).ax_.collections[0]
+    draws = distribution.sample(20_000, rng)
+    shares = [(distribution.log_prob(draws) >= level).mean() for level in lines.levels]
     np.testing.assert_allclose(shares, [0.99, 0.9, 0.5], atol=0.15 if kind == "histogram" else 0.02)
     for path in lines.get_paths():  # lines that close: each piece ends where it begins
         assert all(np.allclose(piece[0], piece[-1]) for piece in path.to_polygons(closed_only=False))
 
 
-def test_a_flat_law_is_a_frame(rng):
+def test_a_flat_distribution_is_a_frame(rng):
     ax = DensityDisplay.from_model(lk.Uniform([0.0, 0.0], [1.0, 2.0])).ax_
     (path,) = ax.collections[0].get_paths()
     np.testing.assert_allclose([path.vertices.min(), *path.vertices.max(axis=0)], [0.0, 1.0, 2.0], atol=0.03)
 
 
-def test_counts_of_other_laws_and_bits(rng):
-    law = lk.NegativeBinomial([3.0], [0.4])
-    x, y = DensityDisplay.from_model(law, law.sample(100, rng)).ax_.lines[0].get_data()
-    np.testing.assert_allclose(y, np.exp(law.log_prob(x[:, None])))
+def test_counts_of_other_distributions_and_bits(rng):
+    distribution = lk.NegativeBinomial([3.0], [0.4])
+    x, y = DensityDisplay.from_model(distribution, distribution.sample(100, rng)).ax_.lines[0].get_data()
+    np.testing.assert_allclose(y, np.exp(distribution.log_prob(x[:, None])))
     bars = DensityDisplay.from_model(lk.Bernoulli([0.3]), [[0.0], [1.0], [1.0], [np.nan]]).ax_.patches
     np.testing.assert_allclose([bar.get_height() for bar in bars], [1 / 3, 2 / 3])
     with pytest.raises(lk.DomainError, match="dependence_tree"):
         DensityDisplay.from_model(lk.Bernoulli([0.3, 0.5]))
 
 
-def test_pairs_of_any_law_with_marginals(rng):
+def test_pairs_of_any_distribution_with_marginals(rng):
     X = rng.normal(size=(60, 3))
     assert DensityDisplay.from_estimator(lk.StudentTDensity().fit(X), X).ax_.shape == (3, 3)
 

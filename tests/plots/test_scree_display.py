@@ -1,4 +1,4 @@
-"""The pictures show the numbers: variances, errors and coordinates as they were learnt."""
+"""The pictures show the numbers: variances, errors and coordinates as they were learned."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_inputs_are_part_of_the_signal():
 
 
 def test_continuous_time_needs_its_times():
-    m, times = lk.ContinuousLinear.constant_velocity(dim=1, noise=0.1, observation=0.1), [0.0, 0.5, 3.0, 4.0]
+    m, times = lk.LinearSDE.constant_velocity(dim=1, noise=0.1, observation=0.1), [0.0, 0.5, 3.0, 4.0]
     ax = bands(m, np.array([0.0, 0.4, 3.1, 4.0]), times=times, ahead=2)
     np.testing.assert_allclose(line(ax, "believed").get_ydata(), m.smooth([0.0, 0.4, 3.1, 4.0], times).mean[:, 0])
     with pytest.raises(DataError, match="needs times"):

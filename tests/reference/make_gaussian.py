@@ -38,13 +38,13 @@ def log_evidence(rows: list[list[float]], mean: list[float], kappa: float, scale
     """Rows under a normal-inverse-Wishart prior, means and covariances integrated out (Murphy 2007, eq. 266)."""
     n, d = len(rows), len(mean)
     x = [[mp.mpf(v) for v in row] for row in rows]
-    centre = [sum(row[j] for row in x) / n for j in range(d)]
+    center = [sum(row[j] for row in x) / n for j in range(d)]
     post = scale.copy()
     for i in range(d):
         for j in range(d):
-            post[i, j] += sum((row[i] - centre[i]) * (row[j] - centre[j]) for row in x)
+            post[i, j] += sum((row[i] - center[i]) * (row[j] - center[j]) for row in x)
             between = mp.mpf(kappa) * n / (kappa + n)
-            post[i, j] += between * (centre[i] - mp.mpf(mean[i])) * (centre[j] - mp.mpf(mean[j]))
+            post[i, j] += between * (center[i] - mp.mpf(mean[i])) * (center[j] - mp.mpf(mean[j]))
     nu, nu_n = mp.mpf(dof), mp.mpf(dof) + n
     value = -mp.mpf(n * d) / 2 * mp.log(mp.pi) + log_multigamma(nu_n / 2, d) - log_multigamma(nu / 2, d)
     value += (nu * mp.log(mp.det(scale)) - nu_n * mp.log(mp.det(post))) / 2

@@ -35,7 +35,7 @@ def gaussian(kind: str) -> dict:
     h.fit(x, LENGTHS)
     return {
         "x": x.tolist(), "starts": starts.tolist(), "moves": moves.tolist(), "means": means.tolist(),
-        "learnt": {
+        "learned": {
             "starts": h.startprob_.tolist(), "moves": h.transmat_.tolist(), "means": h.means_.tolist(),
             "covariance": h.covars_.tolist(), "log_likelihood": h.score(x, LENGTHS),
         },
@@ -55,7 +55,7 @@ def categorical() -> dict:
     h.fit(x[:, None], LENGTHS)
     return {
         "x": x.tolist(), "starts": starts.tolist(), "moves": moves.tolist(), "probs": probs.tolist(),
-        "learnt": {
+        "learned": {
             "starts": h.startprob_.tolist(), "moves": h.transmat_.tolist(), "probs": h.emissionprob_.tolist(),
             "log_likelihood": h.score(x[:, None], LENGTHS),
         },

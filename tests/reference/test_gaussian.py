@@ -41,7 +41,7 @@ def test_evidence():
 
 
 def test_evidence_of_one_column():
-    """In one column the two priors are one law."""
+    """In one column the two priors are one distribution."""
     data = np.array(REFERENCE["data"])[:, :1]
     wishart = NormalInverseWishart([0.5], 0.25, [[1.5]], 3.5).log_evidence(Gaussian([0.0], [[1.0]]).collect(data))
     gamma = NormalInverseGamma([0.5], 0.25, [1.5], 3.5).log_evidence(Gaussian([0.0], [1.0]).collect(data))

@@ -24,7 +24,7 @@ def emissions(name, case):
 @pytest.mark.parametrize("name", ["diag", "full", "categorical"])
 def test_ten_passes(name):
     case = REFERENCE[name]
-    want, x = case["learnt"], Ragged.of(np.array(case["x"]), REFERENCE["lengths"])
+    want, x = case["learned"], Ragged.of(np.array(case["x"]), REFERENCE["lengths"])
     model = HMM(case["starts"], case["moves"], emissions(name, case))
     report = fit(model, x, stop=Stop(REFERENCE["passes"], 0.0))
     found = report.model

@@ -23,7 +23,7 @@ from likely import (
     Multinomial,
     Poisson,
     Product,
-    Shared,
+    Tied,
 )
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.sparse_weights import SparseWeights
@@ -71,7 +71,7 @@ class Problem:
         return self.log_likelihood(model) + plainly.log_prior(model, prior)
 
 
-# ------------------------------------------------------------------ laws and rows
+# ------------------------------------------------------------------ distributions and rows
 
 
 def gaussians(rng: Generator, K: int, d: int, kind: str, tied: bool = False) -> Gaussian:
@@ -113,39 +113,41 @@ def gaussian_parts(kind: str, tied: bool = False) -> Callable[..., tuple[Any, An
     return make
 
 
-def placed(law: Gaussian, x: np.ndarray) -> Gaussian:
+def placed(distribution: Gaussian, x: np.ndarray) -> Gaussian:
     """A stack moved to where the rows are, and scaled as they are."""
     seen = np.isfinite(x)
     some = np.where(seen.any(axis=0), seen.sum(axis=0), 1)
-    centre = np.where(seen, x, 0.0).sum(axis=0) / some
-    unit = np.sqrt(np.where(seen, (x - centre) ** 2, 0.0).sum(axis=0) / some)
-    unit = np.where(unit > 1e-12 * np.abs(centre), unit, 1.0)
-    unit = unit if law.kind != "spherical" else np.full(len(unit), unit.max())
-    by = {"full": np.outer(unit, unit), "diagonal": unit**2, "spherical": unit[0] ** 2}[law.kind]
-    return Gaussian(centre + law.mean * unit, law.covariance * by, kind=law.kind)
+    center = np.where(seen, x, 0.0).sum(axis=0) / some
+    unit = np.sqrt(np.where(seen, (x - center) ** 2, 0.0).sum(axis=0) / some)
+    unit = np.where(unit > 1e-12 * np.abs(center), unit, 1.0)
+    unit = unit if distribution.kind != "spherical" else np.full(len(unit), unit.max())
+    by = {"full": np.outer(unit, unit), "diagonal": unit**2, "spherical": unit[0] ** 2}[distribution.kind]
+    return Gaussian(center + distribution.mean * unit, distribution.covariance * by, kind=distribution.kind)
 
 
 def shared_covariances(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
-    law, x = gaussian_parts(str(rng.choice(["full", "diagonal", "spherical"])))(rng, n, K, gaps)
+    distribution, x = gaussian_parts(str(rng.choice(["full", "diagonal", "spherical"])))(rng, n, K, gaps)
     index = rng.integers(0, max(K // 2, 1), K)
     first = np.array([np.flatnonzero(index == g)[0] for g in index])
-    return Shared(Gaussian(law.mean, law.covariance[first], kind=law.kind), index, "covariance"), x
+    return Tied(
+        Gaussian(distribution.mean, distribution.covariance[first], kind=distribution.kind), index, "covariance"
+    ), x
 
 
 def shared_whole(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
     size = int(rng.integers(1, K + 1))
-    law, x = gaussian_parts(str(rng.choice(["full", "diagonal", "spherical"])))(rng, n, size, gaps)
-    return Shared(law, rng.integers(0, size, K)), x
+    distribution, x = gaussian_parts(str(rng.choice(["full", "diagonal", "spherical"])))(rng, n, size, gaps)
+    return Tied(distribution, rng.integers(0, size, K)), x
 
 
 def factors(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
     """Few causes for many columns: probabilistic PCA and factor analysis."""
     d = int(rng.integers(2, 5))
     x = reals(rng, n, d, gaps)
-    law = placed(gaussians(rng, K, d, "diagonal" if rng.random() < 0.5 else "spherical"), x)
-    unit = np.sqrt(law.variance)
+    distribution = placed(gaussians(rng, K, d, "diagonal" if rng.random() < 0.5 else "spherical"), x)
+    unit = np.sqrt(distribution.variance)
     loadings = rng.standard_normal((K, d, int(rng.integers(1, d)))) * unit[:, :, None]
-    return FactorGaussian(law.mean, loadings, law.covariance, kind=law.kind), x
+    return FactorGaussian(distribution.mean, loadings, distribution.covariance, kind=distribution.kind), x
 
 
 def categories(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
@@ -167,8 +169,8 @@ def words(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
 
 
 def sparse_words(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
-    law, x = words(rng, n, K, 0.0)
-    return law, csr_matrix(x)
+    distribution, x = words(rng, n, K, 0.0)
+    return distribution, csr_matrix(x)
 
 
 def coins(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
@@ -178,16 +180,18 @@ def coins(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
 
 
 def sparse_coins(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
-    law, x = coins(rng, n, K, 0.0)
-    return law, csr_matrix(x)
+    distribution, x = coins(rng, n, K, 0.0)
+    return distribution, csr_matrix(x)
 
 
 def products(rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
     kind = str(rng.choice(["full", "diagonal"]))
-    makers = {"size": gaussian_parts(kind), "visits": poissons, "colour": categories, "words": words, "flags": coins}
+    makers = {"size": gaussian_parts(kind), "visits": poissons, "color": categories, "words": words, "flags": coins}
     names = rng.choice(list(makers), int(rng.integers(1, 4)), replace=False)
     made = {name: makers[name](rng, n, K, gaps) for name in names}
-    return Product({k: law for k, (law, _) in made.items()}), Columns({k: x for k, (_, x) in made.items()})
+    return Product({k: distribution for k, (distribution, _) in made.items()}), Columns(
+        {k: x for k, (_, x) in made.items()}
+    )
 
 
 SIMPLE = {
@@ -253,7 +257,9 @@ def _prior(rng: Generator, how: str, K: int) -> Any:
     if how in ("none", "weak"):
         return None if how == "none" else "weak"
     if how == "emptying":
-        law: Any = SparseWeights.costing(K, float(rng.uniform(0.5, 5.0)))
+        distribution: Any = SparseWeights.costing(K, float(rng.uniform(0.5, 5.0)))
     else:
-        law = Dirichlet.symmetric(K, float(rng.uniform(1.0, 4.0) if how == "Dirichlet" else rng.uniform(0.05, 0.95)))
-    return lambda model, stats: MixturePrior(law, model.parts.weak_prior(stats.parts))
+        distribution = Dirichlet.symmetric(
+            K, float(rng.uniform(1.0, 4.0) if how == "Dirichlet" else rng.uniform(0.05, 0.95))
+        )
+    return lambda model, stats: MixturePrior(distribution, model.parts.weak_prior(stats.parts))

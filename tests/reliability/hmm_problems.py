@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import logsumexp
 from scipy.stats import dirichlet
 
-from likely import HMM, Blocks, HMMPrior, Mixture, Ragged, Shared
+from likely import HMM, Blocks, HMMPrior, Mixture, Ragged, Tied
 from likely.distributions.stacks.tied import untied
 from tests.hmm.all_paths import random_chain
 from tests.reliability import em_problems, plainly
@@ -36,14 +36,14 @@ class Problem:
 
     def scores(self, model: HMM) -> np.ndarray:
         """Of all frames under all states, by SciPy; where `hard`, a mixture counts by its best part."""
-        law = model.emissions
-        if self.hard and isinstance(untied(law), Mixture):
-            inner = untied(law)
+        distribution = model.emissions
+        if self.hard and isinstance(untied(distribution), Mixture):
+            inner = untied(distribution)
             joint = plainly.log_probs(inner.parts, self.x.values) + plainly.log(inner.weights.ravel())
             logs = joint.reshape(len(joint), *inner.weights.shape).max(axis=-1)
-            logs = logs[:, law.index] if isinstance(law, Shared) else logs
+            logs = logs[:, distribution.index] if isinstance(distribution, Tied) else logs
         else:
-            logs = plainly.log_probs(law, self.x.values)
+            logs = plainly.log_probs(distribution, self.x.values)
         return logs if self.given is None else logs + self.given.values
 
     def log_likelihoods(self, model: HMM) -> np.ndarray:
@@ -90,12 +90,12 @@ def log_prior(model: HMM, prior: Any) -> float:
 
 
 def emissions(family: str, rng: Generator, n: int, K: int, gaps: float) -> tuple[Any, Any]:
-    """A stack of K laws, and n frames."""
+    """A stack of K distributions, and n frames."""
     if family != "tied mixtures":
         return em_problems.FAMILIES[family](rng, n, K, gaps)
     M = int(rng.integers(1, 4))
     parts, x = em_problems.SIMPLE[str(rng.choice(["full", "diagonal", "categorical", "Poisson"]))](rng, n, M, gaps)
-    return Mixture(rng.dirichlet(np.ones(M), K), Shared(parts, np.tile(np.arange(M), K))), x
+    return Mixture(rng.dirichlet(np.ones(M), K), Tied(parts, np.tile(np.arange(M), K))), x
 
 
 def problem(family: str, seed: int) -> Problem:
@@ -104,10 +104,10 @@ def problem(family: str, seed: int) -> Problem:
     lengths = rng.integers(0, 9, int(rng.integers(1, 6)))
     lengths[0] = max(lengths[0], 1)
     T, K = int(lengths.sum()), int(rng.integers(1, 5))
-    law, frames = emissions(family, rng, T, K, float(rng.choice([0.0, 0.0, 0.2])))
+    distribution, frames = emissions(family, rng, T, K, float(rng.choice([0.0, 0.0, 0.2])))
     Q = int(rng.integers(0, 3)) if rng.random() < 0.4 else 0
     starts, moves, ends = random_chain(rng, K, Q, bool(rng.random() < 0.5), float(rng.choice([0.0, 0.0, 0.3])))
-    model = HMM(starts, moves, law, ends)
+    model = HMM(starts, moves, distribution, ends)
     weight = em_problems.weights(rng, len(lengths))
     x = Ragged(frames, np.concatenate([[0], np.cumsum(lengths)]))
     weight = np.ones(len(lengths)) if weight is not None and not weight[lengths > 0].sum() > 0 else weight
@@ -120,7 +120,7 @@ def problem(family: str, seed: int) -> Problem:
 
 
 def symmetric(alpha: float) -> Any:
-    """A rule: the same Dirichlet law for all arcs, and a weak prior of the emissions."""
+    """A rule: the same Dirichlet distribution for all arcs, and a weak prior of the emissions."""
     return lambda model, stats: HMMPrior.symmetric(
         model, alpha, untied(model.emissions).weak_prior(model.for_prior(stats))
     )

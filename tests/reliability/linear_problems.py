@@ -1,4 +1,4 @@
-"""Random problems for learning linear-Gaussian models: a model, what of it is learnt, sequences with gaps, inputs."""
+"""Random problems for learning linear-Gaussian models: a model, what of it is learned, sequences with gaps, inputs."""
 
 from __future__ import annotations
 

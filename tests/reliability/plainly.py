@@ -8,43 +8,46 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
-from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Shared
+from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Tied
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.priors.pseudo_observations import EarlierRows
 from likely.mixture.sparse_weights import SparseWeights
 
 
-def log_probs(law: Any, x: Any) -> np.ndarray:
+def log_probs(distribution: Any, x: Any) -> np.ndarray:
     """log p_k(x) of each row under each member of a stack (n, K)."""
-    if isinstance(law, Mixture):
-        joint = log_probs(law.parts, x) + log(law.weights.ravel())
-        return logsumexp(joint.reshape(len(joint), *law.weights.shape), axis=-1)
-    if isinstance(law, Product):
-        return sum(log_probs(part, x[name]) for name, part in law.parts)
-    if isinstance(law, Shared):
-        inner = log_probs(law.parts, x)
-        return inner[:, law.index] if law.what == "all" else inner
-    return np.stack([of_one(law.member(k), x) for k in range(law.members)], axis=1)
+    if isinstance(distribution, Mixture):
+        joint = log_probs(distribution.parts, x) + log(distribution.weights.ravel())
+        return logsumexp(joint.reshape(len(joint), *distribution.weights.shape), axis=-1)
+    if isinstance(distribution, Product):
+        return sum(log_probs(part, x[name]) for name, part in distribution.parts)
+    if isinstance(distribution, Tied):
+        inner = log_probs(distribution.parts, x)
+        return inner[:, distribution.index] if distribution.what == "all" else inner
+    return np.stack([of_one(distribution.member(k), x) for k in range(distribution.members)], axis=1)
 
 
-def of_one(law: Any, x: Any) -> np.ndarray:
-    """log p(x) of each row under one law of some family."""
+def of_one(distribution: Any, x: Any) -> np.ndarray:
+    """log p(x) of each row under one distribution of some family."""
     x = x.toarray() if hasattr(x, "toarray") else np.asarray(x, dtype=np.float64).reshape(len(x), -1)
-    if isinstance(law, FactorGaussian):
-        law = Gaussian(law.mean, law.loadings @ law.loadings.T + np.diag(law.noise * np.ones(law.dim)))
-    if isinstance(law, Gaussian):
-        return np.array([of_seen(row, law.mean, law.covariance_matrix) for row in x])
+    if isinstance(distribution, FactorGaussian):
+        distribution = Gaussian(
+            distribution.mean,
+            distribution.loadings @ distribution.loadings.T + np.diag(distribution.noise * np.ones(distribution.dim)),
+        )
+    if isinstance(distribution, Gaussian):
+        return np.array([of_seen(row, distribution.mean, distribution.covariance_matrix) for row in x])
     seen = np.isfinite(x)
     z = np.where(seen, x, 0.0)
-    if isinstance(law, Poisson):
-        return np.where(seen, xlogy(z, law.rate) - law.rate - gammaln(z + 1), 0.0).sum(axis=1)
-    if isinstance(law, Bernoulli):
-        return np.where(seen, xlogy(z, law.probs) + xlog1py(1 - z, -law.probs), 0.0).sum(axis=1)
-    if isinstance(law, Categorical):
-        return np.where(seen[:, 0], log(law.probs)[z[:, 0].astype(int)], 0.0)
-    assert isinstance(law, Multinomial)
-    share = seen @ law.probs  # counts of the columns seen, given their total
-    p = seen * law.probs / np.where(share > 0, share, 1.0)[:, None]
+    if isinstance(distribution, Poisson):
+        return np.where(seen, xlogy(z, distribution.rate) - distribution.rate - gammaln(z + 1), 0.0).sum(axis=1)
+    if isinstance(distribution, Bernoulli):
+        return np.where(seen, xlogy(z, distribution.probs) + xlog1py(1 - z, -distribution.probs), 0.0).sum(axis=1)
+    if isinstance(distribution, Categorical):
+        return np.where(seen[:, 0], log(distribution.probs)[z[:, 0].astype(int)], 0.0)
+    assert isinstance(distribution, Multinomial)
+    share = seen @ distribution.probs  # counts of the columns seen, given their total
+    p = seen * distribution.probs / np.where(share > 0, share, 1.0)[:, None]
     return gammaln(z.sum(axis=1) + 1) - gammaln(z + 1).sum(axis=1) + xlogy(z, p).sum(axis=1)
 
 
@@ -75,9 +78,9 @@ def log_prior(model: Any, prior: Any) -> float:
         return of_weights(model.weights, prior.weights) + log_prior(model.parts, prior.parts)
     if isinstance(model, Product):
         return sum(log_prior(part, prior[name]) for name, part in model.parts)
-    if isinstance(model, Shared) and model.what == "all":
+    if isinstance(model, Tied) and model.what == "all":
         return log_prior(model.parts, prior)
-    if isinstance(model, Shared):
+    if isinstance(model, Tied):
         groups = [np.flatnonzero(model.index == g) for g in np.unique(model.index)]
         matrices = model.parts.covariance_matrix
         return sum(of_gaussians(model.parts.mean[g], matrices[g[:1]], model.parts.kind, prior) for g in groups)

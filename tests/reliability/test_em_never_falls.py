@@ -18,7 +18,7 @@ from likely import DataError, LikelyError, Serial, Stop, fit
 from likely.core.fit_loop import FALLS, Step, iterate
 from likely.core.warnings import _listening, unheard
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 from tests.reliability.em_problems import FAMILIES, Problem, problem
 
 STEPS = 4
@@ -62,15 +62,15 @@ def is_sound(step: Step) -> None:
     assert all(np.linalg.eigvalsh(r).min() > 0 for r in correlations(step.model))
 
 
-def correlations(law: Any) -> list[np.ndarray]:
+def correlations(distribution: Any) -> list[np.ndarray]:
     """All covariances inside a model, in the units of their columns; with one noise for all columns, as they are."""
-    if hasattr(law, "covariance_matrix"):
-        S = law.covariance_matrix
-        if isinstance(law, FactorGaussian) and law.kind == "spherical":
+    if hasattr(distribution, "covariance_matrix"):
+        S = distribution.covariance_matrix
+        if isinstance(distribution, FactorGaussian) and distribution.kind == "spherical":
             return [S]
         unit = np.sqrt(np.diagonal(S, axis1=-2, axis2=-1))
         return [S / unit[..., :, None] / unit[..., None, :]]
-    inside = getattr(law, "parts", ())
+    inside = getattr(distribution, "parts", ())
     inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
     return [r for part in inside for r in correlations(part)]
 
@@ -81,17 +81,17 @@ def fell(before: Step, step: Step) -> bool:
     return bool(lost > FALL and lost > FALL + EPS * max(condition(before.model), condition(step.model)))
 
 
-def condition(law: Any) -> float:
+def condition(distribution: Any) -> float:
     """The worst condition of any covariance: digits that no formula can give back."""
-    return max((float(np.linalg.cond(r).max()) for r in correlations(law)), default=1.0)
+    return max((float(np.linalg.cond(r).max()) for r in correlations(distribution)), default=1.0)
 
 
-def offset(law: Any) -> float:
+def offset(distribution: Any) -> float:
     """The farthest mean, in standard deviations: its rounding moves each row by so many of them times EPS."""
-    if hasattr(law, "covariance_matrix"):
-        spread = np.sqrt(np.diagonal(law.covariance_matrix, axis1=-2, axis2=-1))
-        return float(np.max(np.abs(law.mean) / spread))
-    inside = getattr(law, "parts", ())
+    if hasattr(distribution, "covariance_matrix"):
+        spread = np.sqrt(np.diagonal(distribution.covariance_matrix, axis1=-2, axis2=-1))
+        return float(np.max(np.abs(distribution.mean) / spread))
+    inside = getattr(distribution, "parts", ())
     inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
     return max((offset(part) for part in inside if part is not None), default=0.0)
 

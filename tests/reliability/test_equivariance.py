@@ -171,12 +171,12 @@ def test_streams_follow_the_units_of_columns(kind, scales):
     x, unit = np.random.default_rng(0).normal(3.0, 1.0, (2000, 2)), np.array(scales)
     spread = np.array([2.0, 2.0])
 
-    def learnt(u):
+    def learned(u):
         start = spread * u * u
-        law = Gaussian(2.5 * u, np.diag(start) if kind == "full" else start, kind=kind)
-        return RobbinsMonro(law).run(x * u).law
+        distribution = Gaussian(2.5 * u, np.diag(start) if kind == "full" else start, kind=kind)
+        return RobbinsMonro(distribution).run(x * u).distribution
 
-    one, other = learnt(np.ones(2)), learnt(unit)
+    one, other = learned(np.ones(2)), learned(unit)
     assert other.mean / unit == pytest.approx(one.mean, rel=1e-6)
     assert other.covariance_matrix / np.outer(unit, unit) == pytest.approx(one.covariance_matrix, rel=1e-6, abs=1e-6)
     assert one.mean == pytest.approx([3.0, 3.0], abs=0.15) and one.variance == pytest.approx([1.0, 1.0], abs=0.2)

@@ -2,9 +2,9 @@
 
 | estimators | maps |
 |---|---|
-| Student's t (full), elliptical laws, neighbours by Mahalanobis distance, Fisher's axes | invertible affine maps |
-| laws of columns, windows, histograms, scaled distances, diagonal t, whitened centres | scales and shifts of columns |
-| exponential and gamma laws | a scale of each column |
+| Student's t (full), elliptical distributions, neighbors by Mahalanobis distance, Fisher's axes | invertible affine maps |
+| distributions of columns, windows, histograms, scaled distances, diagonal t, whitened centers | scales and shifts of columns |
+| exponential and gamma distributions | a scale of each column |
 | l2 distances, spherical t | rotations, one scale, shifts |
 | all distances, trees and expansions of binary rows, counts | permutations of columns |
 | trees and expansions of binary rows | renaming of levels |
@@ -29,7 +29,7 @@ AFFINE = {
     "t of unknown dof": lk.StudentTDensity(prior=None, tol=1e-11),
     "elliptical": lk.EllipticalDensity(),
     "classes of t": lk.BayesClassifier(lk.StudentTDensity(dof=4.0, prior=None, tol=1e-13)),
-    "whitened neighbours": lk.NearestNeighbours(3, "mahalanobis"),
+    "whitened neighbors": lk.KNeighborsClassifier(3, "mahalanobis"),
     "Fisher": lk.FisherDiscriminant(),
 }
 SLACK = {"classes of t": 1e-7}  # EM ends where the objective has 13 digits: posteriors have half of them
@@ -41,16 +41,16 @@ COLUMNS = {
     "cauchy": lk.CauchyDensity(),
     "t diagonal": lk.StudentTDensity("diagonal", dof=4.0),
     "t independent": lk.StudentTDensity("independent", dof=4.0),
-    "windows": lk.ParzenDensity(),
-    "windows, maximum": lk.ParzenDensity("gaussian", "maximum"),
-    "t windows": lk.ParzenDensity("t", 0.3),
-    "elliptical windows": lk.ParzenDensity("elliptical", "maximum"),
-    "whitened centres": lk.DistanceClassifier("mahalanobis"),
+    "windows": lk.KernelDensity(),
+    "windows, maximum": lk.KernelDensity("gaussian", "maximum"),
+    "t windows": lk.KernelDensity("t", 0.3),
+    "elliptical windows": lk.KernelDensity("elliptical", "maximum"),
+    "whitened centers": lk.NearestCentroidClassifier("mahalanobis"),
     "histogram": lk.HistogramDensity(6),
-    "classes of windows": lk.BayesClassifier(lk.ParzenDensity()),
+    "classes of windows": lk.BayesClassifier(lk.KernelDensity()),
     "classes of laplace": lk.BayesClassifier(lk.LaplaceDensity()),
-    "scaled centres": lk.DistanceClassifier("scaled"),
-    "scaled neighbours": lk.NearestNeighbours(3, "scaled"),
+    "scaled centers": lk.NearestCentroidClassifier("scaled"),
+    "scaled neighbors": lk.KNeighborsClassifier(3, "scaled"),
 }
 RAYS = {
     "exponential": lk.ExponentialDensity(),
@@ -59,13 +59,13 @@ RAYS = {
 }
 TURNS = {
     "t spherical": lk.StudentTDensity("spherical", dof=4.0, prior=None, tol=1e-13),
-    "neighbours": lk.NearestNeighbours(3),
-    "centres": lk.DistanceClassifier(),
+    "neighbors": lk.KNeighborsClassifier(3),
+    "centers": lk.NearestCentroidClassifier(),
 }
 SWAPS = {
-    **{f"{metric} neighbours": lk.NearestNeighbours(3, metric) for metric in ("l1", "linf", "lp")},
-    "l1 medians": lk.DistanceClassifier("l1", "median"),
-    "balls": lk.NeighbourDensity(3),
+    **{f"{metric} neighbors": lk.KNeighborsClassifier(3, metric) for metric in ("l1", "linf", "lp")},
+    "l1 medians": lk.NearestCentroidClassifier("l1", "median"),
+    "balls": lk.KNNDensity(3),
 }
 BINARY = {
     "Walsh": lk.WalshDensity(2),
@@ -136,7 +136,7 @@ def test_scales_and_offsets(kind, name, estimator, scale, offset):
     _, x, y = rows(len(name))
     z = (x + offset) * scale
     x = z / scale - offset  # what rounding has left of the rows
-    same(estimator, x, z, y, D * np.log(scale), max(SLACK.get(name, 1e-9), 2**-52 * offset))  # as centres are rounded
+    same(estimator, x, z, y, D * np.log(scale), max(SLACK.get(name, 1e-9), 2**-52 * offset))  # as centers are rounded
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -182,7 +182,7 @@ def test_names_of_classes_may_be_dealt_anew(name):
     assert np.abs(a.predict_proba(x) - b.predict_proba(x)[:, [2, 0, 1]]).max() <= 1e-9
 
 
-def test_ranks_do_not_know_how_grey_was_measured():
-    """Equalised images and entropies of levels stay under every rising map."""
+def test_ranks_do_not_know_how_gray_was_measured():
+    """Equalized images and entropies of levels stay under every rising map."""
     g = np.random.default_rng(6).integers(0, 256, (20, 20))
-    assert np.array_equal(lk.equalise(g, None), lk.equalise(np.exp(g / 50.0), None))
+    assert np.array_equal(lk.equalize(g, None), lk.equalize(np.exp(g / 50.0), None))

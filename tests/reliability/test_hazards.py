@@ -368,7 +368,7 @@ OTHERS = {
     "Poisson": Counted(lambda x, w=None: Poisson.fit(x, w), np.array([[0.0, 3.0], [2.0, 1.0], [5.0, 4.0]])),
     "Categorical": Counted(lambda x, w=None: Categorical.fit(x, w, levels=3), np.array([0, 1, 2, 1])),
     "Product": Counted(
-        lambda x, w=None: Product.fit(x, w, laws={"a": Gaussian, "b": Poisson}),
+        lambda x, w=None: Product.fit(x, w, distributions={"a": Gaussian, "b": Poisson}),
         {"a": np.array([[0.0], [1.0], [4.0]]), "b": np.array([1.0, 2.0, 0.0])},
     ),
 }

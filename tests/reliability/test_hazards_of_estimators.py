@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely
 
 GAUSSIANS = {
     **{
-        kind: {"covariance": kind} for kind in ("full", "diagonal", "spherical", "pooled", "interpolated", "emphasised")
+        kind: {"covariance": kind} for kind in ("full", "diagonal", "spherical", "pooled", "interpolated", "emphasized")
     },
     "by class": {"covariance": "pooled", "pooling": "class"},
     "mean": {"predictive": "mean"},
@@ -39,16 +39,16 @@ ESTIMATORS = {
     "density t by maximum likelihood": lk.StudentTDensity(prior=None),
     "density t of 4": lk.StudentTDensity(dof=4.0),
     "classifier t": lk.BayesClassifier(lk.StudentTDensity()),
-    "density windows": lk.ParzenDensity(),
-    "density ellipses": lk.ParzenDensity("elliptical", "maximum"),
-    "density t windows": lk.ParzenDensity("t", "silverman"),
-    "density cubes": lk.ParzenDensity("cube", "scott"),
+    "density windows": lk.KernelDensity(),
+    "density ellipses": lk.KernelDensity("elliptical", "maximum"),
+    "density t windows": lk.KernelDensity("t", "silverman"),
+    "density cubes": lk.KernelDensity("cube", "scott"),
     "density histogram": lk.HistogramDensity(),
-    "density balls": lk.NeighbourDensity(2),
-    "classifier windows": lk.BayesClassifier(lk.ParzenDensity()),
+    "density balls": lk.KNNDensity(2),
+    "classifier windows": lk.BayesClassifier(lk.KernelDensity()),
     "classifier histogram": lk.BayesClassifier(lk.HistogramDensity("sturges")),
-    "classifier balls": lk.BayesClassifier(lk.NeighbourDensity(2)),
-    "classifier votes": lk.BayesClassifier(lk.NeighbourDensity(2, shared=True)),
+    "classifier balls": lk.BayesClassifier(lk.KNNDensity(2)),
+    "classifier votes": lk.BayesClassifier(lk.KNNDensity(2, shared=True)),
     "density uniform": lk.UniformDensity(),
     "density plateau": lk.UniformDensity(predictive=True),
     "density triangular": lk.TriangularDensity(),
@@ -59,17 +59,17 @@ ESTIMATORS = {
     "classifier laplace": lk.BayesClassifier(lk.LaplaceDensity()),
     "classifier cauchy": lk.BayesClassifier(lk.CauchyDensity()),
     "naive Bayes": lk.NaiveBayes(),
-    "neighbours": lk.NearestNeighbours(),
-    "neighbours by l1": lk.NearestNeighbours("leave-one-out", "l1", weights="distance", keep="edited"),
-    "neighbours scaled": lk.NearestNeighbours(3, "scaled", keep="condensed"),
-    "neighbours lp": lk.NearestNeighbours(3, "lp", p=3.0),
-    "nearest centre": lk.DistanceClassifier(),
-    "nearest median": lk.DistanceClassifier("l1", "median"),
-    "nearest centre, scaled": lk.DistanceClassifier("scaled"),
-    "nearest centre, whitened": lk.DistanceClassifier("mahalanobis"),
-    "nearest centre, linf": lk.DistanceClassifier("linf"),
+    "neighbors": lk.KNeighborsClassifier(),
+    "neighbors by l1": lk.KNeighborsClassifier("leave-one-out", "l1", weights="distance", keep="edited"),
+    "neighbors scaled": lk.KNeighborsClassifier(3, "scaled", keep="condensed"),
+    "neighbors lp": lk.KNeighborsClassifier(3, "lp", p=3.0),
+    "nearest center": lk.NearestCentroidClassifier(),
+    "nearest median": lk.NearestCentroidClassifier("l1", "median"),
+    "nearest center, scaled": lk.NearestCentroidClassifier("scaled"),
+    "nearest center, whitened": lk.NearestCentroidClassifier("mahalanobis"),
+    "nearest center, linf": lk.NearestCentroidClassifier("linf"),
     "classifier of products": lk.BayesClassifier(lk.ProductDensity()),
-    "calibrated": lk.Calibrated(LogisticRegression()),
+    "calibrated": lk.CalibratedClassifier(LogisticRegression()),
 }
 
 
@@ -201,7 +201,7 @@ def test_gaps_have_an_answer(name, hazard):
 def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
     X, y = table()
     columns = name.split()[-1] in ("uniform", "plateau", "triangular", "laplace", "cauchy", "directions", "shares")
-    if columns or name in ("neighbours", "neighbours by l1", "neighbours lp"):  # these need no squares of spreads
+    if columns or name in ("neighbors", "neighbors by l1", "neighbors lp"):  # these need no squares of spreads
         assert np.isfinite(numbers_of(fitted(name, X * unit, y), X * unit)).all()
         return
     with pytest.raises(lk.DataError, match=r"spread of column 0 .* rescale|overflow: rescale"):

@@ -11,7 +11,7 @@ from likely import LikelyError, Serial
 from likely.core.fit_loop import iterate
 from likely.core.warnings import _listening
 from likely.hmm.forward_backward import log_likelihoods
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 from tests.reliability.hmm_problems import EMISSIONS, Problem, problem
 from tests.reliability.test_em_never_falls import EPS, FALL, LIFTED, condition
 

@@ -1,4 +1,4 @@
-"""Learning a linear-Gaussian model never goes down, whatever is learnt in whatever form; what is fixed stays."""
+"""Learning a linear-Gaussian model never goes down, whatever is learned in whatever form; what is fixed stays."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from likely import DataError, Serial, Stop
 from likely.core.fit_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
 from likely.statespace.linear.linear_structure import variance_labels
-from likely.statespace.linear.quasi_newton import learnt
-from tests.laws.compare import arrays_of
+from likely.statespace.linear.quasi_newton import learned
+from tests.properties.compare import arrays_of
 from tests.reliability.linear_problems import KINDS, Problem, problem
 
 STEPS = 5
@@ -65,7 +65,7 @@ def climbs(p: Problem) -> str:
 
 
 def in_form(p: Problem) -> bool:
-    """True if covariances are of the form that is learnt: a step by themselves would leave it so."""
+    """True if covariances are of the form that is learned: a step by themselves would leave it so."""
     for name in ("noise", "observation"):
         form = p.start.structure.form.get(name, "full")
         if name in p.start.structure.learn and not (isinstance(form, str) and form in ("full", "scale")):
@@ -79,7 +79,7 @@ def in_form(p: Problem) -> bool:
 
 
 def fixed_stay(p: Problem, model) -> None:
-    """What is not learnt is as it was, to the bit; fixed entries are, and shared ones are one number."""
+    """What is not learned is as it was, to the bit; fixed entries are, and shared ones are one number."""
     s, old = p.start.structure, p.start.model
     for name in ("transition", "control", "emission", "feedthrough", "noise", "observation", "mean", "covariance"):
         a, b = getattr(old, name), getattr(model, name)
@@ -125,7 +125,7 @@ def test_climbing_never_falls_and_is_no_worse_than_em(kind):
         with np.errstate(all="ignore"):
             if not in_form(p):
                 p = Problem(p.start.refit(p.start.collect(p.x, p.weight)), p.x, p.weight, p.prior)
-            report = learnt(p.start, p.data, p.prior, Stop(60, 1e-8))
+            report = learned(p.start, p.data, p.prior, Stop(60, 1e-8))
             steps = iterate(p.start, p.data, prior=report.prior, engine=Serial())
             plain = [next(steps) for _ in range(12)][-1]
         slack = 1e-9 * max(abs(report.objective), 1.0)

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import likely as lk
-from likely import Blocks, Gaussian, Mixture, Shared, Stop, fit
+from likely import Blocks, Gaussian, Mixture, Stop, Tied, fit
 from tests.reliability.em_problems import gaussians
 from tests.reliability.test_equivariance import OFFSETS, SCALES, maps
 
@@ -29,38 +29,38 @@ PASSES = Stop(8, 0.0)
 
 def rows(d=3, n=90, seed=1):
     rng = np.random.default_rng(seed)
-    centres = 3.0 * rng.standard_normal((3, d))
-    return centres[rng.integers(0, 3, n)] + rng.standard_normal((n, d)) @ rng.standard_normal((d, d))
+    centers = 3.0 * rng.standard_normal((3, d))
+    return centers[rng.integers(0, 3, n)] + rng.standard_normal((n, d)) @ rng.standard_normal((d, d))
 
 
 def stack(kind, x, seed=2):
     rng = np.random.default_rng(seed)
-    law = gaussians(rng, 3, x.shape[1], SHAPE.get(kind, kind), tied=kind == "tied")
+    distribution = gaussians(rng, 3, x.shape[1], SHAPE.get(kind, kind), tied=kind == "tied")
     mean = x[rng.choice(len(x), 3, replace=False)]
     if kind == "shared":
-        return Shared(Gaussian(mean, law.covariance[[0, 1, 0]]), [0, 1, 0], "covariance")
-    return Gaussian(mean, law.covariance, kind=law.kind)
+        return Tied(Gaussian(mean, distribution.covariance[[0, 1, 0]]), [0, 1, 0], "covariance")
+    return Gaussian(mean, distribution.covariance, kind=distribution.kind)
 
 
-def mapped(law, a, b):
+def mapped(distribution, a, b):
     """The stack of the mapped rows x Aᵀ + b."""
-    if isinstance(law, Shared):
-        return Shared(mapped(law.parts, a, b), law.index, law.what)
-    mean = law.mean @ a.T + b
-    if law.kind == "full":
-        return Gaussian(mean, a @ law.covariance @ a.T)
-    by = np.diagonal(a) ** 2 if law.kind == "diagonal" else (a @ a.T)[0, 0]
-    return Gaussian(mean, law.covariance * by, kind=law.kind)
+    if isinstance(distribution, Tied):
+        return Tied(mapped(distribution.parts, a, b), distribution.index, distribution.what)
+    mean = distribution.mean @ a.T + b
+    if distribution.kind == "full":
+        return Gaussian(mean, a @ distribution.covariance @ a.T)
+    by = np.diagonal(a) ** 2 if distribution.kind == "diagonal" else (a @ a.T)[0, 0]
+    return Gaussian(mean, distribution.covariance * by, kind=distribution.kind)
 
 
-def in_columns(law, order):
+def in_columns(distribution, order):
     """The same stack for rows whose columns come in another order."""
-    if isinstance(law, Shared):
-        return Shared(in_columns(law.parts, order), law.index, law.what)
-    turned = {"full": law.covariance[..., order, :][..., order] if law.kind == "full" else None,
-              "diagonal": law.covariance[..., order] if law.kind == "diagonal" else None,
-              "spherical": law.covariance}[law.kind]  # fmt: skip
-    return Gaussian(law.mean[:, order], turned, kind=law.kind)
+    if isinstance(distribution, Tied):
+        return Tied(in_columns(distribution.parts, order), distribution.index, distribution.what)
+    turned = {"full": distribution.covariance[..., order, :][..., order] if distribution.kind == "full" else None,
+              "diagonal": distribution.covariance[..., order] if distribution.kind == "diagonal" else None,
+              "spherical": distribution.covariance}[distribution.kind]  # fmt: skip
+    return Gaussian(distribution.mean[:, order], turned, kind=distribution.kind)
 
 
 def start(kind, x):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import likely as lk
 from likely import Gaussian, Mixture, Stop, fit
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 from tests.reliability.test_em_never_falls import correlations
 from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED, changed, table
 
@@ -71,7 +71,7 @@ def fitted(name, X, y):
 
 
 def is_sound(estimator, X):
-    """A valid model, whatever came: finite, weights of a law, covariances positive definite, samples that are rows."""
+    """A valid model, whatever came: finite, weights of a distribution, covariances positive definite, samples that are rows."""
     model = estimator.model_
     assert all(np.isfinite(a).all() for a in arrays_of(model) if a.dtype.kind == "f")
     assert (model.weights >= 0).all() and abs(model.weights.sum() - 1) < 1e-9
@@ -179,14 +179,14 @@ def test_the_least_variance_is_positive_in_any_units():
         a = np.random.default_rng(seed).standard_normal((4, 4))
         S = a @ a.T + 0.01 * np.eye(4)
         exact = 1 / np.linalg.eigvalsh(np.linalg.inv(S) / np.outer(unit, unit))[-1]
-        law = Gaussian(np.zeros((1, 4)), S[None] * np.outer(unit, unit))
-        assert Mixture([1.0], law).smallest_eigenvalue == pytest.approx(exact, rel=1e-6, abs=0.0)
+        distribution = Gaussian(np.zeros((1, 4)), S[None] * np.outer(unit, unit))
+        assert Mixture([1.0], distribution).smallest_eigenvalue == pytest.approx(exact, rel=1e-6, abs=0.0)
 
 
 def test_no_rows_are_scored_by_members_that_are_thin():
     thin = np.array([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]])
-    law = Gaussian(np.zeros((16, 2)), np.stack([thin] * 4 + [np.eye(2)] * 12))
-    assert Mixture(np.full(16, 1 / 16), law).log_prob(np.empty((0, 2))).shape == (0,)
+    distribution = Gaussian(np.zeros((16, 2)), np.stack([thin] * 4 + [np.eye(2)] * 12))
+    assert Mixture(np.full(16, 1 / 16), distribution).log_prob(np.empty((0, 2))).shape == (0,)
 
 
 # --------------------------------------------------------------- singularities

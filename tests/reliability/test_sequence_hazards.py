@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import likely as lk
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED, changed, table
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")

@@ -1,4 +1,4 @@
-"""Weights are copies, nothing is absence, and chunks are the batch: for the laws, model-free densities and distances.
+"""Weights are copies, nothing is absence, and chunks are the batch: for the distributions, model-free densities and distances.
 
 Rows 1 to 3 of the reliability table: 1e-12 for closed forms, 1e-9 where fitting iterates, also 1e8 deviations from 0.
 """
@@ -66,11 +66,11 @@ DENSITIES = {
     "log Walsh": (lk.WalshDensity(2, log=True), binary, ITERATED, False),
     "Bahadur": (lk.BahadurDensity(), binary, CLOSED, False),
     "Chow": (lk.ChowTreeDensity(), binary, CLOSED, False),
-    "windows": (lk.ParzenDensity(scale=0.3), real, CLOSED, True),
-    "windows, scale found": (lk.ParzenDensity(), real, ITERATED, True),
-    "windows, maximum": (lk.ParzenDensity("elliptical", "maximum"), real, ITERATED, True),
+    "windows": (lk.KernelDensity(scale=0.3), real, CLOSED, True),
+    "windows, scale found": (lk.KernelDensity(), real, ITERATED, True),
+    "windows, maximum": (lk.KernelDensity("elliptical", "maximum"), real, ITERATED, True),
     "histogram": (lk.HistogramDensity(6), real, CLOSED, True),
-    "balls": (lk.NeighbourDensity(3), real, CLOSED, True),
+    "balls": (lk.KNNDensity(3), real, CLOSED, True),
 }
 SLOW = ("elliptical", "t of unknown dof", "beta-binomial")  # seconds, and nothing new
 CLASSIFIERS = {
@@ -79,11 +79,11 @@ CLASSIFIERS = {
         for name, how in DENSITIES.items()
         if name not in SLOW
     },
-    "neighbours": (lk.NearestNeighbours(3), real, CLOSED, True),
-    "neighbours, scaled": (lk.NearestNeighbours(3, "scaled", weights="distance"), real, ITERATED, True),
-    "nearest centre": (lk.DistanceClassifier(), real, ITERATED, True),
-    "nearest median": (lk.DistanceClassifier("l1", "median"), real, ITERATED, True),
-    "nearest centre, whitened": (lk.DistanceClassifier("mahalanobis"), real, ITERATED, True),
+    "neighbors": (lk.KNeighborsClassifier(3), real, CLOSED, True),
+    "neighbors, scaled": (lk.KNeighborsClassifier(3, "scaled", weights="distance"), real, ITERATED, True),
+    "nearest center": (lk.NearestCentroidClassifier(), real, ITERATED, True),
+    "nearest median": (lk.NearestCentroidClassifier("l1", "median"), real, ITERATED, True),
+    "nearest center, whitened": (lk.NearestCentroidClassifier("mahalanobis"), real, ITERATED, True),
     "Fisher": (lk.FisherDiscriminant(), real, ITERATED, True),
 }
 ALL = {**DENSITIES, **CLASSIFIERS}
@@ -118,7 +118,7 @@ def test_a_weight_is_so_many_copies_and_nothing_is_absence(name):
 
 
 def streams(name: str) -> bool:
-    """A t law hides scales: a stream makes one step a chunk. A histogram's edges are those of the first chunk."""
+    """A t distribution hides scales: a stream makes one step a chunk. A histogram's edges are those of the first chunk."""
     return name.split(": ")[-1] not in ("t", "t of unknown dof", "t independent", "histogram")
 
 

@@ -101,7 +101,7 @@ def study(classes: int = 3, columns: int = 4, n: int = 300, names=None, cells: i
     worst = tuple(Case(c.row + 1, str(c.truth), str(c.predicted), c.posterior_of_truth, {"x0": 1.5, "gap": None})
                   for c in e.worst(5))  # fmt: skip
     return Study(
-        "A study", target="kind", classes=names, source=("data.csv",), rows=n, rows_unlabelled=2,
+        "A study", target="kind", classes=names, source=("data.csv",), rows=n, rows_unlabeled=2,
         columns=tuple(facts), set_aside=(("id", "all different"),), hazards=("one class is small",),
         leaderboard=ladder, evaluation=e, cv="5-fold cross-validation",
         importance=tuple(Driver(f"x{j}", 0.1 / (j + 1), 0.01) for j in range(columns)), plane=plane, worst=worst,
@@ -527,8 +527,8 @@ def test_a_ground_of_noise_is_drawn_more_coarsely():
 # ------------------------------------------------------------------ looks and words
 
 
-def luminance(colour: str) -> float:
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+def luminance(color: str) -> float:
+    rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return float(np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
 
 
@@ -537,21 +537,21 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def mixed(colour: str, ground: str, share: float) -> str:
+def mixed(color: str, ground: str, share: float) -> str:
     return "#" + "".join(
-        f"{round(share * int(colour[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)):02x}" for i in (1, 3, 5)
+        f"{round(share * int(color[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)):02x}" for i in (1, 3, 5)
     )
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_contrast_meets_aa(colours):
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+def test_contrast_meets_aa(colors):
     for ground in ("page", "panel"):
         for words in ("ink", "quiet", "accent"):
-            assert contrast(colours[words], colours[ground]) >= 4.5, (words, ground)
+            assert contrast(colors[words], colors[ground]) >= 4.5, (words, ground)
         for mark in ("soft", "good", "bad", *(f"c{k}" for k in range(8))):
-            assert contrast(colours[mark], colours[ground]) >= 3, (mark, ground)
+            assert contrast(colors[mark], colors[ground]) >= 3, (mark, ground)
     for heat in ("good", "bad", "soft"):
-        assert contrast(colours["ink"], mixed(colours[heat], colours["page"], HEAT)) >= 4.5, heat
+        assert contrast(colors["ink"], mixed(colors[heat], colors["page"], HEAT)) >= 4.5, heat
 
 
 def test_both_modes_know_the_same_names():
@@ -561,7 +561,7 @@ def test_both_modes_know_the_same_names():
     assert used <= LIGHT.keys()
 
 
-def test_classes_are_told_apart_without_colour():
+def test_classes_are_told_apart_without_color():
     assert len({symbol(k) for k in range(8)}) == len({dash(k) for k in range(8)}) == 8
     assert all(symbol(k) != symbol(k + 8) and dash(k) != dash(k + 8) for k in range(8))
 

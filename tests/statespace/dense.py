@@ -31,7 +31,7 @@ def solved(a, b):
 
 
 class Dense:
-    """Joint law of x_0 … x_{T−1} (T d) and y_0 … y_{T−1}; a diffuse start gets variance `kappa`."""
+    """Joint distribution of x_0 … x_{T−1} (T d) and y_0 … y_{T−1}; a diffuse start gets variance `kappa`."""
 
     def __init__(self, model, y, u=None, kappa=0.0):
         self.T, self.d, self.p = len(y), model.states, model.dim
@@ -64,7 +64,7 @@ class Dense:
         return self._told(self.mean + cross @ by[:, 0], self.cov - cross @ by[:, 1:], logp)
 
     def flat(self, model, upto=None):
-        """The same with nothing known of the diffuse directions: their limit, by generalised least squares."""
+        """The same with nothing known of the diffuse directions: their limit, by generalized least squares."""
         d, T, seen = self.d, self.T, self._seen(upto)
         X = np.zeros((T * d, model.diffuse.shape[1]), dtype=EXACT)
         X[:d] = model.diffuse

@@ -1,4 +1,4 @@
-"""Small linear-Gaussian models as laws, and what their joint Gaussian says: the oracle of particle filters."""
+"""Small linear-Gaussian models as distributions, and what their joint Gaussian says: the oracle of particle filters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.statespace.dense import Dense
 
 @dataclass(frozen=True)
 class Linear:
-    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P); the laws are written here, not taken from the library."""
+    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P); the distributions are written here, not taken from the library."""
 
     A: np.ndarray
     Q: np.ndarray
@@ -22,7 +22,7 @@ class Linear:
     m: np.ndarray
     P: np.ndarray
 
-    def laws(self) -> StateSpace:
+    def distributions(self) -> StateSpace:
         return StateSpace(
             lk.Gaussian(self.m, self.P),
             lambda x: lk.Gaussian(x @ self.A.T, self.Q),
@@ -30,7 +30,7 @@ class Linear:
         )
 
     def simulate(self, T: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        run = self.laws().sample(1, np.random.default_rng(seed), T)
+        run = self.distributions().sample(1, np.random.default_rng(seed), T)
         return run.states[0], run.observations[0]
 
     def joint(self, T: int) -> tuple[np.ndarray, np.ndarray]:

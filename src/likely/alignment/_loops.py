@@ -463,7 +463,7 @@ def pair_block(values, offsets, rows, others, other_offsets, columns, kind, mean
                 out[q, columns[k]] = totals[k]
 
 
-# --------------------------------------------------------------- nearest neighbours
+# --------------------------------------------------------------- nearest neighbors
 
 
 @compiled
@@ -513,7 +513,7 @@ def search(  # type: ignore[no-untyped-def]
     """The k nearest of `others` for queries first ≤ q < stop: totals and indices (queries, k), nearest first.
 
     Ties go to the lower index. `low`, `high` are envelopes of all series: frame by frame (offsets as for the values),
-    or one frame a series where `envelopes` is False. `leave_out`: a query is not its own neighbour. `spent` gains the
+    or one frame a series where `envelopes` is False. `leave_out`: a query is not its own neighbor. `spent` gains the
     number of grids that were filled.
     """
     N, D, k = len(other_offsets) - 1, values.shape[1], distances.shape[1]
@@ -559,7 +559,7 @@ def search(  # type: ignore[no-untyped-def]
 
 @compiled
 def _insert(best, at, total, index):  # type: ignore[no-untyped-def]
-    """Put a neighbour in its place among those so far; of equals the lower index comes first."""
+    """Put a neighbor in its place among those so far; of equals the lower index comes first."""
     t = len(best)
     while t > 0 and (total < best[t - 1] or (total == best[t - 1] and index < at[t - 1])):
         t -= 1

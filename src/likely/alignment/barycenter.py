@@ -12,7 +12,7 @@ from likely.alignment.dtw_grid import NOTHING, Grid, Route
 from likely.alignment.dtw_matrix import Rules, distances
 from likely.alignment.local_costs import SQUARED
 from likely.alignment.series import Series, all_series
-from likely.alignment.step_patterns import Steps, rule_named
+from likely.alignment.step_patterns import StepPattern, rule_named
 from likely.core.arrays import Array, parameter, weights
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -22,10 +22,10 @@ from likely.core.warnings import tell
 
 @final
 @dataclass(frozen=True, eq=False)
-class Barycentre(Value):
+class BarycenterResult(Value):
     """An average series, and how it was reached: `trace` holds the inertia before each pass, and never rises.
 
-    >>> barycentre([[0.0, 1.0, 0.0], [0.0, 3.0, 0.0]]).mean.ravel()
+    >>> barycenter([[0.0, 1.0, 0.0], [0.0, 3.0, 0.0]]).mean.ravel()
     array([0., 2., 0.])
     """
 
@@ -40,10 +40,10 @@ class Barycentre(Value):
         return float(self.trace[-1])
 
 
-def barycentre(
+def barycenter(
     seqs: Any, *, weight: Any = None, start: Any = None, length: int | None = None, cost: Any = "squared",
     steps: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
-) -> Barycentre:  # fmt: skip
+) -> BarycenterResult:  # fmt: skip
     """The series with the least weighted sum of squared warping distances, to be found by averaging (Petitjean 2011).
 
     A pass matches every series to the average, then each frame of the average becomes the mean of all frames matched
@@ -57,15 +57,15 @@ def barycentre(
       squared cost; of other costs it has not, and they are refused.
     - **tol**: a pass must lower the inertia by this share to go on.
 
-    >>> b = barycentre([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
+    >>> b = barycenter([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
     >>> b.mean.ravel(), b.inertia, b.converged
     (array([0., 1., 2., 2.]), 0.0, True)
     """
-    series = all_series(seqs, "barycentre")
-    given = weights(weight, len(series), "barycentre")
+    series = all_series(seqs, "barycenter")
+    given = weights(weight, len(series), "barycenter")
     w = np.ones(len(series)) if given is None else given
     _check(w, max_iter, tol)
-    how = _How(rule_named(steps, "barycentre"), band_of(band, "barycentre"))
+    how = _How(rule_named(steps, "barycenter"), band_of(band, "barycenter"))
     _refuse_without_mean(cost)
     mean = _start(series, w, start, length)
     trace, converged, reason = [_Pass.of(series, w, mean, how)], False, f"{max_iter} passes, all that were allowed"
@@ -79,15 +79,15 @@ def barycentre(
             converged, reason = True, f"inertia fell by less than {tol:g} of it"
             break
     if not converged:
-        tell(f"barycentre: not converged: {reason}; raise max_iter, or tol")
+        tell(f"barycenter: not converged: {reason}; raise max_iter, or tol")
     inertia = np.array([p.inertia for p in trace])
-    return Barycentre.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
+    return BarycenterResult.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
 
 
 class _How(NamedTuple):
     """How series are matched to the average."""
 
-    steps: Steps
+    steps: StepPattern
     band: Band
 
 
@@ -117,7 +117,7 @@ def _matched(series: Series, i: int, mean: Array, how: _How) -> tuple[float, Rou
     """Scaled cost of one series against the average, the path, and the scale."""
     none = np.zeros(len(mean), dtype=bool)
     grid = Grid(mean, series.one(i), none, series.bare_of(i), series.gaps, SQUARED, NOTHING, *how, False, False,
-                f"barycentre (sequence {i})")  # fmt: skip
+                f"barycenter (sequence {i})")  # fmt: skip
     last = grid.last_row()
     if not np.isfinite(last[-1]):
         raise DomainError(grid.complaint())
@@ -141,20 +141,20 @@ def _start(series: Series, w: Array, start: Any, length: int | None) -> Array:
     stretched = np.stack([_stretched(series.one(i), T) for i in range(len(series))])
     middle = np.average(stretched, axis=0, weights=w)
     there = np.flatnonzero(w > 0)
-    rules = Rules(SQUARED, True, whose="barycentre")
-    centre = Series(middle, np.array([0, T]), False, np.zeros(T, dtype=bool))
-    closest = there[int(np.argmin(distances(centre, series, rules)[0, there]))]
+    rules = Rules(SQUARED, True, whose="barycenter")
+    center = Series(middle, np.array([0, T]), False, np.zeros(T, dtype=bool))
+    closest = there[int(np.argmin(distances(center, series, rules)[0, there]))]
     one = series.one(int(closest))
     return _stretched(one, len(one) if length is None else T)
 
 
 def _given(start: Any, length: int | None, D: int) -> Array:
     if length is not None:
-        raise DomainError(sentence("barycentre", "start or length, not both", "both"))
-    mean = parameter(start, "barycentre", "start")
+        raise DomainError(sentence("barycenter", "start or length, not both", "both"))
+    mean = parameter(start, "barycenter", "start")
     mean = mean[:, None] if mean.ndim == 1 else mean
     if mean.ndim != 2 or not len(mean) or mean.shape[1] != D:
-        raise ShapeError(sentence("barycentre", f"start must have shape (T, {D})", mean.shape))
+        raise ShapeError(sentence("barycenter", f"start must have shape (T, {D})", mean.shape))
     return mean
 
 
@@ -181,19 +181,19 @@ def _refuse_without_mean(cost: Any) -> None:
         got = "a function" if callable(cost) else repr(cost)
         expected = 'cost must be "squared": a mean minimizes squared costs alone'
         remedy = "average by squared costs, and compare by others with dtw_matrix"
-        raise DomainError(sentence("barycentre", expected, got, remedy))
+        raise DomainError(sentence("barycenter", expected, got, remedy))
 
 
 def _check(w: Array, max_iter: Any, tol: Any) -> None:
     if w.ndim != 1 or not w.sum() > 0:
-        raise DataError(sentence("barycentre", "some weight must be positive, one per series", w.shape))
+        raise DataError(sentence("barycenter", "some weight must be positive, one per series", w.shape))
     if not isinstance(max_iter, int | np.integer) or max_iter < 1:
-        raise DomainError(sentence("barycentre", "max_iter must be a whole number from 1", max_iter))
+        raise DomainError(sentence("barycenter", "max_iter must be a whole number from 1", max_iter))
     if not 0 <= tol < np.inf:
-        raise DomainError(sentence("barycentre", "tol must be a number from 0", tol))
+        raise DomainError(sentence("barycenter", "tol must be a number from 0", tol))
 
 
 def _whole(length: Any) -> int:
     if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 1:
-        raise DomainError(sentence("barycentre", "length must be a whole number from 1", length))
+        raise DomainError(sentence("barycenter", "length must be a whole number from 1", length))
     return int(length)

@@ -21,7 +21,7 @@ from likely.core.value import Value
 
 @final
 @dataclass(frozen=True, eq=False)
-class Warping(Value):
+class Alignment(Value):
     """How two series are matched at least cost. `distance` and `total` are known; what else is asked for is computed.
 
     >>> w = dtw([1, 0, 1, 2, 1], [1, 0, 2, 1])
@@ -56,12 +56,14 @@ class Warping(Value):
         return path
 
     @property
-    def normalised(self) -> float:
+    def normalized(self) -> float:
         """The mean local cost on the path: the total over the weights of its steps (n + m for symmetric rules)."""
         weight = float(self._route.weight.sum())
         if not weight > 0:
             remedy = "give some step a weight above 0"
-            raise DomainError(sentence("Warping", "a mean needs a path with some weight", "steps that weigh 0", remedy))
+            raise DomainError(
+                sentence("Alignment", "a mean needs a path with some weight", "steps that weigh 0", remedy)
+            )
         return self.total / weight
 
     @cached_property
@@ -93,9 +95,9 @@ class Warping(Value):
         return self._warped(y, 1)
 
     def _warped(self, x: Any, side: int) -> Array:
-        x = numbers(x, "Warping")
+        x = numbers(x, "Alignment")
         if x.ndim == 0 or len(x) != self.shape[side]:
-            raise ShapeError(sentence("Warping", f"what is warped must have {self.shape[side]} frames", x.shape))
+            raise ShapeError(sentence("Alignment", f"what is warped must have {self.shape[side]} frames", x.shape))
         flat, given, taken = x.reshape(len(x), -1), self.path[:, side], self.path[:, 1 - side]
         seen = ~np.isnan(flat)
         total, count = np.zeros((2, self.shape[1 - side], flat.shape[1]))
@@ -106,13 +108,13 @@ class Warping(Value):
 
     def __repr__(self) -> str:
         n, m = self.shape
-        return f"Warping({n} × {m} frames, distance {self.distance:.6g})"
+        return f"Alignment({n} × {m} frames, distance {self.distance:.6g})"
 
 
 def dtw(
     a: Any = None, b: Any = None, *, costs: Any = None, cost: Any = "absolute", steps: Any = "three", band: Any = None,
     open_begin: bool = False, open_end: bool = False,
-) -> Warping:  # fmt: skip
+) -> Alignment:  # fmt: skip
     """Match two series (T,) or (T, D) at least cost: TC(i, j) = C(i, j) + min TC of (i−1, j−1), (i−1, j), (i, j−1)
     (Herbst 9.3). Of equal steps the diagonal is preferred, then the one along a.
 
@@ -122,7 +124,7 @@ def dtw(
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       matches nothing, and passes through.
     - **steps**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2", "… 1",
-      "… 2", or a table of your own (`Steps`).
+      "… 2", or a table of your own (`StepPattern`).
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
       mask (n, m).
     - **open_begin, open_end**: all of a is matched, to a part of b.
@@ -148,7 +150,7 @@ def dtw(
     return _solved(_grid_of_costs(costs, (rule, limits, begin, end, "dtw")), False)
 
 
-def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Warping:
+def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Alignment:
     if a is None or b is None:
         raise DataError(sentence("dtw", "two series, or a matrix of costs, are needed", "None"))
     one, other, meant = one_series(a, "dtw (a)"), one_series(b, "dtw (b)"), local_cost(cost, "dtw")
@@ -162,9 +164,9 @@ def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Warping:
     return _solved(Grid(x, y, one.bare, other.bare, gaps, kind, local, *how), meant.rooted)
 
 
-def _solved(grid: Grid, rooted: bool) -> Warping:
+def _solved(grid: Grid, rooted: bool) -> Alignment:
     total, end = total_of(grid)
-    return Warping.trusted(total=total, end=end, rooted=rooted, grid=grid)
+    return Alignment.trusted(total=total, end=end, rooted=rooted, grid=grid)
 
 
 def _grid_of_costs(costs: Any, how: tuple[Any, ...]) -> Grid:

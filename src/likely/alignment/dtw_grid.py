@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.alignment.bands import Band, band_rows
-from likely.alignment.step_patterns import THREE, Steps
+from likely.alignment.step_patterns import THREE, StepPattern
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
 
@@ -35,7 +35,7 @@ class Grid:
     gaps: bool
     kind: int
     local: Array  # (n, m), or empty: costs then come from a and b
-    steps: Steps
+    steps: StepPattern
     band: Band
     open_begin: bool
     open_end: bool

@@ -12,7 +12,7 @@ from likely.alignment.bands import Band, band_of, refuse_apart
 from likely.alignment.dtw_grid import NOTHING, Grid
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
-from likely.alignment.step_patterns import THREE, Steps, rule_named
+from likely.alignment.step_patterns import THREE, StepPattern, rule_named
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
@@ -28,7 +28,7 @@ class Rules:
 
     kind: int
     rooted: bool
-    steps: Steps = THREE
+    steps: StepPattern = THREE
     band: Band = field(default_factory=Band)
     open_begin: bool = False
     open_end: bool = False

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.alignment.bands import band_of
 from likely.alignment.dtw_matrix import Rules
 from likely.alignment.local_costs import LocalCost, local_cost
-from likely.alignment.nearest_series import Neighbours, nearest
+from likely.alignment.nearest_series import Neighbors, nearest
 from likely.alignment.series import Series, all_series
 from likely.alignment.step_patterns import rule_named
 from likely.core.arrays import Array, Index, Mask
@@ -34,12 +34,12 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). So
     an array (n, T) is n series of one column here; where one series is asked for, as in `dtw`, it is n frames. The
-    search is exact: bounds and early stops leave out only what cannot be a neighbour; of equals the first wins.
+    search is exact: bounds and early stops leave out only what cannot be a neighbor; of equals the first wins.
 
-    - **k**: neighbours that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
+    - **k**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
     - **metric**: what two frames cost when they are matched, `cost` of `dtw`, also a function; the cost of mistakes is
       for `decide`.
-    - **steps**: as in `dtw`. Series that these steps cannot join are no neighbours. Other rules than "three", and
+    - **steps**: as in `dtw`. Series that these steps cannot join are no neighbors. Other rules than "three", and
       metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
@@ -124,7 +124,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     ) -> Any:  # fmt: skip
         """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`.
 
-        `novelty` is a rate of false alarms: a series is `lk.NOVEL` whose k-th neighbour is farther than those of all
+        `novelty` is a rate of false alarms: a series is `lk.NOVEL` whose k-th neighbor is farther than those of all
         but this share of training series, each among the others.
         """
         check_is_fitted(self)
@@ -174,14 +174,14 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         if series.values.shape[1] != D:
             got = series.values.shape[1]
             raise ShapeError(sentence("DTWClassifier", f"frames must have {D} entries, as in fit", got))
-        learnt = getattr(self, "feature_names_in_", None)
-        if learnt is not None and series.names is not None and series.names != tuple(learnt):
-            expected, got = f"frames must have the columns {', '.join(learnt)}, as in fit", ", ".join(series.names)
+        learned = getattr(self, "feature_names_in_", None)
+        if learned is not None and series.names is not None and series.names != tuple(learned):
+            expected, got = f"frames must have the columns {', '.join(learned)}, as in fit", ", ".join(series.names)
             raise DataError(sentence("DTWClassifier", expected, got, "choose and order them alike"))
         return series
 
     def _novel(self, reach: Array, rate: float) -> tuple[Mask, Any]:
-        """Which series (n,) have farther neighbours than training has, and why."""
+        """Which series (n,) have farther neighbors than training has, and why."""
         if len(self.owner_) <= self.k:
             expected = f"novelty needs more than k = {self.k} sequences"
             raise DomainError(sentence("DTWClassifier", expected, len(self.owner_)))
@@ -191,13 +191,13 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         usual = f"beyond {limit:.3g} of all but {100 * rate:g} % of training series"
         return reach > limit, lambda i: f"its {self.k} nearest series reach {reach[i]:.3g}, {usual}"
 
-    def _nearest(self, queries: Series | None, k: int) -> Neighbours:
-        """Neighbours of some series, or without any of each training series among the others."""
+    def _nearest(self, queries: Series | None, k: int) -> Neighbors:
+        """Neighbors of some series, or without any of each training series among the others."""
         known = self._meant.prepare(all_series(self.sequences_, "DTWClassifier"), "DTWClassifier")
         asked = known if queries is None else self._meant.prepare(queries, "DTWClassifier")
         return nearest(asked, known, k, self._rules(self.band_), leave_out=queries is None)
 
-    def _votes(self, found: Neighbours) -> Array:
+    def _votes(self, found: Neighbors) -> Array:
         vote = np.ones(found.distances.shape)
         if self.weights == "distance":
             least = found.distances[:, :1]  # over the nearest, so that nothing overflows
@@ -240,7 +240,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return float(np.mean(self._votes(found).argmax(axis=1) != self.owner_))
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must fit together."""
+        """After a file was read: what was learned must fit together."""
         _ = self._meant
         if not hasattr(self, "frames_"):
             return
@@ -251,7 +251,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         sound = sound and owner.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
         sound = sound and bool(self.k <= len(owner) and 0 <= owner.min() and owner.max() < len(classes))
         if not sound:
-            raise DataError(sentence("DTWClassifier", "what was learnt must fit together"))
+            raise DataError(sentence("DTWClassifier", "what was learned must fit together"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,9 +1,9 @@
-"""Nearest neighbours under warping: bounds that cost a sweep tell which grids need not be filled at all.
+"""Nearest neighbors under warping: bounds that cost a sweep tell which grids need not be filled at all.
 
 A path matches the first frames, the last frames, and every frame with something inside its band. So what the ends
 cost (Kim), and what each frame costs against the nearest value within reach (Keogh), in both directions, is never
 more than the distance. Candidates are taken in the order of their bounds, two dozen at a time, until the next bound is
-beyond the k-th neighbour; grids whose rows are all beyond it are left early. The answer is that of brute force.
+beyond the k-th neighbor; grids whose rows are all beyond it are left early. The answer is that of brute force.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from likely.core.errors import DomainError, sentence
 PART = 8  # queries that a thread takes at a time
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """The k nearest of some series, nearest first; of equals the lower index comes first."""
 
     distances: Array  # (queries, k)
@@ -38,8 +38,8 @@ class Envelopes(NamedTuple):
     high: Array
 
 
-def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbours:
-    """The k nearest of `known` for each query; with `leave_out` both are the same, and nobody is its own neighbour."""
+def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbors:
+    """The k nearest of `known` for each query; with `leave_out` both are the same, and nobody is its own neighbor."""
     if queries.gaps or known.gaps or not rules.plain:
         return _brute(queries, known, k, rules, leave_out)
     refuse_apart(rules.band, queries.lengths, known.lengths, rules.whose)
@@ -61,7 +61,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
     parts = range(0, len(queries), PART)
     filled = sum(ordered_map(run, parts, cores() if work > SMALL else 1))
     _refuse_infinite(totals, rules)
-    return Neighbours(_final(totals, rules), indices, filled / (len(queries) * len(known)))
+    return Neighbors(_final(totals, rules), indices, filled / (len(queries) * len(known)))
 
 
 def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
@@ -90,7 +90,7 @@ def _turned(lo: Index, hi: Index) -> tuple[Index, Index]:
     return np.searchsorted(hi, j, side="right"), np.searchsorted(lo, j, side="right")
 
 
-def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbours:
+def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbors:
     """All distances, sorted: for gaps, masks, other steps, and costs that are functions."""
     totals = pair_totals(queries, known, rules)
     if leave_out:
@@ -98,7 +98,7 @@ def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool
     order = np.argsort(totals, axis=1, kind="stable")[:, :k]
     near = np.take_along_axis(totals, order, 1)  # who cannot be reached by these steps is far
     _refuse_infinite(near, rules)
-    return Neighbours(_final(near, rules), order, 1.0)
+    return Neighbors(_final(near, rules), order, 1.0)
 
 
 def _final(totals: Array, rules: Rules) -> Array:
@@ -112,6 +112,6 @@ def _refuse_infinite(totals: Array, rules: Rules) -> None:
         i = int((~np.isfinite(totals)).any(axis=1).argmax())
         got = f"fewer for sequence {i}"
         remedy = 'the lengths are too unlike for these steps: use steps="three", or a smaller k'
-        raise DomainError(sentence(rules.whose, f"{totals.shape[1]} neighbours must be within reach", got, remedy))
+        raise DomainError(sentence(rules.whose, f"{totals.shape[1]} neighbors must be within reach", got, remedy))
     remedy = "divide the series by their size, or widen the band"
     raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))

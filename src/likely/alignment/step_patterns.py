@@ -23,14 +23,14 @@ class Compiled(NamedTuple):
 
 @final
 @dataclass(frozen=True)
-class Steps:
+class StepPattern:
     """A rule: chains of steps (di, dj, weight), one of which is taken as a whole; `start` is the first point's weight.
 
     Sakoe and Chiba (1978) count a step by the frames that it advances: di + dj if symmetric, di if asymmetric. So all
     paths weigh the same, n + m or n, and the total over that is a mean. With P = ½, 1, 2 a path that went one way has
     to go P times as far along the diagonal. Of equal chains the first is preferred.
 
-    >>> Steps((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),))) == RULES["three"]
+    >>> StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),))) == RULES["three"]
     True
     """
 
@@ -39,7 +39,7 @@ class Steps:
 
     def __post_init__(self) -> None:
         if not self.chains or any(not chain for chain in self.chains):
-            raise ShapeError(sentence("Steps", "at least one chain of at least one step is needed", self.chains))
+            raise ShapeError(sentence("StepPattern", "at least one chain of at least one step is needed", self.chains))
         for step in (step for chain in self.chains for step in chain):
             _check_step(step)
 
@@ -69,17 +69,17 @@ def _check_step(step: Any) -> None:
     sound = len(step) == 3 and all(d in (0, 1) for d in step[:2]) and step[0] + step[1] > 0
     if not sound or not 0 <= step[2] < np.inf:
         expected = "a step must be (di, dj, weight): 0 or 1 frame of each, not 0 of both, and a weight from 0"
-        raise DomainError(sentence("Steps", expected, step, "write longer ones as chains"))
+        raise DomainError(sentence("StepPattern", expected, step, "write longer ones as chains"))
 
 
-def _rule(symmetric: bool, runs: tuple[int, ...], diagonals: int = 1) -> Steps:
+def _rule(symmetric: bool, runs: tuple[int, ...], diagonals: int = 1) -> StepPattern:
     """Sakoe and Chiba's rule: one diagonal step, or `diagonals` of them followed by a run along one series."""
     chains: list[tuple[Step, ...]] = [((1, 1, 2.0 if symmetric else 1.0),)]
     for run in runs:
         for along in ((0, 1), (1, 0)):
             moves = [(1, 1)] * diagonals + [along] * run
             chains.append(_weighted(moves, symmetric))
-    return Steps(tuple(chains), 2.0 if symmetric else 1.0)
+    return StepPattern(tuple(chains), 2.0 if symmetric else 1.0)
 
 
 def _weighted(moves: list[tuple[int, int]], symmetric: bool) -> tuple[Step, ...]:
@@ -90,24 +90,24 @@ def _weighted(moves: list[tuple[int, int]], symmetric: bool) -> tuple[Step, ...]
     return tuple((di, dj, share) for di, dj in moves)
 
 
-def _free(symmetric: bool) -> Steps:
+def _free(symmetric: bool) -> StepPattern:
     """P = 0: runs of any length."""
     one = 1.0 if symmetric else 0.0
     chains = (((1, 1, 1.0 + one),), ((1, 0, 1.0),), ((0, 1, one),))
-    return Steps(chains, 1.0 + one)
+    return StepPattern(chains, 1.0 + one)
 
 
-THREE = Steps((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)))
-RULES: dict[str, Steps] = {"three": THREE, "symmetric": _free(True), "asymmetric": _free(False)}
+THREE = StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)))
+RULES: dict[str, StepPattern] = {"three": THREE, "symmetric": _free(True), "asymmetric": _free(False)}
 for _name, _symmetric in (("symmetric", True), ("asymmetric", False)):
     RULES[f"{_name} 1/2"] = _rule(_symmetric, (1, 2))
     RULES[f"{_name} 1"] = _rule(_symmetric, (1,))
     RULES[f"{_name} 2"] = _rule(_symmetric, (1,), diagonals=2)
 
 
-def rule_named(steps: Any, whose: str) -> Steps:
-    """One of `RULES` by name, or a `Steps` as it is."""
-    if isinstance(steps, Steps):
+def rule_named(steps: Any, whose: str) -> StepPattern:
+    """One of `RULES` by name, or a `StepPattern` as it is."""
+    if isinstance(steps, StepPattern):
         return steps
     if not isinstance(steps, str) or steps not in RULES:
         names = ", ".join(f'"{name}"' for name in RULES)

@@ -11,7 +11,7 @@ from likely.alignment.bands import Band
 from likely.alignment.dtw_grid import SEEN, Grid, place_scale
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.series import Series, one_series, same_width
-from likely.alignment.step_patterns import THREE, Steps, rule_named
+from likely.alignment.step_patterns import THREE, StepPattern, rule_named
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -19,7 +19,7 @@ from likely.core.value import Value
 
 @final
 @dataclass(frozen=True, eq=False)
-class Places(Value):
+class Matches(Value):
     """Where a query was found, best first: series[starts[r]:stops[r]] is the r-th place.
 
     >>> found = subsequence([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
@@ -37,7 +37,7 @@ class Places(Value):
 
 def subsequence(
     query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", steps: Any = "three", most: float | None = None
-) -> Places:
+) -> Matches:
     """The k best places of a query (T, D) in a long series, which do not overlap; fewer if there are no more.
 
     All of the query is matched to a part of the series. The cheapest place comes first; then the cheapest of those that
@@ -84,7 +84,7 @@ def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
     return totals, starts
 
 
-def _ends_of_grid(query: Series, series: Series, meant: LocalCost, rule: Steps) -> tuple[Array, Index]:
+def _ends_of_grid(query: Series, series: Series, meant: LocalCost, rule: StepPattern) -> tuple[Array, Index]:
     """The same by any rule and cost, with the whole grid in memory."""
     x, y, gaps = query.values, series.values, query.gaps or series.gaps
     local = meant.matrix(x, y, query.bare, series.bare, "subsequence")
@@ -104,7 +104,7 @@ def _blank(query: Series, series: Series, kind: int) -> float:
     return float(warp.typical_cost(query.values, np.ascontiguousarray(some), kind)) if some.shape[1] > 1 else 0.0
 
 
-def _best(distances: Array, starts: Index, k: int, most: float) -> Places:
+def _best(distances: Array, starts: Index, k: int, most: float) -> Matches:
     """The cheapest, then the cheapest of what does not overlap it, and so on: n log n, whatever k."""
     from likely.alignment import _loops as warp
 
@@ -113,4 +113,4 @@ def _best(distances: Array, starts: Index, k: int, most: float) -> Places:
     order = left[np.argsort(distances[left], kind="stable")]
     found = np.empty(min(k, len(order)), dtype=np.int64)
     found = found[: warp.apart(order, starts, stops, k, found)] if len(order) else found
-    return Places.trusted(starts=starts[found], stops=stops[found], distances=distances[found])
+    return Matches.trusted(starts=starts[found], stops=stops[found], distances=distances[found])

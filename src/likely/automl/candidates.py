@@ -10,11 +10,11 @@ from typing import Any
 from sklearn.base import clone
 
 from likely.classify.bayes import BayesClassifier
-from likely.classify.k_neighbors import NearestNeighbours
-from likely.classify.nearest_centroid import DistanceClassifier
-from likely.classify.prior_classifier import ClassFrequencies
+from likely.classify.k_neighbors import KNeighborsClassifier
+from likely.classify.nearest_centroid import NearestCentroidClassifier
+from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, by_caller, sentence
-from likely.density.estimators.kernel_density import ParzenDensity
+from likely.density.estimators.kernel_density import KernelDensity
 from likely.density.pairwise_distances import BY_COLUMNS
 from likely.distributions.estimators.categorical_density import CategoricalDensity
 from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
@@ -52,12 +52,12 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("pooled", predictive="mean"),
     ),
     (
-        "interpolated", "interpolated Gaussian", "each class's covariance moved towards the pooled one",
+        "interpolated", "interpolated Gaussian", "each class's covariance moved toward the pooled one",
         GaussianDensity("interpolated"),
     ),
     (
-        "emphasised", "diagonal-emphasised Gaussian", "each class's covariance moved towards its diagonal",
-        GaussianDensity("emphasised"),
+        "emphasized", "diagonal-emphasized Gaussian", "each class's covariance moved toward its diagonal",
+        GaussianDensity("emphasized"),
     ),
     ("full", "full Gaussian", "a full covariance for each class", GaussianDensity("full")),
     (
@@ -65,16 +65,16 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("full", predictive="all"),
     ),
     (
-        "student-t", "robust t", "a t law of four degrees of freedom per class, in which rows far out count little",
+        "student-t", "robust t", "a t distribution of four degrees of freedom per class, in which rows far out count little",
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
 WHOLE = ("full-t",)  # shapes that need complete rows
 INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
 LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
-AS_NUMBERS = ("pooled", "interpolated", "emphasised", "full")  # shapes that are tried with counts among the numbers
-FULL = ("pooled", "pooled-mean", "interpolated", "emphasised", "full", "full-t", "student-t")  # d × d covariances
-WIDE = 1000  # columns: a covariance of so many is learnt in a second
+AS_NUMBERS = ("pooled", "interpolated", "emphasized", "full")  # shapes that are tried with counts among the numbers
+FULL = ("pooled", "pooled-mean", "interpolated", "emphasized", "full", "full-t", "student-t")  # d × d covariances
+WIDE = 1000  # columns: a covariance of so many is learned in a second
 MOST_LEVELS, ALL_LEVELS = 50, 500  # of a column, and of all, that a tree takes: beyond, pairs are mostly never seen
 FEW_LEVELS = 20  # values up to which whole numbers may be levels
 
@@ -106,14 +106,17 @@ TWINS = {
 }  # one model under two names, where a ladder has one of them only  # fmt: skip
 _MIXED = "counts beside columns of words, and two columns of both"
 NAMES: dict[str, str] = {  # of all models, the same for every table → what a table must have for it
-    "frequencies": "nothing", "nearest-mean": "numbers alone", "naive-bayes": "nothing", "naive-bayes-t": "nothing",
+    "frequencies": "nothing",
+    "nearest-mean": "numbers alone",
+    "naive-bayes": "nothing",
+    "naive-bayes-t": "nothing",
     "naive-bayes-levels": f"counts of at most {FEW_LEVELS} values",
     "chow-tree": f"two columns of words, with at most {MOST_LEVELS} levels each",
     **{key: "nothing" if key in INDEPENDENT else "two columns of numbers" for key, *_ in SHAPES},
     **{f"{key}-counts": _MIXED for key in (INDEPENDENT[0], *AS_NUMBERS)},
     **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
     "parzen": "columns of numbers, and some rows of each class for each",
-    "neighbours": "numbers alone, and two rows of each class",
+    "neighbors": "numbers alone, and two rows of each class",
     **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
 }
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
@@ -142,19 +145,19 @@ def ladder(
 ) -> list[Rung]:  # fmt: skip
     """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
 
-    Columns of words have a law of levels each, independent of the rest. Numbers have a joint Gaussian of some shape.
-    Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or codes.
-    `distinct` says how many values each column has, `rows` how many training rows each class has: where these are
-    enough for the parameters, mixtures, Parzen windows and nearest neighbours stand on top. `levels` are the words of
-    columns of words: with two such columns or more, these may lean on each other along a tree.
+    Columns of words have a distribution of levels each, independent of the rest. Numbers have a joint Gaussian of some
+    shape. Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or
+    codes. `distinct` says how many values each column has, `rows` how many training rows each class has: where these
+    are enough for the parameters, mixtures, Parzen windows and nearest neighbors stand on top. `levels` are the words
+    of columns of words: with two such columns or more, these may lean on each other along a tree.
 
     >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'nearest-mean', 'spherical', 'diagonal']
-    >>> [rung.key for rung in ladder({"size": "real", "colour": "category"})]
+    >>> [rung.key for rung in ladder({"size": "real", "color": "category"})]
     ['frequencies', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
-    found = [("frequencies", "class frequencies", "no look at the columns", ClassFrequencies(**rules))]
+    found = [("frequencies", "class frequencies", "no look at the columns", PriorClassifier(**rules))]
     found += _nearest_mean(kinds, rules)
     found += [
         (key, name, what, BayesClassifier(density, **rules))
@@ -162,7 +165,7 @@ def ladder(
             _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _windows(kinds, rows)
         )
     ]
-    found += _neighbours(kinds, rows, rules)
+    found += _neighbors(kinds, rows, rules)
     return [
         Rung(
             key, name, f"{what[0].upper()}{what[1:]}.", i, model,
@@ -175,8 +178,8 @@ def ladder(
 def arranged(kinds: Kinds) -> list[str]:
     """Columns in the order of the ladder's models: numbers, counts, words.
 
-    >>> arranged({"colour": "category", "visits": "count", "size": "real"})
-    ['size', 'visits', 'colour']
+    >>> arranged({"color": "category", "visits": "count", "size": "real"})
+    ['size', 'visits', 'color']
     """
     return [*_of(kinds, "real"), *_of(kinds, "count"), *_of(kinds, *WORDS)]
 
@@ -220,8 +223,8 @@ def same_model(rungs: Sequence[Rung], models: str) -> str:
 def not_applicable(rungs: Sequence[Rung], models: str) -> str:
     """Which models that `--models` names do not apply to this table, and what each needs; empty where all do.
 
-    >>> not_applicable(ladder({"size": "real", "colour": "category"}), "naive-bayes,diagonal,neighbours")
-    'Left out, not for this table: neighbours needs numbers alone, and two rows of each class.'
+    >>> not_applicable(ladder({"size": "real", "color": "category"}), "naive-bayes,diagonal,neighbors")
+    'Left out, not for this table: neighbors needs numbers alone, and two rows of each class.'
     """
     told = _needs([rung.key for rung in rungs], models)
     return f"Left out, not for this table: {told}." if told else ""
@@ -304,7 +307,7 @@ def joint(kinds: Kinds, numbers: Any) -> Any:
 
 
 def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
-    """A mixture of Gaussians for the numbers of each class, times the laws of counts and words."""
+    """A mixture of Gaussians for the numbers of each class, times the distributions of counts and words."""
     numbers, counts, words = _numbers(kinds)
     if not numbers or rows is None:
         return
@@ -327,23 +330,23 @@ def _windows(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, 
         return
     what, others = "any smooth density: a Gaussian window on every row", _parts(counts, words, predictive=False)
     told = f"numbers: {what}; words independent" if others else what
-    yield "parzen", "Parzen windows", told, _product(numbers, ParzenDensity(), others) if others else ParzenDensity()
+    yield "parzen", "Parzen windows", told, _product(numbers, KernelDensity(), others) if others else KernelDensity()
 
 
 def _nearest_mean(kinds: Kinds, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
     """Numbers alone: a distance to words would be made up."""
     if not _of(kinds, *WORDS):
         what = "columns independent, each with one variance for all classes"
-        yield "nearest-mean", "nearest mean", what, DistanceClassifier("scaled", class_prior=None, **rules)
+        yield "nearest-mean", "nearest mean", what, NearestCentroidClassifier("scaled", class_prior=None, **rules)
 
 
-def _neighbours(
+def _neighbors(
     kinds: Kinds, rows: Sequence[float] | None, rules: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str, Any]]:
     """Numbers alone, as above, and some rows of each class to be near to."""
     if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
         what = "rows that are near in all columns are of the same class"
-        yield "neighbours", "nearest neighbours", what, NearestNeighbours("leave-one-out", "scaled", **rules)
+        yield "neighbors", "nearest neighbors", what, KNeighborsClassifier("leave-one-out", "scaled", **rules)
 
 
 def _carried(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
@@ -362,7 +365,7 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
         return 2 + d / 4
     if key == "parzen":
         return _work_of_windows(max(rows), d)
-    if key == "neighbours":  # in few columns a tree finds them; measured on 2,000 to 32,000 rows in 2 to 60 columns
+    if key == "neighbors":  # in few columns a tree finds them; measured on 2,000 to 32,000 rows in 2 to 60 columns
         return 20.0 if d <= 4 else 60 + sum(rows) / 1000
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
     if key not in shapes:
@@ -392,9 +395,9 @@ def _densities(
     """Key, name, assumption and density of each model that looks at the columns."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     if counts or words:
-        yield "naive-bayes", "naive Bayes", "columns independent, each with its own law", _naive(kinds)
+        yield "naive-bayes", "naive Bayes", "columns independent, each with its own distribution", _naive(kinds)
         yield (
-            "naive-bayes-t", "naive Bayes, predictive", "columns independent, every law's parameters integrated out",
+            "naive-bayes-t", "naive Bayes, predictive", "columns independent, every distribution's parameters integrated out",
             _naive(kinds, predictive=True),
         )  # fmt: skip
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
@@ -428,7 +431,7 @@ def _tree(kinds: Kinds, levels: Mapping[str, Sequence[str]]) -> Iterator[tuple[s
 def _gaussians(
     numbers: list[str], counts: list[str], words: list[str], more: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """A joint law of each shape for the numbers, times the laws of counts and words."""
+    """A joint distribution of each shape for the numbers, times the distributions of counts and words."""
     for key, name, what, density in SHAPES:
         if not counts and not words:
             if key in LONE or len(numbers) > 1:

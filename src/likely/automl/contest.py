@@ -262,14 +262,14 @@ def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
     """One model in one split."""
     start = perf_counter()
     try:
-        model = learnt(rung.estimator, field, split)
+        model = learned(rung.estimator, field, split)
         found = field.posteriors(model, take_rows(field.X, split.test), split)
         return _Heat(found, split.test, perf_counter() - start, "")
     except Exception as error:  # whatever a model trips over, the others go on
         return _Heat(None, split.test, perf_counter() - start, _words(error))
 
 
-def learnt(estimator: Any, field: Field, split: Split) -> Any:
+def learned(estimator: Any, field: Field, split: Split) -> Any:
     """A fresh copy, fitted to the training rows of a split."""
     fresh, rows = clone(estimator), split.train
     if hasattr(fresh, "_alarms"):  # alarms of novelty, two thirds of a fit's time, are not asked for here

@@ -1,7 +1,7 @@
 """Which rows of a table are unlike the ordinary ones, by how much, and which column is to blame.
 
 Any model that scores rows can watch: a classifier, clusters, a density. Its alarm is set by rows that it had not
-learnt from.
+learned from.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Watch:
-    """A model with the columns it knows and the surprises of rows that it had not learnt from.
+    """A model with the columns it knows and the surprises of rows that it had not learned from.
 
     >>> import numpy as np, polars as pl
     >>> rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ class Watch:
 
     schema: Schema
     estimator: Any  # a BayesClassifier or a DensityEstimator, fitted
-    calm: Array | None  # (3, m): surprises of rows not learnt from, as `alarms` keeps them; None where there are none
+    calm: Array | None  # (3, m): surprises of rows not learned from, as `alarms` keeps them; None where there are none
 
     @classmethod
     def over(cls, model: Any, schema: Schema | None = None) -> Watch:
@@ -94,7 +94,7 @@ class Watch:
         return Look(surprise, bits, scores, unseen)
 
     def level(self, rate: float) -> float:
-        """The surprise that a share `rate` of ordinary rows exceeds: by rows not learnt from, else by draws."""
+        """The surprise that a share `rate` of ordinary rows exceeds: by rows not learned from, else by draws."""
         if not 0 < rate < 1:
             raise DomainError(sentence("novelty", "rate is a share between 0 and 1", rate))
         return alarm(self._calm, rate, "novelty")
@@ -138,9 +138,9 @@ class Watch:
         """Rows inside the border, words never seen as missing; and where those were, by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
-            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learnt.parts)
+            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.parts)
         else:
-            rows, strange = e._known(e._rows(frame, reset=False), e._learnt)
+            rows, strange = e._known(e._rows(frame, reset=False), e._learned)
         return rows, {name: np.asarray(mask) for name, mask in strange.items() if np.any(mask)}
 
     def _gain(self, frame: Any, scores: Array, name: str) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 from likely.automl.candidates import Rung
 from likely.classify.bayes import BayesClassifier
-from likely.classify.prior_classifier import ClassFrequencies
+from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, sentence
 from likely.distributions.estimators.categorical_density import CategoricalDensity
 from likely.distributions.estimators.poisson_density import PoissonDensity
@@ -21,7 +21,7 @@ FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says othe
 
 
 def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | None = None) -> Any:
-    """What a state emits: numbers Gaussian, counts Poisson, words by a law of levels, unlike ones independently.
+    """What a state emits: numbers Gaussian, counts Poisson, words by a distribution of levels, unlike ones independently.
 
     >>> emission({"x": "real", "y": "real"}), emission({"symbol": "category"})
     (GaussianDensity(), CategoricalDensity())
@@ -36,13 +36,13 @@ def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | No
     if counts:
         parts.append((_together(counts), PoissonDensity(), counts))
     parts += [(name, CategoricalDensity(), [name]) for name in words]
-    law = parts[0][1] if len(parts) == 1 else ProductDensity(parts)
+    distribution = parts[0][1] if len(parts) == 1 else ProductDensity(parts)
     if components == 1:
-        return law
+        return distribution
     if len(kinds) == 1 and words:
         expected, remedy = "a mixture needs numbers, or several columns", "leave components out, or use more states"
         raise DomainError(sentence("components", expected, "one column of words", remedy))
-    return MixtureDensity(law, components)
+    return MixtureDensity(distribution, components)
 
 
 def _together(names: list[str]) -> str:
@@ -52,8 +52,8 @@ def _together(names: list[str]) -> str:
 
 def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
     """An `HMMDensity` of so many states; `components` and `covariance` are those of `emission`."""
-    law = emission(kinds, how.pop("components", 1), how.pop("covariance", None))
-    return HMMDensity(law, states, **how)
+    distribution = emission(kinds, how.pop("components", 1), how.pop("covariance", None))
+    return HMMDensity(distribution, states, **how)
 
 
 def chain_rungs(
@@ -65,10 +65,14 @@ def chain_rungs(
     With several `topologies` each number of states competes with each; those through which the shortest sequence, of
     `least` frames, cannot pass do not, nor do other topologies of a single state.
     """
-    ground = ClassFrequencies(**rules)
+    ground = PriorClassifier(**rules)
     rungs = [Rung("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
     for K in states:
-        words = "no memory: frames in any order" if K == 1 else f"{K} states per class, each with its own law of frames"
+        words = (
+            "no memory: frames in any order"
+            if K == 1
+            else f"{K} states per class, each with its own distribution of frames"
+        )
         for i, topology in enumerate(topologies or (how["topology"],)):
             if i and (K == 1 or (least is not None and Topology.of(topology, K).shortest > least)):
                 continue

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods
 from likely.classify.bayes import BayesClassifier
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
-from likely.classify.prior_classifier import ClassFrequencies
+from likely.classify.prior_classifier import PriorClassifier
 from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
 from likely.core.errors import DataError, sentence
@@ -70,7 +70,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return "schema_" in vars(self)
 
     def _has(self, name: str) -> Any:
-        """What was learnt, or a word on how to learn it."""
+        """What was learned, or a word on how to learn it."""
         if name not in vars(self):
             remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
@@ -93,8 +93,8 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
 class SequenceClassifier(Deciding, _OfSequences):
     """Decide about sequences whose frames have named columns: `likely fit --sequences --target` writes it.
 
-    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a law for each column's kind.
-      `around` puts a fitted one together with its columns.
+    - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a distribution for each
+      column's kind. `around` puts a fitted one together with its columns.
 
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
@@ -152,7 +152,7 @@ class SequenceClassifier(Deciding, _OfSequences):
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,), whatever its class; NaN where class frequencies alone decide."""
         frames = self.frames(X)
-        if isinstance(self.classifier_, ClassFrequencies):
+        if isinstance(self.classifier_, PriorClassifier):
             return np.full(len(frames), np.nan)
         with self._spoken(self.classifier_):
             return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
@@ -174,7 +174,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         try:
             map = self.calibration_
             known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
-            sound = isinstance(self.classifier_, BayesClassifier | ClassFrequencies) and self._sound()
+            sound = isinstance(self.classifier_, BayesClassifier | PriorClassifier) and self._sound()
             if sound and isinstance(self.classifier_, BayesClassifier):
                 sound = isinstance(self.classifier_.density_, HMMDensity)
                 sound = sound and self.classifier_.n_features_in_ == len(self.columns)
@@ -188,8 +188,8 @@ class SequenceClassifier(Deciding, _OfSequences):
 class SequenceDensity(_OfSequences):
     """A hidden Markov model whose columns and states have names: `likely fit --sequences` writes it.
 
-    - **density**: an `HMMDensity`; None: one state, with a law for each column's kind. `around` puts a fitted one
-      together with its columns and the names of its states.
+    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's kind. `around` puts a fitted
+      one together with its columns and the names of its states.
 
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
@@ -324,7 +324,7 @@ class LiveFrames:
 
 def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
     """Frames as the model scores them, words never seen as missing, and which sequences (n,) had one."""
-    rows, strange = density._known(density._rows(X, reset=False), density._learnt)
+    rows, strange = density._known(density._rows(X, reset=False), density._learned)
     return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
 
 

@@ -27,7 +27,7 @@ SHOWN = 20  # names of columns in a message
 
 
 class TableModel:
-    """What models of a table share: the columns of training by name, and new rows in the form that was learnt.
+    """What models of a table share: the columns of training by name, and new rows in the form that was learned.
 
     Frames and dicts give columns by name. An array has no names: its columns are those of the training table, in its
     order, with those that training set aside.
@@ -62,7 +62,7 @@ class TableModel:
         return len(self.feature_names_in_)
 
     def frame(self, X: Any) -> Any:
-        """Rows as the model inside takes them: a Polars frame of the learnt columns, numbers and words."""
+        """Rows as the model inside takes them: a Polars frame of the learned columns, numbers and words."""
         from likely.data.table import Table
 
         if isinstance(X, Typed):
@@ -94,15 +94,15 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
     `feature_names_in_`, all columns of the training table in its order. A word that training never saw counts as
     missing, and `unseen` tells of it. This is what `likely fit` writes.
 
-    - **classifier**: a `BayesClassifier` or its like; None: naive Bayes with a law for each column's kind.
+    - **classifier**: a `BayesClassifier` or its like; None: naive Bayes with a distribution for each column's kind.
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
     - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. A
       classifier that `likely fit` has calibrated has it set, so that copies of it are calibrated, too.
 
-    >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "colour": ["red", "red", "blue", None]}
+    >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "color": ["red", "red", "blue", None]}
     >>> clf = TableClassifier().fit(X, ["a", "a", "b", "b"])
-    >>> clf.predict({"colour": ["green"], "size": [2.9]}).tolist(), clf.unseen({"colour": ["green"], "size": [2.9]})
-    (['b'], {'colour': array([ True])})
+    >>> clf.predict({"color": ["green"], "size": [2.9]}).tolist(), clf.unseen({"color": ["green"], "size": [2.9]})
+    (['b'], {'color': array([ True])})
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -227,8 +227,8 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         map = self.calibration_
         known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
         sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
-        for learnt in (self.classifier_, getattr(self.classifier_, "density_", None)):
-            names = getattr(learnt, "feature_names_in_", None)
+        for learned in (self.classifier_, getattr(self.classifier_, "density_", None)):
+            names = getattr(learned, "feature_names_in_", None)
             sound = sound and (names is None or list(names) == list(self.schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
@@ -242,7 +242,7 @@ class Typed:
 
 
 def naive_bayes(kinds: dict[str, str]) -> Any:
-    """Independent columns, each with the law of its kind."""
+    """Independent columns, each with the distribution of its kind."""
     return next(rung.estimator for rung in ladder(kinds) if rung.key in ("naive-bayes", "diagonal"))
 
 

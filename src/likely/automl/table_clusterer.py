@@ -27,19 +27,19 @@ ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their num
 class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     """Find clusters among rows of a table with named columns: a data frame, a dict of columns, a file.
 
-    Real columns have a joint Gaussian in each cluster, counts are Poisson, words have a law of levels; cells may be
-    missing. An array has no names: its columns must be `feature_names_in_`, in that order. Clusters are numbered from
-    1, the largest first. This is what `likely cluster` writes.
+    Real columns have a joint Gaussian in each cluster, counts are Poisson, words have a distribution of levels; cells
+    may be missing. An array has no names: its columns must be `feature_names_in_`, in that order. Clusters are numbered
+    from 1, the largest first. This is what `likely cluster` writes.
 
     - **n_components**: number of clusters; None chooses it.
-    - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learnt from) or "prior" (a sparse law over
-      the weights empties what does not pay for itself).
+    - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learned from) or "prior" (a sparse
+      distribution over the weights empties what does not pay for itself).
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
     - **restarts, most, random_state**: runs from different starts, the largest number that is tried (never more than
       one for three distinct rows), and the seed.
 
-    >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "colour": ["red"] * 4 + ["blue"] * 4}
-    >>> TableClusterer(2).fit(X).predict({"colour": [None, "red"], "size": [7.0, 1.0]}).shape
+    >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "color": ["red"] * 4 + ["blue"] * 4}
+    >>> TableClusterer(2).fit(X).predict({"color": [None, "red"], "size": [7.0, 1.0]}).shape
     (2,)
     """
 
@@ -113,7 +113,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     def rows(self, X: Any) -> Any:
         """Rows inside the border, words that training never saw as missing."""
         mixture = self.mixture_
-        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learnt)
+        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learned)
         tell_of_strangers(strange, "TableClusterer")
         return rows
 

@@ -33,13 +33,13 @@ WORDS_OF = {
     "factors": "a few causes for all real columns", "": "columns independent within a cluster",
 }  # fmt: skip
 WHY = {
-    "bic": "the lowest BIC", "held-out": "the best likelihood of rows not learnt from",
+    "bic": "the lowest BIC", "held-out": "the best likelihood of rows not learned from",
     "prior": "what a sparse prior over the weights left", "told": "as you said",
 }  # fmt: skip
 
 
 class Found(NamedTuple):
-    """A mixture learnt from all rows, and how its shape and number were chosen."""
+    """A mixture learned from all rows, and how its shape and number were chosen."""
 
     mixture: MixtureDensity
     shape: str  # "full", "diagonal", "factors" or "": no real columns
@@ -157,7 +157,7 @@ def _chosen(
     shape = min(bics, key=lambda s: bics[s])
     if not every:
         return shape, bics, curves[shape]
-    tell(f"{WORDS_OF[shape]}: asking rows not learnt from, and a sparse prior")
+    tell(f"{WORDS_OF[shape]}: asking rows not learned from, and a sparse prior")
     return shape, bics, _every_way(tried[shape], X, w, settings, quick, most, curves[shape])
 
 

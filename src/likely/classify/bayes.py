@@ -27,14 +27,14 @@ from likely.core.sketch import Sketch
 from likely.core.warnings import said_once, tell, unheard
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import (
     checked_labels,
     encoded_with_gaps,
-    labelled_things,
+    labeled_things,
     missing_labels,
     owners_among,
     tell_of_labels,
@@ -53,16 +53,17 @@ from likely.mixture.priors import MixturePrior
 REJECT_RULES = ("reject_cost", "reject_below")
 
 
-def refuse_laws(density: Any, whose: str) -> None:
-    """A class where a made estimator belongs, or a law where its estimator does: say which it is."""
+def refuse_distributions(density: Any, whose: str) -> None:
+    """A class where a made estimator belongs, or a distribution where its estimator does: say which it is."""
     kind = density if isinstance(density, type) else type(density)
-    if not isinstance(density, type) and not isinstance(density, Law):
+    if not isinstance(density, type) and not isinstance(density, Distribution):
         return
-    name = f"{kind.__name__}Density" if issubclass(kind, Law) else kind.__name__
-    got = f"the {'law' if issubclass(kind, Law) else 'class'} {kind.__name__}"
+    name = f"{kind.__name__}Density" if issubclass(kind, Distribution) else kind.__name__
+    got = f"the {'distribution' if issubclass(kind, Distribution) else 'class'} {kind.__name__}"
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
-Map = Temperature | LogisticMap | IsotonicMap  # of posteriors, learnt from held-out ones
+
+Map = Temperature | LogisticMap | IsotonicMap  # of posteriors, learned from held-out ones
 
 
 class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
@@ -76,10 +77,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
       {action: {class: cost}} may name them. None: every mistake costs 1.
     - **reject_cost, reject_below, novelty**: when `decide` refuses (see there). `predict` never does.
     - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one temperature and a
-      lapse rate that are learnt from rows left out in five folds, as by `Calibrated(..., method="temperature")`; the
-      most probable class stays. Sequences need it: their frames depend on each other, which makes plain posteriors far
-      too sure. "logistic", "isotonic" and "auto" as in `Calibrated`: these may change the most probable class, and
-      with hundreds of sequences per class they often correct it.
+      lapse rate that are learned from rows left out in five folds, as by `CalibratedClassifier(...,
+      method="temperature")`; the most probable class stays. Sequences need it: their frames depend on each other, which
+      makes plain posteriors far too sure. "logistic", "isotonic" and "auto" as in `CalibratedClassifier`: these may
+      change the most probable class, and with hundreds of sequences per class they often correct it.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
@@ -99,7 +100,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
-        *("density_", "classes_", "model_", "learnt_", "stats_", "prior_", "calm_"),
+        *("density_", "classes_", "model_", "learned_", "stats_", "prior_", "calm_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
     _added: ClassVar[dict[str, Any]] = {"calibration": None}  # settings that older files lack
@@ -138,7 +139,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded_with_gaps(y)
-        tell_of_labels(self.classes_, owner, type(self).__name__, labelled_things(X))
+        tell_of_labels(self.classes_, owner, type(self).__name__, labeled_things(X))
         with self._in_words():
             report = self._learn(X, owner, weight)
             self._adopt(report, self._seen_rows(X, owner, weight))
@@ -158,19 +159,19 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self.__dict__.pop(name, None)
         if self.calibration is None or len(self.classes_) < 2:
             return
-        from likely.classify.calibration.calibrated import Calibrated
+        from likely.classify.calibration.calibrated import CalibratedClassifier
 
         labels = checked_labels(y, len(y), type(self).__name__, gaps=True)
         X, there = as_table(X), np.flatnonzero(~missing_labels(labels))
         if len(there) < len(labels):
             X, y = take_rows(X, there), labels[there]
             sample_weight = None if sample_weight is None else np.asarray(sample_weight)[there]
-        wrapped = Calibrated(clone(self).set_params(calibration=None), method=self.calibration)
-        self.calibration_, self.floor_ = wrapped.learnt_map(X, y, sample_weight)
+        wrapped = CalibratedClassifier(clone(self).set_params(calibration=None), method=self.calibration)
+        self.calibration_, self.floor_ = wrapped.learned_map(X, y, sample_weight)
         self.calibration_prior_ = np.array(self.class_prior_)
 
     def _validate_params(self) -> None:
-        refuse_laws(getattr(self, "density", None), type(self).__name__)
+        refuse_distributions(getattr(self, "density", None), type(self).__name__)
         super()._validate_params()
 
     def partial_fit(
@@ -179,7 +180,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         self._validate_params()
         if self.calibration is not None:
-            expected, remedy = "calibration needs all rows at once", 'use fit, or lk.Calibrated(…, cv="prefit")'
+            expected, remedy = (
+                "calibration needs all rows at once",
+                'use fit, or lk.CalibratedClassifier(…, cv="prefit")',
+            )
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
         first, X = not hasattr(self, "model_"), self._cut(foreign(X), lengths)
         if first:
@@ -196,13 +200,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
-        new: Any = Threads().total(
-            lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole()
-        )
+        new: Any = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
         if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
             with unheard():
-                learnt = self._learn(X, owner, weight)
-            model, new = learnt.model, learnt.stats
+                learned = self._learn(X, owner, weight)
+            model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))
@@ -222,13 +224,13 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _grown(self, X: Any) -> tuple[Mixture, Any]:
         """The model and statistics so far, made wide enough for levels that are new in X."""
-        model, stats = self._learnt, self.stats_
+        model, stats = self._learned, self.stats_
         parts, of_parts = self.density_._grown(model.parts, stats.parts, X)
         return model.replace(parts=parts), stats.replace(parts=of_parts)
 
     def _prior_rule(self, model: Mixture, stats: Any) -> MixturePrior:
         parts = resolve_prior(model.parts, stats.parts, self.density_._prior_rule())
-        weights: Any = self._class_prior_law()
+        weights: Any = self._class_prior_distribution()
         if weights is None and self.class_prior is not None and not stats.seen:  # hidden labels are shared by it
             weights = GivenWeights(self._fixed_shares())
         return MixturePrior.trusted(weights=weights, parts=parts)
@@ -236,8 +238,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _fixed_shares(self) -> Array:
         return class_probabilities(self.class_prior, self.classes_, type(self).__name__)
 
-    def _class_prior_law(self) -> Dirichlet | None:
-        """The prior of the class probabilities, where they are learnt with one."""
+    def _class_prior_distribution(self) -> Dirichlet | None:
+        """The prior of the class probabilities, where they are learned with one."""
         if isinstance(self.class_prior, Real):
             return Dirichlet.symmetric(len(self.classes_), float(self.class_prior))
         return self.class_prior if isinstance(self.class_prior, Dirichlet) else None
@@ -247,17 +249,17 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self.n_iter_ = max(report.iterations, 1)
         self.density_._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
         self.model_ = self._scoring(report, self.density_)
-        self.__dict__.pop("learnt_", None)
+        self.__dict__.pop("learned_", None)
         if self.model_ is not report.model:
-            self.learnt_ = report.model
+            self.learned_ = report.model
 
     def _scoring(self, report: FitReport, density: Any) -> Mixture:
-        """What scores, made of what was learnt: class probabilities as they were asked for, parts as `density` says."""
-        learnt = report.model
-        parts = density._finish(learnt.parts, report.stats.parts, report.prior.parts)
-        weights = self._final_weights(learnt, report.stats)
-        same = parts is learnt.parts and weights is learnt.weights
-        return learnt if same else Mixture.trusted(weights=np.array(weights), parts=parts)
+        """What scores, made of what was learned: class probabilities as they were asked for, parts as `density` says."""
+        learned = report.model
+        parts = density._finish(learned.parts, report.stats.parts, report.prior.parts)
+        weights = self._final_weights(learned, report.stats)
+        same = parts is learned.parts and weights is learned.weights
+        return learned if same else Mixture.trusted(weights=np.array(weights), parts=parts)
 
     def _stepped(self, model: Any, stats: Any) -> FitReport:
         """A model made better by one `refit`; final, if nothing was hidden."""
@@ -289,7 +291,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return Blocks.of(X, weight, given=np.concatenate([table, np.zeros((1, C))])[owner])
 
     def _starts(self, X: Any, owner: Index, weight: Any) -> list[Mixture]:
-        """First models: a blank one where one pass will do, else what the labelled rows teach."""
+        """First models: a blank one where one pass will do, else what the labeled rows teach."""
         hidden = self.density_._hides_labels or bool((owner < 0).any())
         sketch = (
             Sketch.of(X, weight, whose=type(self.density_).__name__) if hidden and self.density_._looks_once else None
@@ -302,7 +304,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         counts = np.bincount(owner[mine], w, len(self.classes_))
         counts = np.maximum(counts, 1e-3 * counts.sum())  # a class that is named but not seen may still come
         parts = self.density_._started(blank.parts, X[mine], owner[mine], w)
-        fixed = self.class_prior is not None and self._class_prior_law() is None
+        fixed = self.class_prior is not None and self._class_prior_distribution() is None
         shares = self._fixed_shares() if fixed else counts / counts.sum()
         return [Mixture.trusted(weights=np.array(shares), parts=p) for p in parts]
 
@@ -311,25 +313,25 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return None if (owner < 0).any() else Block(X, weight, owner=owner)
 
     def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
-        """What would score had this been learnt; settings chosen after learning stay, or are chosen anew by `rows`."""
+        """What would score had this been learned; settings chosen after learning stay, or are chosen anew by `rows`."""
         if rows is None or not self.density_._wants_rows:
             return self._scoring(report, copy(self.density_))
         density = deepcopy(self.density_)
         density._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
         return self._scoring(report, density)
 
-    def _final_weights(self, learnt: Mixture, stats: Any) -> Array:
-        law = self._class_prior_law()
-        if law is not None:  # the mean of the posterior: what the next row's class is expected by
-            alpha = law.alpha + stats.counts
+    def _final_weights(self, learned: Mixture, stats: Any) -> Array:
+        distribution = self._class_prior_distribution()
+        if distribution is not None:  # the mean of the posterior: what the next row's class is expected by
+            alpha = distribution.alpha + stats.counts
             return alpha / alpha.sum()
         if self.class_prior is None:
-            return learnt.weights
+            return learned.weights
         return self._fixed_shares()
 
     @property
-    def _learnt(self) -> Any:
-        return getattr(self, "learnt_", self.model_)
+    def _learned(self) -> Any:
+        return getattr(self, "learned_", self.model_)
 
     # -------------------------------------------------------------------- border
 
@@ -346,7 +348,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             remedy = "say where sequences end with lengths=, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
-        more: Any = {"gaps": True, "none": not reset, "each": labelled_things(X)}  # later, classes are known
+        more: Any = {"gaps": True, "none": not reset, "each": labeled_things(X)}  # later, classes are known
         y = checked_labels(y, n_rows(X), type(self).__name__, **more)
         if sample_weight is None:
             return X, y, None
@@ -369,7 +371,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
         if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
             check_is_fitted(self)
-        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learnt.parts)
+        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learned.parts)
         tell_of_strangers(strange, type(self).__name__)
         return rows
 
@@ -482,7 +484,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         - **lengths**: of sequences that are one long array X.
 
         Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
-        row was refused, or `lk.NOVEL` where it is unlike all that was learnt from.
+        row was refused, or `lk.NOVEL` where it is unlike all that was learned from.
 
         >>> import likely as lk, numpy as np
         >>> x, y = np.random.default_rng(0).normal(size=(400, 1)), np.repeat(["a", "b"], 200)
@@ -505,7 +507,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
         if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
             text = "posteriors of sequences are too sure for a reject rule"
-            tell(f"{type(self).__name__}: {text}; set calibration=\"temperature\", or wrap it in lk.Calibrated")
+            tell(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
         return super().decide(X, **how)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
@@ -514,17 +516,17 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.model_.log_prob(rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
-        """Rows and their labels drawn from what was learnt; of chains that never end, of a `length`."""
+        """Rows and their labels drawn from what was learned; of chains that never end, of a `length`."""
         check_is_fitted(self)
-        X, owner = self.model_.sample_labelled(n_samples, np.random.default_rng(random_state), **how)
+        X, owner = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
         return X, self.classes_[owner]
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities; everything else stays as it was learnt."""
+        """A copy that expects classes with other probabilities; everything else stays as it was learned."""
         check_is_fitted(self)
         other = copy(self)
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
-        other.learnt_ = self._learnt
+        other.learned_ = self._learned
         other.class_prior = class_prior
         return other
 
@@ -535,9 +537,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return novelty_threshold.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log p(c | x) of each row (n, C) under a classifier learnt from all the others: fast, for statistics subtract.
+        """log p(c | x) of each row (n, C) under a classifier learned from all the others: fast, for statistics subtract.
 
-        Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learnt is not used.
+        Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learned is not used.
         """
         from likely.classify.leave_one_out import leave_one_out
 
@@ -546,7 +548,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Share of rows that are decided rightly; rows whose label is missing have no say."""
         X = self._cut(foreign(X), lengths)
-        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labelled_things(X))
+        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labeled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
             return float(super().score(X, y, sample_weight))
@@ -598,7 +600,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return re.sub(r"^Gaussian\b", type(self).__name__, self.density_._in_names(text))  # only whose note it is
 
     def _check_state(self) -> None:
-        """After a file was read: rules must be numbers, and what was learnt must fit together."""
+        """After a file was read: rules must be numbers, and what was learned must fit together."""
         for rule in ("reject_cost", "reject_below", "novelty"):
             if not isinstance(getattr(self, rule), Real | None):
                 came = type(getattr(self, rule)).__name__
@@ -606,11 +608,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        learnt, calm = self._learnt, getattr(self, "calm_", np.empty((3, 0)))
-        sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learnt)) and type(width) is int
-        sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learnt.dim
+        learned, calm = self._learned, getattr(self, "calm_", np.empty((3, 0)))
+        sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
+        sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
-        sound = sound and self.density_._fits(learnt.parts, width, C) and np.shape(counts) == (C,)
+        sound = sound and self.density_._fits(learned.parts, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         if self.calibration_ is not None:
             map: Any = self.calibration_
@@ -619,11 +621,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             sound = sound and isinstance(self.__dict__.get("floor_"), Floor) and np.shape(prior) == (C,)
         try:
             with np.errstate(all="ignore"):
-                sound = sound and isinstance(learnt.objective(self.stats_), float)
+                sound = sound and isinstance(learned.objective(self.stats_), float)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
         self._check_cost()
 
     def __sklearn_tags__(self) -> Any:

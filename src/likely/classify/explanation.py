@@ -47,7 +47,7 @@ class Explanation:
     `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival): the change of the log-odds when
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
     the posterior. `cost_change[i, j]` is how much more (or less) the best decision is expected to cost when column j is
-    marginalised out.
+    marginalized out.
 
     With a calibration map, `log_odds`, `prior_log_odds` and the posterior are those after it, and `before` and
     `prior_before` those before it. In naive Bayes it is the latter that add up, to the log-odds of the uncalibrated
@@ -226,7 +226,7 @@ def _gained(joint: Array, hidden: Array, decided: Index, rival: Index) -> Array:
 
 
 def _without(clf: Any, rows: Any, j: int) -> Array:
-    """log p(c, x) without column j, which not every law can tell."""
+    """log p(c, x) without column j, which not every distribution can tell."""
     try:
         return np.asarray(clf._log_joint(_hidden(rows, j)))
     except DataError as error:

@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
-from likely.decomposition.discriminant_subspace import FisherAxes
+from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
@@ -30,9 +30,9 @@ from likely.mixture.mixture import Mixture
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn the axes that keep classes apart: `axes_` is a `FisherAxes`   (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
+    """Learn the axes that keep classes apart: `axes_` is a `DiscriminantSubspace`   (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
 
-    S_w and S_b are diagonalised together; coordinates (`transform`) have scatter I within classes. Both criteria are
+    S_w and S_b are diagonalized together; coordinates (`transform`) have scatter I within classes. Both criteria are
     reached by the same axes, those of the largest λ. A decision (`predict`, `decide`) is Bayes' with Gaussians of one
     covariance in these coordinates: with all K − 1 axes it is linear discriminant analysis. Where S_w is singular the
     directions along which classes do not vary at all, but differ, come first (λ = ∞); directions along which nothing
@@ -129,19 +129,19 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             refuse_infinite(X, whose)
             return em_moments(X, weight, whose, owner, K)
         with np.errstate(all="ignore"):
-            law = gaussian_of(self.stats_) if gaps else Gaussian.blank(X[:256], members=K)
+            distribution = gaussian_of(self.stats_) if gaps else Gaussian.blank(X[:256], members=K)
 
         def collect(block: Block) -> Any:
             x = rows(block.x, d, whose)
             if not np.isfinite(x.sum()):
                 refuse_infinite(x, whose)
-            return law.collect(x, block.weight, owner=block.owner)
+            return distribution.collect(x, block.weight, owner=block.owner)
 
         return Threads().total(collect, Blocks.of(X, weight, owner=owner))
 
     def _adopt(self, stats: Moments, patient: bool = False) -> Self:
         self.stats_ = stats
-        self.axes_ = FisherAxes.of_statistics(
+        self.axes_ = DiscriminantSubspace.of_statistics(
             stats, self.n_components, beyond=self.criterion == "determinant", shrinkage=float(self.shrinkage),
             patient=patient,
         )  # fmt: skip
@@ -186,8 +186,8 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
         Their means differ along the axes only: m + WBᵀ(BWBᵀ)⁻¹B (m_k − m).
         """
-        law, B = gaussian_of(self.stats_), self.axes_.axes
-        W = (1.0 - self.shrinkage) * law.covariance + self.shrinkage * np.diag(law.variance[0])
+        distribution, B = gaussian_of(self.stats_), self.axes_.axes
+        W = (1.0 - self.shrinkage) * distribution.covariance + self.shrinkage * np.diag(distribution.variance[0])
         onto = np.linalg.lstsq(B @ W @ B.T, B, rcond=None)[0] if len(B) else B
         away = np.where(self.stats_.weight[:, None] > 0, self.stats_.mean - self.axes_.mean, 0.0)
         means = self.axes_.mean + away @ onto.T @ (B @ W)
@@ -240,14 +240,14 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         if axes is None and stats is None:
             return
         K, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        sound = isinstance(axes, FisherAxes) and isinstance(stats, Moments) and type(width) is int
+        sound = isinstance(axes, DiscriminantSubspace) and isinstance(stats, Moments) and type(width) is int
         sound = sound and _sized(axes, stats) == (width, K, (K, width))
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together", type(axes).__name__))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together", type(axes).__name__))
         class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
         self._cost_of(None)
 
 
 def _sized(axes: Any, stats: Any) -> tuple[Any, ...]:
     """Columns and classes of axes, and the shape of the moments' means."""
-    return axes.dim, len(axes.centres), stats.shift.shape
+    return axes.dim, len(axes.centers), stats.shift.shape

@@ -14,9 +14,9 @@ from likely.estimation.decision_mixin import Deciding
 
 
 class Fronted(Deciding, BaseEstimator):
-    """For recognisers: `_built()` gives a classifier, `_front(X, learning)` its rows; all verbs of deciding follow.
+    """For recognizers: `_built()` gives a classifier, `_front(X, learning)` its rows; all verbs of deciding follow.
 
-    What was learnt is the fitted classifier, `classifier_`.
+    What was learned is the fitted classifier, `classifier_`.
     """
 
     classifier_: BayesClassifier
@@ -61,14 +61,14 @@ class Fronted(Deciding, BaseEstimator):
     # -------------------------------------------------------------------- inside
 
     def _check_fitted(self) -> None:
-        """NotFittedError before anything was learnt."""
+        """NotFittedError before anything was learned."""
         check_is_fitted(self)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         return self.classifier_._novel(self._front(X), rate)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must be a classifier that has learnt something."""
+        """After a file was read: what was learned must be a classifier that has learned something."""
         inner = vars(self).get("classifier_")
         if inner is not None and not (isinstance(inner, BayesClassifier) and "model_" in vars(inner)):
             raise DataError(sentence(type(self).__name__, "classifier_ must be a classifier", type(inner).__name__))

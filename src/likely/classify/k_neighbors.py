@@ -1,4 +1,4 @@
-"""NearestNeighbours: a row gets the label of those it lies among."""
+"""KNeighborsClassifier: a row gets the label of those it lies among."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from likely.estimation.class_labels import checked_labels, encoded, owners_among
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric
-from likely.neighbors.editing import condense, edit
-from likely.neighbors.nearest_neighbors import NeighbourSearch
+from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
+from likely.neighbors.nearest_neighbors import NeighborSearch
 from likely.neighbors.voting import Voters
 
 CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
@@ -32,35 +32,36 @@ VOTES = 2**22  # entries that are held at once while k is chosen
 LEFT_OUT = 10_000  # rows that are left out one by one, at most: spread evenly over all
 
 
-class NearestNeighbours(PlainDeciding, BaseEstimator):
+class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     """The k nearest rows vote: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
 
-    Of k neighbours within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
+    Of k neighbors within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
     search is exact, and of equally near rows the first counts. A weight of w is w copies: k counts units of weight.
 
     - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the numbers that are given) that tells each
       row's class best from the other rows: `k_`; `left_out_scores_` are lines of k, mean cost and mean log p(c | x).
     - **criterion**: what is best then: "errors", the fewest (with `cost` or `reject_cost`, what decisions cost; of
       equals the larger mean log p(c | x)), or "log", the largest mean log p(c | x): for those who need probabilities,
-      and mostly more neighbours, for a class without a vote costs much.
+      and mostly more neighbors, for a class without a vote costs much.
     - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their deviation within classes),
       "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows). **scale** gives
-      deviations (d,) or a covariance (d, d) instead of those learnt.
+      deviations (d,) or a covariance (d, d) instead of those learned.
     - **weights**: "uniform", or "distance": votes count 1 / distance.
     - **smoothing**: so many votes in all are added, shared as the classes are among all rows; so no posterior is 0, and
       ties go to the more frequent class.
-    - **keep**: "edited" leaves out rows that their 3 nearest others contradict (`lk.edit`), "condensed" all that one
-      neighbour can do without (`lk.condense`; what is left marks borders and says nothing of probabilities, so each
-      of these rows has one vote, whatever its weight). `kept_` are those that stayed; N_c counts these.
+    - **keep**: "edited" leaves out rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
+      "condensed" all that one neighbor can do without (`lk.condensed_nearest_neighbor`; what is left marks borders and
+      says nothing of probabilities, so each of these rows has one vote, whatever its weight). `kept_` are those that
+      stayed; N_c counts these.
     - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k
-      neighbours are farther away than those of all but that share of training rows.
+      neighbors are farther away than those of all but that share of training rows.
 
     NaN is "not observed": two rows are compared over the columns that both have, and the sum is scaled to all columns;
-    neighbours with no column in common have no vote. Squared Mahalanobis distances are those that are expected under
+    neighbors with no column in common have no vote. Squared Mahalanobis distances are those that are expected under
     one Gaussian of all rows, found by EM; "correlation" needs complete rows.
 
     >>> import likely as lk
-    >>> m = lk.NearestNeighbours(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
+    >>> m = lk.KNeighborsClassifier(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
     >>> m.predict([[1.4], [7.0]]).tolist(), m.predict_proba([[7.0]]).round(2).tolist()
     (['a', 'b'], [[0.4, 0.6]])
     """
@@ -80,7 +81,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
     _keeps_rows = True
     _saved: tuple[str, ...] = (
         "rows_", "owner_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
-        "law_", "n_features_in_", "feature_names_in_",
+        "distribution_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
@@ -141,13 +142,13 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
     def _remember(self, x: Array, owner: Index, weight: Array) -> Self:
         self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
         with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
-            metric = Metric.learnt(self.metric, x, weight, owner, p=self.p, scale=self.scale)
-        for name in ("scale_", "law_"):
+            metric = Metric.learned(self.metric, x, weight, owner, p=self.p, scale=self.scale)
+        for name in ("scale_", "distribution_"):
             self.__dict__.pop(name, None)
         if metric.scale is not None:
             self.scale_ = np.array(metric.scale)
-        if metric.law is not None:
-            self.law_ = metric.law
+        if metric.distribution is not None:
+            self.distribution_ = metric.distribution
         self.kept_ = self._chosen(metric)
         self._build(metric)
         self._check_priors()
@@ -162,17 +163,17 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         """Which rows stay."""
         if self.keep is None or len(np.unique(self.owner_)) < 2:
             return np.arange(len(self.rows_), dtype=np.int64)
-        choose = edit if self.keep == "edited" else condense
+        choose = edited_nearest_neighbors if self.keep == "edited" else condensed_nearest_neighbor
         return choose(self.rows_, self.owner_, metric=metric, weight=self.weight_).astype(np.int64)
 
     def _build(self, metric: Metric) -> None:
         """What can be made of the rows at any time, and is not written to files."""
         at = self.kept_
-        search = NeighbourSearch.of(self.rows_[at], metric, whose=type(self).__name__)
+        search = NeighborSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
             search=search, owner=self.owner_[at], weight=self._kept_weight(), classes=len(self.classes_)
         )
-        self._calm: dict[int, Array] = {}  # reach of neighbours in training, by k
+        self._calm: dict[int, Array] = {}  # reach of neighbors in training, by k
 
     def _kept_weight(self) -> Array:
         """Votes of the rows that stayed: their weights, but one each of those that mark borders."""
@@ -297,12 +298,12 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         x = plain_rows(self, X, reset=False)
         reach = self._voters.votes(x, self.k_)[1]
         text = (
-            f"its {self.k_} neighbours reach {{:.3g}}, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+            f"its {self.k_} neighbors reach {{:.3g}}, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         )
         return reach > limit, lambda i: text.format(reach[i])
 
     def _left_out_surprises(self) -> Array:
-        """How far the k neighbours of training rows among the others reach, and the rows' weights (2, m)."""
+        """How far the k neighbors of training rows among the others reach, and the rows' weights (2, m)."""
         if self.k_ not in self._calm:
             n = len(self.kept_)
             at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
@@ -311,7 +312,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         return self._calm[self.k_]
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must fit together; then the search is built again."""
+        """After a file was read: what was learned must fit together; then the search is built again."""
         asked, smoothing = self.n_neighbors, self.smoothing
         sound = (
             sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
@@ -325,7 +326,7 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         sound = sound and type(smoothing) in (int, float) and 0 < smoothing < np.inf
         if not sound:
             raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
-        if not whole_state(self, "left_out_scores_", "scale_", "law_"):
+        if not whole_state(self, "left_out_scores_", "scale_", "distribution_"):
             return
         arrays: list[NDArray[Any]] = [self.rows_, self.owner_, self.weight_, self.kept_, self.classes_]
         sound = all(isinstance(a, np.ndarray) and a.ndim for a in arrays) and self.rows_.dtype == np.float64
@@ -337,11 +338,14 @@ class NearestNeighbours(PlainDeciding, BaseEstimator):
         sound = sound and bool(0 <= self.owner_.min() and self.owner_.max() < len(self.classes_))
         sound = sound and self.kept_.ndim == 1 and 0 < len(self.kept_) and type(self.k_) is int and self.k_ > 0
         sound = sound and bool(0 <= self.kept_.min() and self.kept_.max() < n and (np.diff(self.kept_) > 0).all())
-        law = getattr(self, "law_", None)
-        sound = sound and (law is None or (isinstance(law, Gaussian) and law.mean.shape == (self.n_features_in_,)))
+        distribution = getattr(self, "distribution_", None)
+        sound = sound and (
+            distribution is None
+            or (isinstance(distribution, Gaussian) and distribution.mean.shape == (self.n_features_in_,))
+        )
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
-        self._build(Metric(self.metric, self.p, getattr(self, "scale_", None), law))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
+        self._build(Metric(self.metric, self.p, getattr(self, "scale_", None), distribution))
         self._check_priors()
 
     def __sklearn_tags__(self) -> Any:
@@ -357,7 +361,7 @@ def _shared(counts: Array) -> Array:
 
 
 def _several(asked: Any, whose: str) -> list[int]:
-    """Numbers of neighbours to choose from."""
+    """Numbers of neighbors to choose from."""
     try:
         asked = np.ravel(asked).tolist()
     except ValueError as error:

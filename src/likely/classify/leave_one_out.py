@@ -12,17 +12,17 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
-from likely.distributions.statistics_subtraction import Cancelled, without
+from likely.distributions.statistics_subtraction import Canceled, without
 from likely.estimation.class_labels import owners_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, take_rows
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:
-    """Log-posteriors (n, C) of rows under a classifier learnt from all the others; classes; true places (n,).
+    """Log-posteriors (n, C) of rows under a classifier learned from all the others; classes; true places (n,).
 
     A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
-    is learnt from twice; with gaps, with settings that are chosen by the rows (the weight of a blend), or where
+    is learned from twice; with gaps, with settings that are chosen by the rows (the weight of a blend), or where
     subtraction would leave too few digits, a row costs a fit, and with a calibration six.
     """
     X = as_table(X)
@@ -49,7 +49,7 @@ def _without(weight: Array, unit: float, i: int) -> Array:
 
 
 def _calibrated(clf: BayesClassifier, X: Any, y: Any, weight: Array, i: int, classes: Any) -> Array:
-    """Log-posteriors (1, C) of row i under a classifier that was learnt and calibrated without it."""
+    """Log-posteriors (1, C) of row i under a classifier that was learned and calibrated without it."""
     fresh = fitted(clf, X, np.asarray(y), weight, np.flatnonzero(weight > 0), posteriors_only=True)
     return log_posteriors(fresh, take_rows(X, np.array([i])), classes)
 
@@ -59,15 +59,15 @@ def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, unit
     if whole.stats_.complete and not whole.density_._wants_rows:
         try:
             return _by_statistics(whole, rows, owner, unit, i)
-        except Cancelled:
+        except Canceled:
             pass
     return _by_fitting(whole, rows, owner, _without(weight, unit, i), i)
 
 
 def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float, i: int) -> Array:
-    learnt, one = whole._learnt, slice(i, i + 1)
-    rest = without(whole.stats_, learnt.collect(rows[one], np.array([unit]), owner[one]))
-    return whole._elsewhere(whole._stepped(learnt, rest)).log_posterior(rows[one])
+    learned, one = whole._learned, slice(i, i + 1)
+    rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), owner[one]))
+    return whole._elsewhere(whole._stepped(learned, rest)).log_posterior(rows[one])
 
 
 def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:

@@ -1,4 +1,4 @@
-"""Naive Bayes: columns independent within a class, each with a law of its own."""
+"""Naive Bayes: columns independent within a class, each with a distribution of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimation.density_estimator import ADensity
 
-LAWS: dict[str, Callable[[], Any]] = {
+DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),
     "poisson": PoissonDensity,
     "categorical": CategoricalDensity,
@@ -58,33 +58,33 @@ LAWS: dict[str, Callable[[], Any]] = {
 
 
 class NaiveBayes(BayesClassifier):
-    """p(x | c) = Π_j p_j(x_j | c): one law per column, whatever kind each is   (Ney 2.6).
+    """p(x | c) = Π_j p_j(x_j | c): one distribution per column, whatever kind each is   (Ney 2.6).
 
-    - **laws**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density, or one of
-      "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers), "exponential",
-      "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson", "negative-binomial",
-      "binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these} for some (the others
-      as in "auto"), columns by name or number.
+    - **distributions**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density,
+      or one of "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers),
+      "exponential", "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson",
+      "negative-binomial", "binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
+      for some (the others as in "auto"), columns by name or number.
     - The other settings are those of `BayesClassifier`.
 
     >>> import likely as lk
-    >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "visits": [0, 1, 7, 9], "colour": ["red", "red", "blue", None]}
+    >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "visits": [0, 1, 7, 9], "color": ["red", "red", "blue", None]}
     >>> nb = lk.NaiveBayes({"visits": "poisson"}).fit(X, ["a", "a", "b", "b"])
-    >>> nb.predict({"size": [1.1], "visits": [1], "colour": ["green"]})  # a colour never seen counts as unobserved
+    >>> nb.predict({"size": [1.1], "visits": [1], "color": ["green"]})  # a color never seen counts as unobserved
     array(['a'], dtype=object)
     """
 
     _default_parts: ClassVar[dict[str, Any]] = {}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "laws": [StrOptions({"auto", *LAWS}), dict, ADensity()],
+        "distributions": [StrOptions({"auto", *DISTRIBUTIONS}), dict, ADensity()],
         **{name: kinds for name, kinds in BayesClassifier._parameter_constraints.items() if name != "density"},
     }
 
     def __init__(
-        self, laws: Any = "auto", class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
+        self, distributions: Any = "auto", class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
         reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
     ) -> None:  # fmt: skip
-        self.laws = laws
+        self.distributions = distributions
         self.class_prior = class_prior
         self.cost = cost
         self.reject_cost = reject_cost
@@ -93,30 +93,43 @@ class NaiveBayes(BayesClassifier):
         self.calibration = calibration
 
     def _fresh_density(self, X: Any) -> Any:
-        """One law for all columns where that will do, which is faster than one each; else a product."""
-        if _takes_columns_apart(self.laws) and not isinstance(X, dict | Columns):
-            return clone(self.laws)
-        chosen = self.laws if isinstance(self.laws, dict) else {}
+        """One distribution for all columns where that will do, which is faster than one each; else a product."""
+        if _takes_columns_apart(self.distributions) and not isinstance(X, dict | Columns):
+            return clone(self.distributions)
+        chosen = self.distributions if isinstance(self.distributions, dict) else {}
         kinds = _kinds(X)
-        default = "auto" if isinstance(self.laws, dict) else self.laws
+        default = "auto" if isinstance(self.distributions, dict) else self.distributions
         unknown = [c for c in chosen if c not in kinds]
         if unknown:
-            expected = f"laws must name columns of X: {list(kinds)[:20]}"
+            expected = f"distributions must name columns of X: {list(kinds)[:20]}"
             raise DataError(sentence("NaiveBayes", expected, repr(unknown[0])))
-        laws = {name: chosen.get(name, default) for name in kinds}
-        for name, law in chosen.items():
-            refuse_unknown(law, f"the law of column {name!r}")
-        plain = {_plain(law, kinds[name]) for name, law in laws.items() if isinstance(law, str)}
-        alike = len(plain) <= 1 and all(isinstance(law, str) for law in laws.values())
+        distributions = {name: chosen.get(name, default) for name in kinds}
+        for name, distribution in chosen.items():
+            refuse_unknown(distribution, f"the distribution of column {name!r}")
+        plain = {
+            _plain(distribution, kinds[name])
+            for name, distribution in distributions.items()
+            if isinstance(distribution, str)
+        }
+        alike = len(plain) <= 1 and all(isinstance(distribution, str) for distribution in distributions.values())
         if alike and not isinstance(X, dict | Columns):  # named parts of any width need a product
-            density = LAWS[plain.pop() if plain else "gaussian"]()
+            density = DISTRIBUTIONS[plain.pop() if plain else "gaussian"]()
             density._chosen = bool(chosen)
             return density
-        return ProductDensity([(str(name), _law(law, kinds[name]), [name]) for name, law in laws.items()])
+        return ProductDensity(
+            [
+                (str(name), _distribution(distribution, kinds[name]), [name])
+                for name, distribution in distributions.items()
+            ]
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(_law(self.laws, "number")).input_tags if not isinstance(self.laws, dict) else None
+        inner = (
+            get_tags(_distribution(self.distributions, "number")).input_tags
+            if not isinstance(self.distributions, dict)
+            else None
+        )
         if inner is not None:
             tags.input_tags.positive_only, tags.input_tags.categorical = inner.positive_only, inner.categorical
             tags.input_tags.sparse = inner.sparse
@@ -124,36 +137,38 @@ class NaiveBayes(BayesClassifier):
         return tags
 
 
-def _takes_columns_apart(law: Any) -> bool:
+def _takes_columns_apart(distribution: Any) -> bool:
     """True for a density that is a product of its columns anyway."""
-    if isinstance(law, GaussianDensity):
-        return law.covariance == "diagonal"
-    if isinstance(law, StudentTDensity):
-        return law.covariance == "independent"
-    return isinstance(law, PoissonDensity | CategoricalDensity | ColumnDensity)
+    if isinstance(distribution, GaussianDensity):
+        return distribution.covariance == "diagonal"
+    if isinstance(distribution, StudentTDensity):
+        return distribution.covariance == "independent"
+    return isinstance(distribution, PoissonDensity | CategoricalDensity | ColumnDensity)
 
 
-def _plain(law: str, kind: str) -> str:
-    """The name of a law, "auto" decided by what the column holds."""
-    if law == "auto":
+def _plain(distribution: str, kind: str) -> str:
+    """The name of a distribution, "auto" decided by what the column holds."""
+    if distribution == "auto":
         return "gaussian" if kind == "number" else "categorical"
-    return law
+    return distribution
 
 
-def _law(law: Any, kind: str) -> Any:
-    refuse_unknown(law, "a law")
-    return LAWS[_plain(law, kind)]() if isinstance(law, str) else clone(law)
+def _distribution(distribution: Any, kind: str) -> Any:
+    refuse_unknown(distribution, "a distribution")
+    return DISTRIBUTIONS[_plain(distribution, kind)]() if isinstance(distribution, str) else clone(distribution)
 
 
-def refuse_unknown(law: Any, whose: str) -> None:
-    """A law is an estimator of densities, or known by name."""
-    if isinstance(law, str) and law != "auto" and law not in LAWS:
-        near = get_close_matches(law, LAWS, n=1, cutoff=0.5)
-        expected = f"{whose} must be a density or one of auto, {', '.join(LAWS)}"
-        raise DomainError(sentence("NaiveBayes", expected, repr(law), f'did you mean "{near[0]}"?' if near else ""))
-    if not isinstance(law, str) and not ADensity().is_satisfied_by(law):
+def refuse_unknown(distribution: Any, whose: str) -> None:
+    """A distribution is an estimator of densities, or known by name."""
+    if isinstance(distribution, str) and distribution != "auto" and distribution not in DISTRIBUTIONS:
+        near = get_close_matches(distribution, DISTRIBUTIONS, n=1, cutoff=0.5)
+        expected = f"{whose} must be a density or one of auto, {', '.join(DISTRIBUTIONS)}"
+        raise DomainError(
+            sentence("NaiveBayes", expected, repr(distribution), f'did you mean "{near[0]}"?' if near else "")
+        )
+    if not isinstance(distribution, str) and not ADensity().is_satisfied_by(distribution):
         remedy = 'pass a name such as "gaussian", or an estimator such as GaussianDensity()'
-        raise DomainError(sentence("NaiveBayes", f"{whose} must be a density", repr(law), remedy))
+        raise DomainError(sentence("NaiveBayes", f"{whose} must be a density", repr(distribution), remedy))
 
 
 def _kinds(X: Any) -> dict[Any, str]:

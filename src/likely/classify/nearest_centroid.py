@@ -1,4 +1,4 @@
-"""DistanceClassifier: the nearest centre decides, and the density that the distance stands for says how surely."""
+"""NearestCentroidClassifier: the nearest center decides, and the density that the distance stands for says how surely."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from likely.core.warnings import said_once, tell, unheard
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.distributions.statistics_subtraction import Cancelled, without
+from likely.distributions.statistics_subtraction import Canceled, without
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
@@ -34,53 +34,53 @@ from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
 
 
-class DistanceClassifier(PlainDeciding, BaseEstimator):
-    """A row belongs to the class whose centre is nearest: argmin d(x, μ_c)   (Ney 2.5).
+class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
+    """A row belongs to the class whose center is nearest: argmin d(x, μ_c)   (Ney 2.5).
 
     - **metric**: "l2", "scaled" (columns over their deviation within classes), "mahalanobis" (covariance within
-      classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and centre).
-    - **centre**: "mean", or "median" of each column.
+      classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and center).
+    - **center**: "mean", or "median" of each column.
     - **class_prior**: "uniform", so that distances alone decide; None: relative frequencies; numbers, or a dict by
       label.
     - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
-      nearest centre than all but that share of training rows are, each from centres and widths learnt without it.
+      nearest center than all but that share of training rows are, each from centers and widths learned without it.
 
-    Every distance stands for a density, whose width is learnt: l2 for Gaussians with one variance, scaled for one
-    variance per column, mahalanobis for one covariance, l1 for Laplace laws of one width. These give posteriors, and
-    missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance / temperature, the
-    temperature that explains the training labels best (maximum likelihood); there a row with gaps is compared over
-    what it has, and correlation needs complete rows.
+    Every distance stands for a density, whose width is learned: l2 for Gaussians with one variance, scaled for one
+    variance per column, mahalanobis for one covariance, l1 for Laplace distributions of one width. These give
+    posteriors, and missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance /
+    temperature, the temperature that explains the training labels best (maximum likelihood); there a row with gaps is
+    compared over what it has, and correlation needs complete rows.
 
     `partial_fit` adds statistics: means and spreads exactly, but for the covariance of mahalanobis where rows have gaps
-    (these are filled in by what was learnt before, and that is told). Medians, the width of l1 and temperatures come
+    (these are filled in by what was learned before, and that is told). Medians, the width of l1 and temperatures come
     from the same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
 
     >>> import likely as lk
-    >>> m = lk.DistanceClassifier("l1").fit([[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]], ["a", "a", "b", "b"])
-    >>> m.centres_.tolist(), m.predict([[1.0, 3.0]]).tolist()
+    >>> m = lk.NearestCentroidClassifier("l1").fit([[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]], ["a", "a", "b", "b"])
+    >>> m.centers_.tolist(), m.predict([[1.0, 3.0]]).tolist()
     ([[0.0, 1.0], [7.0, 6.0]], ['a'])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "metric": [StrOptions({*METRICS, *SYNONYMS})],
-        "centre": [StrOptions({"mean", "median"})],
+        "center": [StrOptions({"mean", "median"})],
         "p": [Interval(Real, 1, 64, closed="both")],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
     _saved: tuple[str, ...] = (
-        "centres_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
+        "centers_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
-        self, metric: str = "l2", centre: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
+        self, metric: str = "l2", center: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
         cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.metric = metric
-        self.centre = centre
+        self.center = center
         self.p = p
         self.class_prior = class_prior
         self.cost = cost
@@ -91,7 +91,7 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn centres and widths from rows X (n, d) with labels y (n,)."""
+        """Learn centers and widths from rows X (n, d) with labels y (n,)."""
         x, labels, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, owner = encoded(labels)
         tell_of_labels(self.classes_, owner, type(self).__name__)
@@ -112,8 +112,8 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
             named = labels if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         owner = owners_among(labels, self.classes_, type(self).__name__)
-        law = self._blank(x) if first else self._learnt()
-        stats = Threads().total(lambda block: gather(law, block), Blocks.of(x, w, owner=owner))
+        distribution = self._blank(x) if first else self._learned()
+        stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, owner=owner))
         sketch = Sketch.of(_beside(x, owner), w)
         if not first:
             stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
@@ -121,8 +121,8 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
             text = "a stream fills gaps in by what it knows so far, so that covariances are approximate"
             tell(f"{type(self).__name__}: {text}; fit all rows at once, or use metric='scaled'")
         with self._in_own_name():
-            law = law.refit(stats, law.weak_prior(stats))
-        return self._adopt(law, stats, sketch)
+            distribution = distribution.refit(stats, distribution.weak_prior(stats))
+        return self._adopt(distribution, stats, sketch)
 
     def _in_own_name(self) -> Any:
         """What the Gaussians inside have to say, the classifier says."""
@@ -143,27 +143,27 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
     def _blank(self, x: Array) -> Gaussian:
         return Gaussian.blank(x, kind=KINDS.get(self._named, "diagonal"), members=len(self.classes_), tied=True)
 
-    def _adopt(self, law: Gaussian, stats: Any, sketch: Sketch) -> Self:
+    def _adopt(self, distribution: Gaussian, stats: Any, sketch: Sketch) -> Self:
         self.stats_ = stats
         self.sample_, self.sample_weight_ = np.array(sketch.rows), np.array(sketch.weight)
         x, owner, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
-        self.centres_, self.spread_ = self._means(), np.array(law.covariance)
-        fallback = law.mean  # a class, or a column of it, that was not seen yet
-        self.centres_ = np.where(np.isfinite(self.centres_), self.centres_, fallback)
-        if self.centre == "median":
+        self.centers_, self.spread_ = self._means(), np.array(distribution.covariance)
+        fallback = distribution.mean  # a class, or a column of it, that was not seen yet
+        self.centers_ = np.where(np.isfinite(self.centers_), self.centers_, fallback)
+        if self.center == "median":
             middle = weighted_medians(x, owner, w, len(self.classes_))
-            middle = np.where(np.isnan(middle), self.centres_, middle)
-            self.spread_ = _about(self.spread_, middle - self.centres_, self.class_count_)
-            self.centres_ = middle
+            middle = np.where(np.isnan(middle), self.centers_, middle)
+            self.spread_ = _about(self.spread_, middle - self.centers_, self.class_count_)
+            self.centers_ = middle
         self.rate_ = self._rate(x, owner, w)
         self.__dict__.pop("_usual", None)
         self._check_priors()
         return self
 
-    def _learnt(self) -> Gaussian:
-        """The law that reads more rows: with gaps, it says what they may have been."""
+    def _learned(self) -> Gaussian:
+        """The distribution that reads more rows: with gaps, it says what they may have been."""
         means = self._means()
-        return self._law_of(np.where(np.isnan(means), self.centres_, means), self.spread_)
+        return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)
 
     def _means(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -197,15 +197,17 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         return np.asarray(map_rows(evaluate, rows, len(self.classes_)))
 
     def distances(self, X: Any) -> Array:
-        """d(x, centre) of each row to each class (n, C)."""
+        """d(x, center) of each row to each class (n, C)."""
         check_is_fitted(self)
         return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))
 
     @property
-    def law_(self) -> Gaussian | Prototypes:
+    def distribution_(self) -> Gaussian | Prototypes:
         """What scores rows: a `Gaussian` stack with one covariance for all classes, or `Prototypes`."""
         check_is_fitted(self)
-        return self._law_of(self.centres_, self.spread_) if self._named in KINDS else self._prototypes(self.rate_)
+        return (
+            self._distribution_of(self.centers_, self.spread_) if self._named in KINDS else self._prototypes(self.rate_)
+        )
 
     @property
     def class_count_(self) -> Array:
@@ -228,9 +230,9 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         """The metric's name here: "euclidean" means l2, and so on."""
         return str(plain_name(self.metric))
 
-    def _law_of(self, centres: Array, spread: Array) -> Gaussian:
+    def _distribution_of(self, centers: Array, spread: Array) -> Gaussian:
         kind = KINDS.get(self._named, "diagonal")
-        return Gaussian.trusted(mean=np.array(centres), covariance=np.array(spread), kind=kind)
+        return Gaussian.trusted(mean=np.array(centers), covariance=np.array(spread), kind=kind)
 
     def _metric(self) -> Metric:
         if self._named == "scaled":
@@ -238,21 +240,21 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         return Metric(self._named, self.p, self.spread_ if self._named == "mahalanobis" else None)
 
     def _prototypes(self, rate: float) -> Prototypes:
-        return Prototypes.trusted(metric=self._metric(), centres=self.centres_, rate=rate)
+        return Prototypes.trusted(metric=self._metric(), centers=self.centers_, rate=rate)
 
     def _scores(self, x: Array) -> Array:
         if self._named in KINDS:
-            return np.asarray(self._law_of(self.centres_, self.spread_).log_prob(x), dtype=np.float64)
+            return np.asarray(self._distribution_of(self.centers_, self.spread_).log_prob(x), dtype=np.float64)
         return self._prototypes(self.rate_).scores(x)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         away = self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False)).min(axis=1)
-        text = f"its nearest centre is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        text = f"its nearest center is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return exceeds(away, limit), lambda i: text.format(away[i])
 
     def _left_out_surprises(self) -> Array:
-        """Distance of each row of the sample to the nearest centre, by what the other rows would have taught, and the
+        """Distance of each row of the sample to the nearest center, by what the other rows would have taught, and the
         rows' weights (2, m)."""
         if "_usual" not in self.__dict__:
             fold, usual = folds(self.sample_), np.empty(len(self.sample_))
@@ -264,43 +266,43 @@ class DistanceClassifier(PlainDeciding, BaseEstimator):
         return np.stack([self._usual, self.sample_weight_])
 
     def _without(self, some: Mask) -> Self:
-        """What would have been learnt without some rows of the sample: statistics are taken away."""
-        rest, law, other = ~some, self._learnt(), copy(self)
+        """What would have been learned without some rows of the sample: statistics are taken away."""
+        rest, distribution, other = ~some, self._learned(), copy(self)
         try:
-            stats = without(self.stats_, self._collected(law, some))
-        except Cancelled:
-            stats = self._collected(law, rest)
+            stats = without(self.stats_, self._collected(distribution, some))
+        except Canceled:
+            stats = self._collected(distribution, rest)
         if not (rest.any() and stats.total_weight > 0):
             return self
-        law = law.refit(stats, law.weak_prior(stats))
-        return other._adopt(law, stats, Sketch.of(self.sample_[rest], self.sample_weight_[rest]))
+        distribution = distribution.refit(stats, distribution.weak_prior(stats))
+        return other._adopt(distribution, stats, Sketch.of(self.sample_[rest], self.sample_weight_[rest]))
 
-    def _collected(self, law: Gaussian, some: Mask) -> Any:
+    def _collected(self, distribution: Gaussian, some: Mask) -> Any:
         owner = self.sample_[some, -1].astype(np.intp)
-        return law.collect(self.sample_[some, :-1], self.sample_weight_[some], owner)
+        return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], owner)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must fit together."""
-        if not (sound_rules(self) and self.centre in ("mean", "median")):
+        """After a file was read: what was learned must fit together."""
+        if not (sound_rules(self) and self.center in ("mean", "median")):
             raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
         if not whole_state(self):
             return
         labels, d = self.classes_, self.n_features_in_
         C = len(labels) if isinstance(labels, np.ndarray) and labels.ndim == 1 and type(d) is int else 0
         shape = {"spherical": (), "diagonal": (d,), "full": (d, d)}[KINDS.get(self._named, "diagonal")]
-        arrays = (self.centres_, self.spread_, self.sample_, self.sample_weight_)
+        arrays = (self.centers_, self.spread_, self.sample_, self.sample_weight_)
         sound = isinstance(self.stats_, ColumnMoments | Moments)
         sound = sound and all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays) and C > 0 and d > 0
-        sound = sound and self.centres_.shape == (C, d) and self.spread_.shape == shape and len(self.sample_) > 0
+        sound = sound and self.centers_.shape == (C, d) and self.spread_.shape == shape and len(self.sample_) > 0
         sound = sound and self.sample_.shape == (len(self.sample_weight_), d + 1) and type(self.rate_) is float
-        sound = sound and bool(np.isfinite(self.centres_).all() and 0 < self.rate_ < np.inf)
+        sound = sound and bool(np.isfinite(self.centers_).all() and 0 < self.rate_ < np.inf)
         sound = sound and bool((self.sample_weight_ > 0).all() and np.isin(self.sample_[:, -1], np.arange(C)).all())
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
         sound = sound and bool(np.isfinite(self.spread_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
         if self._named in KINDS:
-            Gaussian(self.centres_, self.spread_, KINDS[self._named])
+            Gaussian(self.centers_, self.spread_, KINDS[self._named])
         self._metric()
         self._check_priors()
 
@@ -316,7 +318,7 @@ def _beside(x: Array, owner: Index) -> Array:
 
 
 def _about(spread: Array, moved: Array, counts: Array) -> Array:
-    """The spread about centres that were moved: a second moment about another point is larger by its square."""
+    """The spread about centers that were moved: a second moment about another point is larger by its square."""
     share = counts / counts.sum()
     if spread.ndim == 2:
         return np.asarray(spread + (share[:, None] * moved).T @ moved)

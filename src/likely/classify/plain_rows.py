@@ -37,7 +37,7 @@ def whole_state(estimator: Any, *optional: str) -> bool:
     there = [name in vars(estimator) for name in must]
     if any(there) and not all(there):
         lacking = must[there.index(False)]
-        raise DataError(sentence(type(estimator).__name__, "all that was learnt must be there", f"no {lacking}"))
+        raise DataError(sentence(type(estimator).__name__, "all that was learned must be there", f"no {lacking}"))
     return all(there)
 
 

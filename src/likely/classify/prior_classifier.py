@@ -16,13 +16,13 @@ from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_pro
 from likely.estimation.input_validation import row_weights
 
 
-class ClassFrequencies(Deciding, BaseEstimator):
+class PriorClassifier(Deciding, BaseEstimator):
     """p(c | x) = p(c): whatever the row holds, the decision is the one that is cheapest before looking   (Ney 2.2).
 
     - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label.
     - The other settings are those of `BayesClassifier`. Nothing is novel to a model that never looks.
 
-    >>> clf = ClassFrequencies().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"])
+    >>> clf = PriorClassifier().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"])
     >>> clf.predict([[9.0]]), clf.predict_proba([[9.0]]).round(2)
     (array(['a'], dtype=object), array([[0.67, 0.33]]))
     """
@@ -77,6 +77,6 @@ class ClassFrequencies(Deciding, BaseEstimator):
         count: Any = getattr(self, "class_count_", None)
         alike = isinstance(count, np.ndarray) and count.ndim == 1 and count.shape == np.shape(self.classes_)
         if not (alike and (count >= 0).all()):
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together"))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
         class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
         self._cost_of(None)

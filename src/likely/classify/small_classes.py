@@ -13,7 +13,7 @@ SHOWN = 5  # columns that a note names
 
 
 def notes_on_classes(clf: Any, rows: int) -> Iterator[str]:
-    """What a careful person would want to know of the classes that a classifier has learnt from so many rows."""
+    """What a careful person would want to know of the classes that a classifier has learned from so many rows."""
     single = [repr(c) for c, n in zip(clf.classes_.tolist(), clf.class_count_, strict=True) if n <= 1]
     total = clf.stats_.total_weight
     if single and rows > 2 * total:

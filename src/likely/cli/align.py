@@ -144,7 +144,7 @@ def _numbers(found: Any, i: int) -> Any:
 def figures_text(done: Any) -> str:
     """Distance and the like, a line each."""
     n, m = done.shape
-    lines = [("distance", f"{done.distance:.6g}"), ("a frame", f"{done.normalised:.6g}"),
+    lines = [("distance", f"{done.distance:.6g}"), ("a frame", f"{done.normalized:.6g}"),
              ("frames", f"{n:,} of A, {m:,} of B"), ("path", f"{len(done.path):,} pairs")]  # fmt: skip
     return "\n".join(f"{name:<9} {value}" for name, value in lines)
 
@@ -152,7 +152,7 @@ def figures_text(done: Any) -> str:
 def _json(done: Any) -> str:
     import json
 
-    return json.dumps({"distance": done.distance, "total": done.total, "normalised": done.normalised,
+    return json.dumps({"distance": done.distance, "total": done.total, "normalized": done.normalized,
                        "frames": list(done.shape), "pairs": len(done.path)})  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from likely.core.errors import ModelFileError, sentence
 from likely.io.atomic_write import write_text
 
 NO_CARD = frozenset({
-    "LinearGaussian", "ContinuousLinear", "SwitchingLinear", "LinearGaussianDensity", "SwitchingDensity",
+    "LinearGaussian", "LinearSDE", "SwitchingLinearGaussian", "LinearGaussianDensity", "SwitchingDensity",
     "FaultMonitor", "Tracker",
 })  # fmt: skip
 
@@ -106,12 +106,12 @@ def _kind(classifier: Any) -> Iterator[str]:
 
     name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
     yield {
-        "NearestNeighbours": f"It keeps its rows: the {k} nearest of them vote.",
-        "DistanceClassifier": "It compares distances to a centre of each class.",
-        "ClassFrequencies": "It looks at no column: it says how frequent the classes are.",
+        "KNeighborsClassifier": f"It keeps its rows: the {k} nearest of them vote.",
+        "NearestCentroidClassifier": "It compares distances to a center of each class.",
+        "PriorClassifier": "It looks at no column: it says how frequent the classes are.",
     }.get(name, "It is generative: one density per class, and Bayes' theorem.")
     if held:
-        yield f"The model file holds {held} that it learnt from: whoever has it can read them."
+        yield f"The model file holds {held} that it learned from: whoever has it can read them."
 
 
 def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Data"
     yield ""
-    aside = f", {facts['unlabelled']:,} more without a label were set aside" if facts["unlabelled"] else ""
+    aside = f", {facts['unlabeled']:,} more without a label were set aside" if facts["unlabeled"] else ""
     yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows{aside}."
     yield f"Fingerprint `{facts['fingerprint']}`."
     roles = {role: name for role, name in facts["roles"].items() if role != "target"}

@@ -62,9 +62,10 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> None:
     """Find groups of rows that belong together, and say what makes each different.
 
-    Clusters are the parts of a mixture: real columns are jointly Gaussian in each, counts Poisson, words have a law of
-    levels; cells may be missing. The number of clusters is chosen by BIC, beside which the likelihood of rows not
-    learnt from and what a sparse prior leaves are shown. Larger numbers are tried until BIC has not fallen for three.
+    Clusters are the parts of a mixture: real columns are jointly Gaussian in each, counts Poisson, words have a
+    distribution of levels; cells may be missing. The number of clusters is chosen by BIC, beside which the likelihood
+    of rows not learned from and what a sparse prior leaves are shown. Larger numbers are tried until BIC has not fallen
+    for three.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
     """

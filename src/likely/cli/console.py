@@ -31,7 +31,7 @@ class Talk:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:  # rich honours NO_COLOR itself
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:  # rich honors NO_COLOR itself
             task = bar.add_task("comparing", total=total)
             yield lambda text: bar.update(task, advance=1, description=text)
 

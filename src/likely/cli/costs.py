@@ -16,12 +16,12 @@ def read_cost(path: str, classes: Any) -> Any:
     Each class is an action too; rows beyond the classes are further actions, such as "ask an expert". Where no class
     has a row, all rows are such actions.
     """
-    from likely.data.target_labels import as_spelt
+    from likely.data.target_labels import as_spelled
     from likely.decision.cost import Cost
 
     header, *rows = cells_of(path)
     wanted = [str(c) for c in classes.tolist()]
-    columns, actions = as_spelt(header[1:], wanted), as_spelt([row[0] for row in rows], wanted)
+    columns, actions = as_spelled(header[1:], wanted), as_spelled([row[0] for row in rows], wanted)
     _same_classes(columns, wanted, path)
     _rows_for(actions, wanted, path)
     table = [[_cost(cell, row[0], column, path) for column, cell in _paired(columns, row, path)] for row in rows]
@@ -118,13 +118,13 @@ def read_class_prior(given: str, classes: Any) -> list[float]:
     >>> read_class_prior("yes=0.1,no=0.9", np.array(["no", "yes"]))
     [0.9, 0.1]
     """
-    from likely.data.target_labels import as_spelt
+    from likely.data.target_labels import as_spelled
 
     wanted = [str(c) for c in classes.tolist()]
     if given == "uniform":
         return [1.0 / len(wanted)] * len(wanted)
     pairs = _prior_of_file(given) if Path(given).is_file() else _prior_of_text(given, wanted)
-    pairs = dict(zip(as_spelt(list(pairs), wanted), pairs.values(), strict=True))
+    pairs = dict(zip(as_spelled(list(pairs), wanted), pairs.values(), strict=True))
     unknown = [name for name in pairs if name not in wanted]
     missing = [name for name in wanted if name not in pairs]
     if unknown or missing:

@@ -63,7 +63,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
 
     MODEL is what `likely fit --sequences` wrote, or a model saved from Python. The columns of the files go by name. A
     word that training never saw counts as missing. A sequence that the model holds for impossible keeps its line,
-    without a state. For a recogniser of speech (`lk.SpokenWords`) the files are sounds (WAV) or folders of these, and
+    without a state. For a recognizer of speech (`lk.SpokenWords`) the files are sounds (WAV) or folders of these, and
     their words are written.
     """
     check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
@@ -296,7 +296,7 @@ def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
 def _no_tables(told: dict[str, Any]) -> None:
     for name in ("id", "time", "columns", "path", "proba"):
         if told[name]:
-            raise click.UsageError(f"--{name} is for tables of frames: this file holds a recogniser of speech.")
+            raise click.UsageError(f"--{name} is for tables of frames: this file holds a recognizer of speech.")
     if told["each"] == "frame":
         raise click.UsageError("--each frame is for states: of sounds there are --each sequence and --each word.")
     if not told["single"]:
@@ -308,7 +308,7 @@ def _no_tables(told: dict[str, Any]) -> None:
 def _no_sounds(told: dict[str, Any]) -> None:
     if told["single"] or told["each"] == "word":
         flag = "--single" if told["single"] else "--each word"
-        raise click.UsageError(f"{flag} is for sounds: this file holds no recogniser of speech.")
+        raise click.UsageError(f"{flag} is for sounds: this file holds no recognizer of speech.")
 
 
 def _rules_of(model: Any, told: dict[str, Any]) -> dict[str, Any]:

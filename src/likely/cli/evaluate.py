@@ -40,10 +40,10 @@ def evaluate(
     missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, id: str | None,
     time: str | None, columns: tuple[str, ...], **rules: Any,
 ) -> None:  # fmt: skip
-    """Measure a model on labelled rows that it was not trained on: error, cost, calibration, each with its interval.
+    """Measure a model on labeled rows that it was not trained on: error, cost, calibration, each with its interval.
 
     A classifier of sequences (`likely fit --sequences --target`) is measured on whole sequences, with files as in
-    `likely decode`; a recogniser of words on a folder with sub-folders of sounds.
+    `likely decode`; a recognizer of words on a folder with sub-folders of sounds.
     """
     from likely.automl.table_classifier import laid_out
     from likely.cli.fitting.open_sequence_model import is_of_sequences
@@ -70,11 +70,11 @@ def evaluate(
     target = target or str(loaded.card.get("target") or "") or None
     if target is None:
         raise click.UsageError("say which column holds the truth: --target NAME")
-    table = labelled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
+    table = labeled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
     how = decision_rules(loaded, rules)
     e, decisions = measured(loaded, table, how)
     if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
-        Talk()("these are the rows that the model learnt from: it will do worse on others")
+        Talk()("these are the rows that the model learned from: it will do worse on others")
     tell_of_other_shares(e, loaded.class_prior_)
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
@@ -90,7 +90,7 @@ def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
         Talk()(f"{there}: --class-prior tells it what to expect")
 
 
-def labelled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
+def labeled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
     """The rows with a label, in the model's columns."""
     from likely.data.read_table import called, require
     from likely.data.table import Table

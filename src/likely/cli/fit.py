@@ -23,10 +23,10 @@ rows beyond the classes are further actions, such as "ask an expert".
 Names for --models, the same for every table, from simple to rich:
   frequencies, nearest-mean, naive-bayes, naive-bayes-t, naive-bayes-levels,
   chow-tree, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
-  interpolated, emphasised, full, full-t, student-t, diagonal-counts,
-  pooled-counts, interpolated-counts, emphasised-counts, full-counts,
+  interpolated, emphasized, full, full-t, student-t, diagonal-counts,
+  pooled-counts, interpolated-counts, emphasized-counts, full-counts,
   mixture-diagonal-2, mixture-diagonal-4, mixture-full-2, mixture-tied,
-  mixture-full-4, parzen, neighbours; for comparison boosting, forest, logistic.
+  mixture-full-4, parzen, neighbors; for comparison boosting, forest, logistic.
 -t: parameters integrated out. -counts: counts are taken as numbers.
 One that does not apply to the table is left out with a sentence.
 """
@@ -61,7 +61,7 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
 
     Columns are typed and what cannot be a measurement is set aside, both in words. Models are compared on rows that
     they had not seen: those whose cost is within one standard error of the cheapest's are tied; of these, those whose
-    log-loss is within one standard error of the least; the simplest of them is chosen, and learnt once more from all
+    log-loss is within one standard error of the least; the simplest of them is chosen, and learned once more from all
     rows. Standard errors are of paired differences, row by row. --choose-by puts log-loss or error in place of the
     cost. Cost is what decisions cost by --cost and --reject-cost; without them each mistake costs 1.
 
@@ -69,8 +69,8 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
 
     With --sequences, FILE is a long table (one frame per row, --id says whose), a folder or several files with a
     sequence each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With a target, one hidden Markov
-    model per class decides about whole sequences; without, one is learnt of all, and `likely decode` finds its states.
-    A folder with sub-folders of sounds (WAV) gives a recogniser of these words. For rows only: --sql, --models,
+    model per class decides about whole sequences; without, one is learned of all, and `likely decode` finds its states.
+    A folder with sub-folders of sounds (WAV) gives a recognizer of these words. For rows only: --sql, --models,
     --rivals, --report and --cv time.
     """
     from likely.cli.fitting.fit_run import travel

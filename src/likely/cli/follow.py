@@ -284,8 +284,8 @@ def _laid(feed: Feed, layout: Layout) -> _Laid:
 
 def _with_roles(feed: Feed, layout: Layout) -> Feed:
     """Id and time as in training, where nobody says otherwise and the columns are there."""
-    learnt = feed.subject.roles
-    there = {role: name for role, name in learnt.items() if layout.names is None or name in layout.names}
+    learned = feed.subject.roles
+    there = {role: name for role, name in learned.items() if layout.names is None or name in layout.names}
     return replace(feed, told={**feed.told, **{role: feed.told[role] or there.get(role) for role in ("id", "time")}})
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "decode": ("likely.cli.decode:decode", "Find the states, or the class, of sequences."),
     "follow": ("likely.cli.follow:follow", "Follow a live feed: a line in, what the model believes out."),
     "align": ("likely.cli.align:align", "Lay two sequences beside each other by time warping."),
-    "evaluate": ("likely.cli.evaluate:evaluate", "Measure a model on labelled rows."),
+    "evaluate": ("likely.cli.evaluate:evaluate", "Measure a model on labeled rows."),
     "cluster": ("likely.cli.cluster:cluster", "Find groups of rows that belong together."),
     "novelty": ("likely.cli.novelty:novelty", "Mark rows that are unlike the ordinary ones."),
     "explain": ("likely.cli.explain:explain", "Say why rows are decided as they are."),

@@ -42,7 +42,7 @@ NAMED = 4  # columns of a row, in words
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="With --train: what a column is: real, count, binary, category, ignore.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: for starts.")
-@click.option("--save", metavar="FILE", help="With --train: keep what was learnt as a model file.")
+@click.option("--save", metavar="FILE", help="With --train: keep what was learned as a model file.")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
@@ -55,7 +55,7 @@ def novelty(
 ) -> None:  # fmt: skip
     """Mark rows that are less likely than all but a given share of ordinary rows.
 
-    The level is set by ordinary rows that the model had not learnt from, so the stated rate of false alarms holds
+    The level is set by ordinary rows that the model had not learned from, so the stated rate of false alarms holds
     also for a model that fits badly. Rows with gaps are compared with ordinary rows that have the same gaps.
 
     A word that was never seen is surprising beyond measure: the row is novel at any rate, and its other columns are
@@ -95,15 +95,15 @@ def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str 
     from likely.cli.open_model import watch_model
 
     if model is None:
-        return _learnt(train, missing, format, how, talk)
+        return _learned(train, missing, format, how, talk)
     watch = watch_model(model)
     if watch.calm is None or not watch.calm.shape[1]:
-        told = "the file holds no rows that the model had not learnt from: the level is that of its own draws, and the"
+        told = "the file holds no rows that the model had not learned from: the level is that of its own draws, and the"
         talk(f"{told} rate holds as far as the model fits; --train sets it by rows")
     return watch
 
 
-def _learnt(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
+def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
     import json
 
     from likely.automl.novelty_watch import Watch
@@ -134,7 +134,7 @@ def _why(found: Any) -> str:
 def _facts(
     table: Any, found: Any, train: tuple[str, ...], missing: Any, format: str | None, how: Any, notes: list[str]
 ) -> dict[str, Any]:
-    """What a model file remembers of how ordinary rows were learnt, as plain values."""
+    """What a model file remembers of how ordinary rows were learned, as plain values."""
     from datetime import UTC, datetime
 
     from likely._version import __version__

@@ -57,7 +57,7 @@ def card_as_written(path: str) -> Iterator[None]:
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
-    return {name: _entry(model.density_, model._learnt.parts, name) for name in _names(model, path)}
+    return {name: _entry(model.density_, model._learned.parts, name) for name in _names(model, path)}
 
 
 def _names(model: Any, path: str) -> list[str]:
@@ -79,25 +79,25 @@ def watch_model(path: str) -> Watch:
         return Watch.over(clusters)
     refuse_sequences(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
-        inner, law = getattr(thing, "component_", thing), thing._learnt
-        law = law.parts if inner is not thing else law
-        return Watch.over(thing, {name: _entry(inner, law, name) for name in _names(thing, path)})
+        inner, distribution = getattr(thing, "component_", thing), thing._learned
+        distribution = distribution.parts if inner is not thing else distribution
+        return Watch.over(thing, {name: _entry(inner, distribution, name) for name in _names(thing, path)})
     try:
         return Watch.over(classifier_of(thing, path))
     except DataError as error:
         raise ModelFileError(f"{path}: {error}") from error
 
 
-def _entry(density: Any, law: Any, name: str) -> dict[str, Any]:
-    """Kind and levels of one column, by the density that has learnt it."""
+def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
+    """Kind and levels of one column, by the density that has learned it."""
     if hasattr(density, "parts_"):
         part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
-        return _entry(inner, law[part], name)
+        return _entry(inner, distribution[part], name)
     if getattr(density, "words", None) is not None:  # a tree over columns of words
         words = density.words[[str(own) for own in density._column_names()].index(name)]
         return {"kind": "category", "levels": [str(word) for word in words]}
     kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
     if kind != "category":
         return {"kind": kind}
-    own = law[name] if hasattr(law, "names") else law
+    own = distribution[name] if hasattr(distribution, "names") else distribution
     return {"kind": kind, "levels": [str(level) for level in own.values.tolist()]}

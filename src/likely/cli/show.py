@@ -90,7 +90,7 @@ def _told(outline: dict[str, Any], thing: Any) -> Iterator[str]:
 
 
 def is_blank(thing: Any) -> bool:
-    """Whether it is an estimator that has learnt nothing yet."""
+    """Whether it is an estimator that has learned nothing yet."""
     return hasattr(thing, "get_params") and not any(name.endswith("_") for name in vars(thing))
 
 
@@ -103,7 +103,7 @@ def _clusters(model: Any) -> Iterator[str]:
     if dense:
         yield "a density of ordinary rows: `likely novelty --model` marks what is unlike them"
     if card:
-        yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows"
+        yield f"learned from {', '.join(card['source'])}: {card['rows']:,} rows"
         yield f"a mixture of {card['why']}" if dense else card["why"]
     if dense:
         yield f"the level of an alarm is set by {set_by(model)}"
@@ -124,7 +124,7 @@ def _clusters(model: Any) -> Iterator[str]:
 def _origin(model: Any) -> Iterator[str]:
     card = model.card
     if card:
-        yield f"learnt from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
+        yield f"learned from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
         yield f"{card['verdict']}"
     yield f"model: {type(model.classifier_).__name__}" + (f" ({card['what'].rstrip('.')})" if card else "")
 
@@ -144,24 +144,24 @@ def _classifier(clf: Any) -> Iterator[str]:
         yield from _parameters(clf.model_.parts)
 
 
-def _parameters(law: Any, indent: str = "  ") -> Iterator[str]:
-    """Each law with the shapes of its parameters, parts of products below each other."""
-    if hasattr(law, "names") and hasattr(law, "parts"):
-        for name, part in law.parts[:SHOWN]:
-            yield f"{indent}{clipped(str(name), 30)}: {_law(part)}"
-        yield from _more(len(law.parts), "parts", indent)
-    elif hasattr(law, "parts"):  # a mixture a class, parts that classes share
-        yield f"{indent}{_law(law)}"
-        yield from _parameters(law.parts, indent + "  ")
+def _parameters(distribution: Any, indent: str = "  ") -> Iterator[str]:
+    """Each distribution with the shapes of its parameters, parts of products below each other."""
+    if hasattr(distribution, "names") and hasattr(distribution, "parts"):
+        for name, part in distribution.parts[:SHOWN]:
+            yield f"{indent}{clipped(str(name), 30)}: {_distribution(part)}"
+        yield from _more(len(distribution.parts), "parts", indent)
+    elif hasattr(distribution, "parts"):  # a mixture a class, parts that classes share
+        yield f"{indent}{_distribution(distribution)}"
+        yield from _parameters(distribution.parts, indent + "  ")
     else:
-        yield f"{indent}{_law(law)}"
+        yield f"{indent}{_distribution(distribution)}"
 
 
-def _law(law: Any) -> str:
-    fields = ((name, value) for name, value in vars(law).items() if not name.startswith("_"))
+def _distribution(distribution: Any) -> str:
+    fields = ((name, value) for name, value in vars(distribution).items() if not name.startswith("_"))
     shapes = [f"{n} {np.shape(v)}" for n, v in fields if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
-    kind = f" ({law.kind})" if isinstance(getattr(law, "kind", None), str) else ""
-    return "; ".join(filter(None, [f"{type(law).__name__}{kind}: {', '.join(shapes)}", windows(law)]))
+    kind = f" ({distribution.kind})" if isinstance(getattr(distribution, "kind", None), str) else ""
+    return "; ".join(filter(None, [f"{type(distribution).__name__}{kind}: {', '.join(shapes)}", windows(distribution)]))
 
 
 def _columns(schema: dict[str, Any]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
     plain, honest = lk.Gaussian.fit(few), prior.update(stats).predictive()
     click.echo("seven wines to learn four columns from; log-density of the next ones, each (higher is better):")
     click.echo(f"  maximum likelihood, plugged in     {plain.log_prob(rest).mean():8.2f}")
-    click.echo(f"  parameters integrated out (t law)  {honest.log_prob(rest).mean():8.2f}")
+    click.echo(f"  parameters integrated out (t distribution)  {honest.log_prob(rest).mean():8.2f}")
 
 
 def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:

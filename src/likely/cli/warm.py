@@ -160,8 +160,8 @@ def _chains() -> None:
             words = lk.Ragged(X, np.arange(0, 601, 20))
             density = lk.HMMDensity(lk.GaussianDensity("diagonal"), 2, topology="left-to-right", max_iter=2)
             lk.BayesClassifier(density).fit(words, y[:30]).predict(words)
-        law = lk.Gaussian(np.array([[0.0], [9.0]]), np.array(1.0))
-        h = lk.HMM(np.full(2, 0.5), np.eye(2), law)
+        distribution = lk.Gaussian(np.array([[0.0], [9.0]]), np.array(1.0))
+        h = lk.HMM(np.full(2, 0.5), np.eye(2), distribution)
         x = np.array([[0.0], [0.1], [1e3], [-1e3], [9.0]])
         h.collect([x], hard=True)
         h.posterior(x), h.posterior(x, lag=1), h.viterbi(x), h.k_best(x, 2), h.log_prob([x])
@@ -171,10 +171,10 @@ def _chains() -> None:
         X, _ = _rows("float64")
         apart = lk.Gaussian(np.arange(20.0).reshape(4, 5), np.ones((4, 5)), "diagonal")
         lk.HMM(np.full(4, 0.25), np.full((4, 4), 0.25), apart).collect([X])
-        far = lk.DrivenHMM(np.full(2, 0.5), np.tile([[0.0, 0.0], [-900.0, 0.0]], (2, 1, 1)), law)
+        far = lk.DrivenHMM(np.full(2, 0.5), np.tile([[0.0, 0.0], [-900.0, 0.0]], (2, 1, 1)), distribution)
         far.collect([x], covariates=[np.zeros(5)])
         far.posterior(x, None, np.zeros(5))
-        d, u = lk.DrivenHMM(np.full(2, 0.5), np.zeros((2, 2, 2)), law), np.zeros(5)
+        d, u = lk.DrivenHMM(np.full(2, 0.5), np.zeros((2, 2, 2)), distribution), np.zeros(5)
         d.collect([x], covariates=[u])
         d.collect([x], hard=True, covariates=[u])
         d.viterbi(np.zeros((20_000, 1)), np.zeros(20_000))  # so long that it goes piece by piece
@@ -193,7 +193,7 @@ def _kalman() -> None:
         list(lk.follow(model, y))
     trend = lk.LinearGaussian(np.triu(np.ones((2, 2))), np.eye(2), np.eye(1, 2), one)
     trend.smooth(y, lag=0), trend.steady_state()
-    moving = lk.ContinuousLinear.integrated(2)
+    moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
         moving.smooth(y, times), list(lk.follow(moving, list(zip(times, y, strict=True))))
 
@@ -214,8 +214,8 @@ def _switching() -> None:
     import likely as lk
 
     y = np.array([0.0, 1.0, 3.0])
-    model = lk.SwitchingLinear((_level(), _level()), np.full((2, 2), 0.5))
-    model.smooth(y), model.collect([y]), list(lk.follow(model, y)), lk.RaoBlackwell(model, 3).run(y)
+    model = lk.SwitchingLinearGaussian((_level(), _level()), np.full((2, 2), 0.5))
+    model.smooth(y), model.collect([y]), list(lk.follow(model, y)), lk.RaoBlackwellizedFilter(model, 3).run(y)
 
 
 def _particles() -> None:
@@ -224,10 +224,12 @@ def _particles() -> None:
 
     import likely as lk
 
-    y, laws = np.array([0.0, 1.0, 3.0]), _level().laws
+    y, distributions = np.array([0.0, 1.0, 3.0]), _level().distributions
     for name in ("systematic", "multinomial"):
-        lk.ParticleFilter(laws, 64, resample=name, threshold=1.0).run(y)
-    lk.ParticleFilter(lk.StateSpace(laws.initial, laws.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8).run(y)
+        lk.ParticleFilter(distributions, 64, resample=name, threshold=1.0).run(y)
+    lk.ParticleFilter(
+        lk.StateSpace(distributions.initial, distributions.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8
+    ).run(y)
 
 
 def _words() -> None:
@@ -236,15 +238,15 @@ def _words() -> None:
 
     import likely as lk
 
-    law = lk.Gaussian(np.zeros((1, 1)), np.array(1.0))
-    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), law, np.full(1, 0.2)),), ("a",))
+    distribution = lk.Gaussian(np.zeros((1, 1)), np.array(1.0))
+    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), distribution, np.full(1, 0.2)),), ("a",))
     net.decode([0.0, 1.0])
     net.k_best([0.0, 1.0], 2)
     lk.word_errors("a b", "a c d")
 
 
 def _warping() -> None:
-    """Time warping: pairs one by one and in lanes, neighbours, places, means."""
+    """Time warping: pairs one by one and in lanes, neighbors, places, means."""
     import numpy as np
 
     import likely as lk
@@ -259,7 +261,7 @@ def _warping() -> None:
     lk.dtw([1.0, 2.0], [1.0, np.nan, 2.0], open_begin=True, open_end=True)
     lk.dtw_matrix([[1.0, 2.0, 3.0], [1.0, 2.0]], band=2)
     lk.subsequence(X[0, :5], X[1])
-    lk.barycentre(X[:3])
+    lk.barycenter(X[:3])
 
 
 def _signs() -> None:
@@ -268,11 +270,11 @@ def _signs() -> None:
 
     import likely as lk
 
-    lk.LogWalsh.normalised(np.full(466, 0.01), 30)
+    lk.LogLinear.normalized(np.full(466, 0.01), 30)
     lk.ChowTree.blank(np.eye(2)).collect([[0.0, np.nan]])
 
 
-def _neighbours() -> None:
+def _neighbors() -> None:
     """Nearest rows: by tree, by products, with gaps."""
     import numpy as np
 
@@ -280,10 +282,10 @@ def _neighbours() -> None:
 
     for columns in (2, 80):
         X = np.random.default_rng(0).normal(size=(200, columns))
-        lk.NearestNeighbours(3).fit(X, np.arange(200) % 2).predict(X)
-    lk.condense(X, np.arange(200) % 2, how="reduced")
+        lk.KNeighborsClassifier(3).fit(X, np.arange(200) % 2).predict(X)
+    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, how="reduced")
     X[::3, 0] = np.nan
-    lk.NearestNeighbours(3, "l1").fit(X, np.arange(200) % 2).predict(X)
+    lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 
 
 def _windows() -> None:
@@ -291,11 +293,11 @@ def _windows() -> None:
     import likely as lk
 
     X, y = _rows("float64")
-    lk.BayesClassifier(lk.ParzenDensity(scale="maximum")).fit(X, y).predict(X)
+    lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X, y).predict(X)
 
 
 JOBS: dict[str, Callable[[], None]] = {
     "gaussian": _complete, "missing": _gaps, "mixture": _mixtures, "kmeans": _kmeans, "hierarchy": _hierarchy,
     "hmm": _chains, "kalman": _kalman, "switching": _switching, "particle": _particles, "words": _words,
-    "dtw": _warping, "neighbors": _neighbours, "kernel-density": _windows, "binary": _signs,
+    "dtw": _warping, "neighbors": _neighbors, "kernel-density": _windows, "binary": _signs,
 }  # fmt: skip

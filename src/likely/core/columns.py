@@ -1,4 +1,4 @@
-"""Rows made of named parts of unlike kinds: a real vector here, a count there, a colour."""
+"""Rows made of named parts of unlike kinds: a real vector here, a count there, a color."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from likely.core.errors import DataError, ShapeError, sentence
 class Columns(Mapping[str, Any]):
     """Named parts with the same number of rows; slicing slices them all.
 
-    >>> c = Columns(size=[[1.0, 2.0], [3.0, 4.0]], colour=["red", "blue"])
-    >>> len(c), list(c), c[1:]["colour"].tolist()
-    (2, ['size', 'colour'], ['blue'])
+    >>> c = Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])
+    >>> len(c), list(c), c[1:]["color"].tolist()
+    (2, ['size', 'color'], ['blue'])
     """
 
     def __init__(self, parts: Mapping[str, Any] | None = None, /, **named: Any) -> None:

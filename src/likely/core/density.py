@@ -16,7 +16,7 @@ S = TypeVar("S", bound=Stats)
 
 @runtime_checkable
 class Density(Protocol[X]):
-    """A law of x: its log-density, and draws from it."""
+    """A distribution of x: its log-density, and draws from it."""
 
     def log_prob(self, x: X, /) -> Array:
         """log p(x) for each row: (n,), or (n, K) for a stack of K members."""
@@ -40,7 +40,7 @@ class Learnable(Density[X], Protocol[X, S]):
         ...
 
     def objective(self, stats: S, prior: Prior[S, Any] | None = None) -> float:
-        """What `refit` maximises, at this model: expected log-likelihood + entropy of the hidden + log prior.
+        """What `refit` maximizes, at this model: expected log-likelihood + entropy of the hidden + log prior.
 
         For statistics that this very model collected it is the log-likelihood of the data (plus the
         log prior), whatever was hidden (Neal and Hinton's free energy is tight there).

@@ -19,7 +19,7 @@ class ShapeError(LikelyError):
 
 
 class DomainError(LikelyError):
-    """A parameter lies outside the domain of its law."""
+    """A parameter lies outside the domain of its distribution."""
 
 
 class DataError(LikelyError):

@@ -87,8 +87,8 @@ def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
 
 
 def _suits(model: Any, prior: Any) -> None:
-    """Refuse a prior of another law; priors say whose they are, and laws made of others look for themselves."""
-    if prior is None or not getattr(model, "one_law", False):
+    """Refuse a prior of another distribution; priors say whose they are, and distributions made of others look for themselves."""
+    if prior is None or not getattr(model, "one_distribution", False):
         return
     me, whose = type(model).__name__, getattr(prior, "serves", None)
     if not hasattr(prior, "update"):
@@ -253,7 +253,7 @@ class _Climb:
             self.trace, self.held_out = [], []  # a start that no refit could have given is no mark to beat
         self.trace.append(step.objective)
         settled, self.last = self._settled(step), step
-        if self.aside is not None and self._overlearnt(step.model, self.aside):
+        if self.aside is not None and self._overlearned(step.model, self.aside):
             return self._early(step, f"rows set aside were explained no better in {PATIENCE} passes")
         if settled:
             return self._final(step, True, f"gain below {self.stop.tol:g} a {getattr(step.stats, 'unit', 'row')}")
@@ -285,7 +285,7 @@ class _Climb:
 
     def _out_of_passes(self) -> str:
         if np.isneginf(self.trace[-1]):
-            return "some rows are impossible under every part, whatever is learnt: the objective is −inf"
+            return "some rows are impossible under every part, whatever is learned: the objective is −inf"
         many = "refit" if self.stop.max_iter == 1 else "refits"
         return f"{self.stop.max_iter} {many} made, the objective still moving"
 
@@ -315,7 +315,7 @@ class _Climb:
         told = _why_worse(self.last.model, self.last.prior)
         return self._report(self.last, False, f"the next step would be worse: {told}")
 
-    def _overlearnt(self, model: Any, aside: Blocks) -> bool:
+    def _overlearned(self, model: Any, aside: Blocks) -> bool:
         self.held_out.append(mean_log_prob(model, aside))
         if self.held_out[-1] >= max(self.held_out):
             self.best = model
@@ -399,8 +399,8 @@ def _same_data(step: Step, kept: Progress) -> None:
 
 def _same_prior(asked: Any, kept: Any) -> None:
     """A prior of the kind that is asked for; what of it is scaled by the first pass is not compared."""
-    laws = [getattr(p, "weights", None) for p in (asked, kept)]
-    alphas = [getattr(law, "alpha", None) for law in laws]
+    distributions = [getattr(p, "weights", None) for p in (asked, kept)]
+    alphas = [getattr(distribution, "alpha", None) for distribution in distributions]
     same = _kinds(asked) == _kinds(kept) and (alphas[0] is None or np.array_equal(alphas[0], np.asarray(alphas[1])))
     if not same:
         remedy = "resume with the settings that it was begun with, or delete the file"

@@ -57,7 +57,7 @@ class FitReport:
 
     @property
     def objective(self) -> float:
-        """What was maximised, at the model that is returned."""
+        """What was maximized, at the model that is returned."""
         return self.trace[-1]
 
     @property

@@ -14,12 +14,9 @@ OURS = {
     "MultinomialNB": "BayesClassifier(MultinomialDensity())",
     "BernoulliNB": "BayesClassifier(BernoulliDensity())",
     "CategoricalNB": 'NaiveBayes("categorical")',
-    "KNeighborsClassifier": "NearestNeighbours()",
-    "NearestCentroid": "DistanceClassifier()",
-    "KernelDensity": "ParzenDensity()",
-    "DummyClassifier": "ClassFrequencies()",
-    "CalibratedClassifierCV": "Calibrated(…)",
-    "AgglomerativeClustering": "Agglomerative()",
+    "NearestCentroid": "NearestCentroidClassifier()",
+    "DummyClassifier": "PriorClassifier()",
+    "CalibratedClassifierCV": "CalibratedClassifier(…)",
     "ProbabilisticPCA": "PPCA()",
     # hmmlearn, pykalman, filterpy, statsmodels
     "GaussianHMM": "HMMDensity(GaussianDensity(), states=…)",
@@ -30,7 +27,7 @@ OURS = {
     "KalmanFilter": "LinearGaussian(…) with .filter and .smooth, or LinearGaussianDensity() to learn one",
     "ExtendedKalmanFilter": "ExtendedFilter(StateSpace(…))",
     "UnscentedKalmanFilter": "UnscentedFilter(StateSpace(…))",
-    "IMMEstimator": "InteractingModels(…)",
+    "IMMEstimator": "IMMFilter(…)",
     "UnobservedComponents": "LinearGaussian.local_level(…) and similar",
 }
 

@@ -14,7 +14,7 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged_input import NUMBERS, WORDS, Joined, cells, side_by_side, usable_names
 
 WHOSE = "Ragged.from_table"
-SPELT: tuple[Any, ...] = (np.float64, np.dtype("datetime64[us]"))
+SPELLED: tuple[Any, ...] = (np.float64, np.dtype("datetime64[us]"))
 
 
 def cut_by_id(table: Any, id: Any, time: Any, columns: Any) -> tuple[Joined, NDArray[Any]]:
@@ -61,9 +61,9 @@ def moments(column: Any, which: str) -> NDArray[Any]:
     _refuse_gaps(a, which, "every row needs one")
     if a.dtype.kind not in WORDS:
         return a
-    kind = next((kind for kind in SPELT if _is_spelt(a[:1], kind)), SPELT[0])  # the first cell says what is meant
-    if not _is_spelt(a, kind):
-        row = next(i for i in range(len(a)) if not _is_spelt(a[i : i + 1], kind))
+    kind = next((kind for kind in SPELLED if _is_spelled(a[:1], kind)), SPELLED[0])  # the first cell says what is meant
+    if not _is_spelled(a, kind):
+        row = next(i for i in range(len(a)) if not _is_spelled(a[i : i + 1], kind))
         expected = f"{which} must be numbers, or dates such as 2024-12-31"
         raise DataError(sentence(WHOSE, expected, f"{a[row]!r} at row {row}"))
     return a.astype(kind)
@@ -80,7 +80,7 @@ def in_order(whose: Index, time: Any, which: str = "time") -> Index | None:
     return np.lexsort((moments(time, which), whose)).astype(np.intp)
 
 
-def _is_spelt(a: NDArray[Any], kind: Any) -> bool:
+def _is_spelled(a: NDArray[Any], kind: Any) -> bool:
     try:
         return not np.isnat(a.astype(kind)).any() if kind != np.float64 else bool(np.isfinite(a.astype(kind)).all())
     except (TypeError, ValueError, OverflowError):

@@ -17,7 +17,7 @@ DEEPEST = 40  # levels: what is nested deeper (a function that holds itself) add
 def fingerprint(thing: Any) -> str:
     """Sixteen hexadecimal digits over a model's class and all its numbers; another number gives others.
 
-    Values count by their fields, estimators by their settings and what they learnt, functions by their code and what
+    Values count by their fields, estimators by their settings and what they learned, functions by their code and what
     they hold.
 
     >>> import likely as lk
@@ -106,6 +106,6 @@ def _fields(x: Any) -> list[tuple[str, Any]]:
     if is_dataclass(x):
         return [(f.name, getattr(x, f.name)) for f in fields(x) if f.init]
     if hasattr(x, "get_params"):  # an estimator: settings, and what a file would keep
-        learnt = {name: vars(x)[name] for name in getattr(x, "_saved", vars(x)) if name in vars(x)}
-        return sorted({**x.get_params(deep=False), **learnt}.items())
+        learned = {name: vars(x)[name] for name in getattr(x, "_saved", vars(x)) if name in vars(x)}
+        return sorted({**x.get_params(deep=False), **learned}.items())
     return sorted(getattr(x, "__dict__", {}).items())

@@ -1,4 +1,4 @@
-"""A learner as a filter: each row is scored by what was learnt before it, and learnt from afterwards."""
+"""A learner as a filter: each row is scored by what was learned before it, and learned from afterwards."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Learner:
         return belief
 
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
-        """The estimator that also learnt from y, and what the one before it gave y."""
+        """The estimator that also learned from y, and what the one before it gave y."""
         better = _apart(belief)
         if _takes_labels(belief):
-            x, label = _labelled(y)
+            x, label = _labeled(y)
             news = _label_score(belief, x, label)
             return better.partial_fit(x, label), news
         x = _row(y)
@@ -57,11 +57,11 @@ class BayesianLearner:
 
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
         """The posterior once y is seen, and log p(y | all before) with the parameters integrated out."""
-        law = belief.point("mean")
-        x = _row(y, getattr(law, "dim", None))
+        distribution = belief.point("mean")
+        x = _row(y, getattr(distribution, "dim", None))
         if isinstance(x, np.ndarray) and x.dtype.kind == "f" and np.isnan(x).all():
-            return belief, 0.0  # nothing was seen; of a row with some gaps no conjugate law can learn
-        stats = law.collect(x)
+            return belief, 0.0  # nothing was seen; of a row with some gaps no conjugate distribution can learn
+        stats = distribution.collect(x)
         return belief.update(stats), float(np.sum(belief.log_evidence(stats)))
 
 
@@ -87,7 +87,7 @@ def _row(y: Any, dim: int | None = None) -> Any:
     return a[None] if a.ndim == 1 or (a.ndim == 0 and dim == 1) else a.reshape(1, 1) if a.ndim == 0 else a
 
 
-def _labelled(y: Any) -> tuple[Any, Any]:
+def _labeled(y: Any) -> tuple[Any, Any]:
     if not isinstance(y, tuple) or len(y) != 2:
         remedy = "pass (row, label), with None for a label that is not known"
         raise DataError(sentence("follow", "a classifier learns from rows with labels", type(y).__name__, remedy))

@@ -12,18 +12,18 @@ D = TypeVar("D")
 
 @runtime_checkable
 class Prior(Protocol[S, D]):
-    """The conjugate partner of a family, named by its own law; a posterior is one more prior."""
+    """The conjugate partner of a family, named by its own distribution; a posterior is one more prior."""
 
     def update(self, stats: S, /) -> Self:
         """The posterior, of the same type: `update(a + b)` equals `update(a).update(b)`."""
         ...
 
     def point(self, rule: str = "mode", /) -> D:
-        """One model for the whole law: the "mode", "mean" or "median" of its parameters."""
+        """One model for the whole distribution: the "mode", "mean" or "median" of its parameters."""
         ...
 
     def draw(self, rng: Generator, /) -> D:
-        """A model with parameters drawn from this law."""
+        """A model with parameters drawn from this distribution."""
         ...
 
     def predictive(self) -> Any:
@@ -35,5 +35,5 @@ class Prior(Protocol[S, D]):
         ...
 
     def log_density(self, model: D, /) -> Any:
-        """log p(parameters of the model) under this law."""
+        """log p(parameters of the model) under this distribution."""
         ...

@@ -14,7 +14,7 @@ KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas: a polar
 JITTER = 0.1  # share of the median step by which others may differ: clocks are not exact
 REMEDY = (
     "frames count as equally spaced: x.asfreq(...) puts NaN where frames are missing, and for measurements at any"
-    " times there is ContinuousLinear"
+    " times there is LinearSDE"
 )
 
 

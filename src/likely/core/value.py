@@ -12,7 +12,7 @@ from likely.core.arrays import Array, frozen
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """The base of every law, statistic and prior: a frozen record of read-only arrays.
+    """The base of every distribution, statistic and prior: a frozen record of read-only arrays.
 
     The public constructor of a subclass checks what it is given; `trusted` builds the same
     record without a look, for code that made the numbers itself. Copies and pickles go through
@@ -38,7 +38,7 @@ class Value:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def _set(self, **parts: Any) -> None:
-        """For `__post_init__` of subclasses: store the checked, normalised parts."""
+        """For `__post_init__` of subclasses: store the checked, normalized parts."""
         mine = self.__dict__  # not object.__setattr__: clouds of particles make thousands of values a second
         for name, part in parts.items():
             if isinstance(part, np.ndarray):

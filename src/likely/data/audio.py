@@ -85,7 +85,7 @@ def resampled(x: Array, old: int, new: int, high: float | None = None, whose: st
 
     high = new / 2 if high is None else high
     if old < 2 * high:
-        remedy = f"learn and recognise with rate={old}, or with high={old / 2:g}"
+        remedy = f"learn and recognize with rate={old}, or with high={old / 2:g}"
         raise DataError(sentence(whose, f"frequencies up to {high:g} Hz need a rate of {2 * high:g} Hz", old, remedy))
     ratio = Fraction(new, old).limit_denominator(FINEST)
     if not np.isnan(x).any():

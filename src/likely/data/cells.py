@@ -74,12 +74,12 @@ def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
 
 
 def as_numbers(
-    column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False, learnt: bool = False
+    column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False, learned: bool = False
 ) -> pl.Series | None:
     """A column as Int64 or Float64 with nulls, or None where it is no column of numbers.
 
     At least 80 % numbers (and five) mean numbers: the first cell that is none is then an error by row and column.
-    `strict` asks for numbers whatever their share; `learnt`: what the column is was settled when a model was learnt.
+    `strict` asks for numbers whatever their share; `learned`: what the column is was settled when a model was learned.
     Infinity is always an error.
 
     >>> as_numbers(pl.Series("x", ["1", None, "2.5"])).to_list()
@@ -88,7 +88,7 @@ def as_numbers(
     True
     """
     if column.dtype == pl.String:
-        return _parsed(column, missing, strict, learnt)
+        return _parsed(column, missing, strict, learned)
     if (column.dtype == pl.Boolean and strict) or column.dtype == pl.Null:
         return column.cast(pl.Float64)
     if column.dtype == pl.Int64 or (column.dtype == pl.Float64 and math.isfinite(column.sum() or 0.0)):
@@ -97,9 +97,9 @@ def as_numbers(
         whole = column.cast(pl.Int64, strict=False)
         return whole if whole.null_count() == column.null_count() else column.cast(pl.Float64)
     if column.dtype.is_numeric():
-        return _finite(column.fill_nan(None), column, learnt)
+        return _finite(column.fill_nan(None), column, learned)
     if strict:
-        raise _no_number(column, column.is_not_null(), learnt)
+        raise _no_number(column, column.is_not_null(), learned)
     return None
 
 
@@ -160,21 +160,21 @@ def shown(value: Any) -> str:
     return text if len(text) <= 30 else text[:29].rstrip() + "…"
 
 
-def _no_number(column: pl.Series, where: pl.Series, learnt: bool) -> DataError:
-    ways = () if learnt else (as_kind(column.name, "category"),)
+def _no_number(column: pl.Series, where: pl.Series, learned: bool) -> DataError:
+    ways = () if learned else (as_kind(column.name, "category"),)
     return bad_cell(column, where, "is not a number", *ways)
 
 
-def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learnt: bool) -> pl.Series | None:
+def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learned: bool) -> pl.Series | None:
     present = len(column) - column.null_count()
     values = column.cast(pl.Float64, strict=False)
     good = present - (values.null_count() - column.null_count())
     if not strict and not _meant_as_numbers(column, good, present):
         return None
     if good < present:
-        raise _no_number(column, values.is_null() & column.is_not_null(), learnt)
+        raise _no_number(column, values.is_null() & column.is_not_null(), learned)
     if not math.isfinite(values.sum() or 0.0):
-        values = _finite(values.fill_nan(None), column, learnt)
+        values = _finite(values.fill_nan(None), column, learned)
     return _whole_if_written_so(column, without_values(values, missing))
 
 
@@ -198,10 +198,10 @@ def _refuse_dressed(column: pl.Series, present: int) -> None:
         )
 
 
-def _finite(values: pl.Series, cells: pl.Series, learnt: bool) -> pl.Series:
+def _finite(values: pl.Series, cells: pl.Series, learned: bool) -> pl.Series:
     if values.dtype.is_float() and values.is_infinite().any():
         leave = as_kind(cells.name, "ignore")
-        ways = ("correct the cell",) if learnt else ("correct the cell", f"leave the column out with {leave}")
+        ways = ("correct the cell",) if learned else ("correct the cell", f"leave the column out with {leave}")
         raise bad_cell(cells, values.is_infinite(), "is not a finite number", *ways)
     return values
 

@@ -84,15 +84,15 @@ def in_order(levels: Sequence[str]) -> tuple[str, ...]:
 
 
 def tell(
-    n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabelled: int
+    n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabeled: int
 ) -> Iterator[str]:
     """A table in lines: size, roles and classes, measurements, and what was set aside."""
     width = len(columns) + len(roles)
     yield f"{n:,} row{'s' * (n != 1)}, {width} column{'s' * (width != 1)}"
     for role, name in roles.items():
         yield f"{role}: {name}" + (f" ({_classes(classes)})" if role == "target" else "")
-    if unlabelled:
-        yield f"{unlabelled:,} rows without a label are set aside"
+    if unlabeled:
+        yield f"{unlabeled:,} rows without a label are set aside"
     used = [column for column in columns if column.is_used]
     width = max((len(column.name) for column in used), default=0)
     yield from (f"  {column.name:<{width}}  {column.kind:<8}  {_values(column)}" for column in used)

@@ -39,7 +39,7 @@ NAMES_OF_KEYS = {
 def kind_of(column: pl.Series) -> Kind:
     """The kind of a column by its values and name; a mixed column is an error by row and column.
 
-    >>> kind_of(pl.Series("size", ["1.5", None, "-2"])), kind_of(pl.Series("colour", ["red", "blue", "red", "green"]))
+    >>> kind_of(pl.Series("size", ["1.5", None, "-2"])), kind_of(pl.Series("color", ["red", "blue", "red", "green"]))
     ('real', 'category')
     """
     return judged(column)[0]
@@ -142,9 +142,9 @@ def is_count(values: pl.Series) -> bool:
     """Whether whole numbers ≥ 0 look like counts of events.
 
     They begin at zero or one without a gap, are small in the middle, lean to the right, and are no narrower than a
-    Poisson law: variance/mean ≥ 1 − 3 √(2/(n − 1)), three standard errors of that ratio. Nor do they stop short:
-    on a scale with an upper end (pixels, marks) a count law of this mean and variance would have gone further.
-    Large counts are as well served by a law on the real line.
+    Poisson distribution: variance/mean ≥ 1 − 3 √(2/(n − 1)), three standard errors of that ratio. Nor do they stop
+    short: on a scale with an upper end (pixels, marks) a count distribution of this mean and variance would have gone
+    further. Large counts are as well served by a distribution on the real line.
 
     >>> is_count(pl.Series([0, 1, 0, 2, 5, 1, 0, 3])), is_count(pl.Series([17, 40, 38, 90, 52]))
     (True, False)
@@ -159,7 +159,7 @@ def is_count(values: pl.Series) -> bool:
 
 
 def count_tail(k: float, mean: float, variance: float) -> float:
-    """P(x > k) of the negative binomial law with this mean and variance, or of Poisson where it is no wider.
+    """P(x > k) of the negative binomial distribution with this mean and variance, or of Poisson where it is no wider.
 
     >>> round(count_tail(1, 1.0, 1.0), 4)  # Poisson: 1 − 2/e
     0.2642

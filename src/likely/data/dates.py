@@ -131,6 +131,6 @@ def _utc(moments: pl.Series) -> NDArray[Any]:
 
 
 def _seconds(words: pl.Series) -> NDArray[Any]:
-    spelt = ("1970-01-01 " + words).str.to_uppercase().str.replace(r"\s?([AP]M)$", " $1")
-    moments = _first_fit(spelt.alias(words.name), [f"%Y-%m-%d {clock}" for clock in _CLOCKS])
+    spelled = ("1970-01-01 " + words).str.to_uppercase().str.replace(r"\s?([AP]M)$", " $1")
+    moments = _first_fit(spelled.alias(words.name), [f"%Y-%m-%d {clock}" for clock in _CLOCKS])
     return moments.to_physical().to_numpy().astype(np.float64) / 1e6

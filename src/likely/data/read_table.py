@@ -70,7 +70,7 @@ def read(
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
-    >>> with open(path, "w") as file: _ = file.write("size;colour\\n1.5;red\\nNA;blue\\n")
+    >>> with open(path, "w") as file: _ = file.write("size;color\\n1.5;red\\nNA;blue\\n")
     >>> read(path).rows()
     [('1.5', 'red'), (None, 'blue')]
     """

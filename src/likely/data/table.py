@@ -35,10 +35,10 @@ class Table:
     - **y**, **weight**, **group**, **time** (n,): the columns that were named for these roles, or None.
     - **row_numbers** (n,): where each row stood in the source, from 1; rows without a label are set aside.
 
-    >>> columns = {"size": [1.5, 2.0, 4.5], "colour": ["red", "blue", None], "class": ["a", "b", "a"]}
+    >>> columns = {"size": [1.5, 2.0, 4.5], "color": ["red", "blue", None], "class": ["a", "b", "a"]}
     >>> t = Table.of(columns, target="class")
     >>> [(c.name, c.kind) for c in t.used], t.y.tolist()
-    ([('size', 'real'), ('colour', 'binary')], ['a', 'b', 'a'])
+    ([('size', 'real'), ('color', 'binary')], ['a', 'b', 'a'])
     """
 
     columns: tuple[Column, ...]
@@ -49,7 +49,7 @@ class Table:
     group: Labels | None = None
     time: NDArray[Any] | None = None
     row_numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    unlabelled: int = 0
+    unlabeled: int = 0
 
     @classmethod
     def of(
@@ -83,7 +83,7 @@ class Table:
         )
         if target is not None:
             refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")
-        kept = _labelled(frame, target)
+        kept = _labeled(frame, target)
         found = [_found(column, wishes.get(column.name), kept, missing) for column in roles.others(frame)]
         used = [values for column, values in found if column.is_used]
         columns = tuple(column for column, _ in found)
@@ -110,14 +110,14 @@ class Table:
         format: str | None = None,
         whose: str = "",
     ) -> Table:
-        """New data for a learnt schema: columns in any order, others ignored, kinds as they were learnt.
+        """New data for a learned schema: columns in any order, others ignored, kinds as they were learned.
 
         A level that was not seen in training stays as it is. A column that is not there is an error, unless
-        `allow_missing`: then it is missing throughout. The target may be absent; `classes` says how labels are spelt.
+        `allow_missing`: then it is missing throughout. The target may be absent; `classes` says how labels are spelled.
         `whose` is whom messages name.
 
         >>> schema = Table.of({"size": [1.5, 2.0, 4.5]}).schema()
-        >>> Table.like(schema, {"colour": ["red"], "size": ["7"]}).frame.rows()
+        >>> Table.like(schema, {"color": ["red"], "size": ["7"]}).frame.rows()
         [(7.0,)]
         """
         _check_schema(schema)
@@ -128,8 +128,8 @@ class Table:
         roles.check(frame.columns)
         if roles.target is not None and not frame[roles.target].count():
             raise DataError(sentence(f'target "{target}"', "labels are needed", "none: every cell is missing"))
-        kept = _labelled(frame, roles.target)
-        found = [_as_learnt(frame[name], entry, kept, missing) for name, entry in schema.items()]
+        kept = _labeled(frame, roles.target)
+        found = [_as_learned(frame[name], entry, kept, missing) for name, entry in schema.items()]
         columns, used = zip(*found, strict=True)
         return cls._with_roles(columns, pl.DataFrame(list(used)), frame, roles, kept, classes)
 
@@ -143,7 +143,7 @@ class Table:
         kept: pl.Series,
         classes: Sequence[Any] | None = None,
     ) -> Table:
-        """The table of the labelled rows."""
+        """The table of the labeled rows."""
         rows = kept.to_numpy()
         return cls(
             columns=columns,
@@ -154,7 +154,7 @@ class Table:
             group=None if roles.group is None else labels(roles.complete(source, roles.group))[rows],
             time=None if roles.time is None else times(source[roles.time], rows),
             row_numbers=np.flatnonzero(rows) + 1,
-            unlabelled=int((~rows).sum()),
+            unlabeled=int((~rows).sum()),
         )
 
     # ---------------------------------------------------------------- contents
@@ -204,13 +204,13 @@ class Table:
 
     def describe(self) -> str:
         """The table in words, for a terminal."""
-        return "\n".join(tell(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabelled))
+        return "\n".join(tell(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled))
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
         return {
             "rows": len(self),
-            "unlabelled": self.unlabelled,
+            "unlabeled": self.unlabeled,
             "roles": self.roles.named(),
             "classes": {str(label): count for label, count in self.class_counts.items()},
             "columns": [column.as_dict() for column in self.columns],
@@ -218,7 +218,7 @@ class Table:
         }
 
 
-def _labelled(frame: pl.DataFrame, target: str | None) -> pl.Series:
+def _labeled(frame: pl.DataFrame, target: str | None) -> pl.Series:
     """The rows to keep: those with a label where labels are asked for."""
     return frame[target].is_not_null() if target is not None else pl.repeat(True, frame.height, eager=True)
 
@@ -247,18 +247,18 @@ def _levels(values: pl.Series, kind: str) -> list[str]:
     return values.drop_nulls().unique().cast(pl.String).to_list() if kind == "binary" else []
 
 
-def _as_learnt(
+def _as_learned(
     column: pl.Series, entry: Mapping[str, Any], kept: pl.Series, missing: str | Iterable[str]
 ) -> tuple[Column, pl.Series]:
-    """A column of new data in the form of a learnt one."""
+    """A column of new data in the form of a learned one."""
     kind = entry["kind"]
-    if kind in ("real", "count"):  # 2.5 where counts were learnt is for the model to judge
-        numbers = as_numbers(column, missing=tokens(missing), strict=True, learnt=True)
+    if kind in ("real", "count"):  # 2.5 where counts were learned is for the model to judge
+        numbers = as_numbers(column, missing=tokens(missing), strict=True, learned=True)
         assert numbers is not None  # strict either gives numbers or raises
         column = numbers
     values = column.filter(kept)
     values = settled(values, kind, entry.get("levels", ()))
-    return described(values, kind, "as learnt"), values
+    return described(values, kind, "as learned"), values
 
 
 def _check_schema(schema: Schema) -> None:

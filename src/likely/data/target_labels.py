@@ -1,4 +1,4 @@
-"""Labels: what a table's target says, checked that it can be learnt."""
+"""Labels: what a table's target says, checked that it can be learned."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def label_numbers(column: pl.Series) -> pl.Series | None:
 def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     """Labels without gaps as an array: numbers that print as they are written (1, -1.0), anything else as text.
 
-    Numbers that are written in several ways (1 and 1.0) are one class, and a note says so. `classes` of a learnt model
+    Numbers that are written in several ways (1 and 1.0) are one class, and a note says so. `classes` of a learned model
     decide where given: labels that spell one of them are that one.
 
     >>> labels(pl.Series(["1", "2"])).tolist(), labels(pl.Series(["1.0", "2.0"])).tolist()
@@ -72,10 +72,10 @@ def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
     tell(sentence(f'column "{words.name}"', told, remedy="write each label in one way"))
 
 
-def as_spelt(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
-    """Names of classes as the classes are spelt: a number that spells one of them another way is that one.
+def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
+    """Names of classes as the classes are spelled: a number that spells one of them another way is that one.
 
-    >>> as_spelt(["1", "-1.0", "x"], [-1.0, 1.0])
+    >>> as_spelled(["1", "-1.0", "x"], [-1.0, 1.0])
     ['1.0', '-1.0', 'x']
     """
     known = [str(one) for one in classes]
@@ -113,7 +113,7 @@ def _among(text: list[str], classes: Sequence[Any]) -> Labels:
     """Labels as the classes that they spell; one that spells none stays text."""
     own = np.asarray(classes).tolist()
     known, words = {str(one): one for one in own}, list(dict.fromkeys(text))
-    meant = {word: known.get(name, name) for word, name in zip(words, as_spelt(words, own), strict=True)}
+    meant = {word: known.get(name, name) for word, name in zip(words, as_spelled(words, own), strict=True)}
     found = [meant[word] for word in text]
     return np.array(found, dtype=object if len({type(one) for one in found}) > 1 else None)
 

@@ -34,7 +34,7 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
         raise DomainError(sentence("change_prior", f"class {c} must have been possible in training", "probability 0"))
     with np.errstate(divide="ignore"):
         shift = np.where(wished > 0, np.log(wished) - np.log(np.where(old > 0, old, 1.0)), -np.inf)
-    return _normalised(log_posterior + shift, "change_prior")
+    return _normalized(log_posterior + shift, "change_prior")
 
 
 def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
@@ -53,10 +53,10 @@ def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
     with np.errstate(divide="ignore"):
         logs = sum(np.log(p) for p in parts)
         shift = np.where(prior > 0, (1 - len(parts)) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
-    return np.asarray(np.exp(_normalised(logs + shift, "combine")))
+    return np.asarray(np.exp(_normalized(logs + shift, "combine")))
 
 
-def _normalised(logs: Array, whose: str) -> Array:
+def _normalized(logs: Array, whose: str) -> Array:
     total = logsumexp(logs, axis=1, keepdims=True)
     if not np.isfinite(total).all():
         i = int(np.flatnonzero(~np.isfinite(total[:, 0]))[0])

@@ -73,7 +73,7 @@ def foreign_posterior(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
         if hasattr(classifier, name):
             P = posteriors(linear(getattr(classifier, name)(X)), "decide")
             return labels(range(P.shape[1]) if classes is None else classes), P
-    remedy = f"wrap it: lk.Calibrated({whose}(…)).fit(X, y)"
+    remedy = f"wrap it: lk.CalibratedClassifier({whose}(…)).fit(X, y)"
     raise DomainError(sentence("decide", "a classifier with probabilities is needed", whose, remedy))
 
 

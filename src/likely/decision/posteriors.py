@@ -33,7 +33,9 @@ def posteriors(P: Any, whose: str) -> Array:
             "each row of posteriors must be probabilities that add to 1",
             "pass probabilities, not scores",
         )
-        raise DataError(sentence(whose, expected, f"{a[i]} at row {i}", f"{remedy}; lk.Calibrated makes them"))
+        raise DataError(
+            sentence(whose, expected, f"{a[i]} at row {i}", f"{remedy}; lk.CalibratedClassifier makes them")
+        )
     return a
 
 

@@ -18,7 +18,7 @@ from likely.numerics.eigenvectors import settled, upright
 from likely.numerics.spd import symmetric
 
 CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
-RANK = 1e-12  # share of the largest variance of standardised columns below which a direction is rounding
+RANK = 1e-12  # share of the largest variance of standardized columns below which a direction is rounding
 FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
 LOST = 1e-14  # share beyond which a direction that is left out is more than a sum of other columns
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
@@ -27,7 +27,7 @@ NOTHING = 1e-12  # share between classes that is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class FisherAxes(Value):
+class DiscriminantSubspace(Value):
     """z = B (x − m): coordinates in which classes have unit spread and the scatter between them is diagonal.
 
     B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
@@ -35,7 +35,7 @@ class FisherAxes(Value):
     λ = (1 − within)/within; at most K − 1 of the λ are not 0. Where S_w is singular and classes still differ, `within`
     is 0 and λ infinite: these directions come first, scaled as if 10⁻¹⁰ of their variance lay within classes.
 
-    >>> axes = FisherAxes.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5])
+    >>> axes = DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5])
     >>> axes.axes, axes.ratios, axes.project([[2.0, 7.0]])
     (array([[1., 0.]]), array([1.]), array([[1.]]))
     """
@@ -43,39 +43,49 @@ class FisherAxes(Value):
     mean: Array  # (d,)
     axes: Array  # (q, d): B
     within: Array  # (q,), rising
-    centres: Array  # (K, q): the class means in these coordinates
+    centers: Array  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "FisherAxes", name) for name, part in self._parts().items()}
+        parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._parts().items()}
         q, d = len(parts["within"]), len(np.atleast_1d(parts["mean"]))
-        K = len(parts["centres"]) if parts["centres"].ndim == 2 else 0
+        K = len(parts["centers"]) if parts["centers"].ndim == 2 else 0
         got = tuple(part.shape for part in parts.values())
         if got != ((d,), (q, d), (q,), (K, q)) or not (K and q):
             raise ShapeError(
-                sentence("FisherAxes", "mean (d,), axes (q, d), within (q,) and centres (K, q) are needed", got)
+                sentence(
+                    "DiscriminantSubspace", "mean (d,), axes (q, d), within (q,) and centers (K, q) are needed", got
+                )
             )
         within = parts["within"]
         if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
-            raise DomainError(sentence("FisherAxes", "within must be shares that rise", within.tolist()))
-        if np.abs(parts["centres"]).max() > LARGEST / np.sqrt(q):
-            raise DomainError(sentence("FisherAxes", "squared distances of centres must be finite", "an overflow"))
+            raise DomainError(sentence("DiscriminantSubspace", "within must be shares that rise", within.tolist()))
+        if np.abs(parts["centers"]).max() > LARGEST / np.sqrt(q):
+            raise DomainError(
+                sentence("DiscriminantSubspace", "squared distances of centers must be finite", "an overflow")
+            )
         self._set(**parts)
 
     @classmethod
     def of(
         cls, within: Any, means: Any, shares: Any, components: int | None = None, *, beyond: bool = False,
         shrinkage: float = 0.0, patient: bool = False,
-    ) -> FisherAxes:  # fmt: skip
+    ) -> DiscriminantSubspace:  # fmt: skip
         """The axes of a scatter within classes S_w (d, d), class means (K, d) and shares of the classes (K,).
 
         `components`: how many, at most the rank of S_b (K − 1 for classes in general position); with `beyond` more:
-        axes with λ = 0 follow, by falling variance of standardised columns. `shrinkage` draws correlations of S_w to 0.
+        axes with λ = 0 follow, by falling variance of standardized columns. `shrinkage` draws correlations of S_w to 0.
         `patient`: fewer than asked for are no error, as early in a stream.
         """
-        W, M, p = parameter(within, "FisherAxes", "within"), parameter(means, "FisherAxes", "means"), np.asarray(shares)
+        W, M, p = (
+            parameter(within, "DiscriminantSubspace", "within"),
+            parameter(means, "DiscriminantSubspace", "means"),
+            np.asarray(shares),
+        )
         d = M.shape[-1] if M.ndim == 2 else -1
         if W.shape != (d, d) or p.shape != (len(M),):
-            raise ShapeError(sentence("FisherAxes", "within (d, d), means (K, d) and shares (K,) are needed", W.shape))
+            raise ShapeError(
+                sentence("DiscriminantSubspace", "within (d, d), means (K, d) and shares (K,) are needed", W.shape)
+            )
         p = p / p.sum()
         mean = p @ M
         W = (1.0 - shrinkage) * W + shrinkage * np.diag(np.diagonal(W))
@@ -83,18 +93,18 @@ class FisherAxes(Value):
         if patient:
             components = _had_so_far(frame, components, beyond)
         axes, inner = _chosen(frame, components, len(M), beyond or patient)
-        return cls.trusted(mean=mean, axes=axes, within=inner, centres=np.ascontiguousarray((M - mean) @ axes.T))
+        return cls.trusted(mean=mean, axes=axes, within=inner, centers=np.ascontiguousarray((M - mean) @ axes.T))
 
     @classmethod
     def of_statistics(
         cls, stats: Moments, components: int | None = None, *, beyond: bool = False, shrinkage: float = 0.0,
         patient: bool = False,
-    ) -> FisherAxes:  # fmt: skip
+    ) -> DiscriminantSubspace:  # fmt: skip
         """The same from the moments of each class, a stack of K."""
         seen = stats.weight > 0
         n = float(stats.weight.sum())
         if not n > 0:
-            raise DataError(sentence("FisherAxes", "at least one row with weight is needed", "none"))
+            raise DataError(sentence("DiscriminantSubspace", "at least one row with weight is needed", "none"))
         within = stats.scatter.sum(axis=0) / n
         means = np.where(seen[:, None], stats.mean, 0.0)
         means[~seen] = (stats.weight @ means) / n  # a class that is named but not seen pulls nowhere
@@ -118,7 +128,7 @@ class FisherAxes(Value):
         in which the total scatter stands for that between classes (Ney 8.2.4).
         """
         if name not in ("trace", "determinant"):
-            raise DomainError(sentence("FisherAxes", 'the criterion is "trace" or "determinant"', repr(name)))
+            raise DomainError(sentence("DiscriminantSubspace", 'the criterion is "trace" or "determinant"', repr(name)))
         if name == "trace":
             return float(self.ratios.sum())
         full = bool((self.within < 1.0 - NOTHING).all())
@@ -140,7 +150,7 @@ class FisherAxes(Value):
     def log_joint(self, x: Any, log_shares: Array) -> Array:
         """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
         z = np.asarray(self.project(x), dtype=np.float64)
-        return np.asarray(log_shares + z @ self.centres.T - 0.5 * (self.centres**2).sum(axis=1))
+        return np.asarray(log_shares + z @ self.centers.T - 0.5 * (self.centers**2).sum(axis=1))
 
 
 class _Frame(NamedTuple):
@@ -149,17 +159,19 @@ class _Frame(NamedTuple):
     U: Array
     between: Array
     within: Array  # (r, r)
-    variances: Array  # (r,): of the standardised columns, along each direction
+    variances: Array  # (r,): of the standardized columns, along each direction
     columns: Array  # (c, r): U for the c columns that vary, in units of their standard deviations
 
 
 def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
-    """Total scatter made white; columns are standardised first, so that units do not matter."""
+    """Total scatter made white; columns are standardized first, so that units do not matter."""
     variance = np.diagonal(W) + (between**2).sum(axis=0)
     used = np.flatnonzero(variance > np.maximum(np.finfo(float).tiny * 1e16, (CONSTANT * np.abs(mean)) ** 2))
     if not len(used):
         expected, remedy = "some column must vary", "rescale the columns, or leave constant ones out"
-        raise DataError(sentence("FisherAxes", expected, "columns that are constant, or too small to square", remedy))
+        raise DataError(
+            sentence("DiscriminantSubspace", expected, "columns that are constant, or too small to square", remedy)
+        )
     scale = np.sqrt(variance[used])
     Wn, Bn = symmetric(W[np.ix_(used, used)] / scale / scale[:, None]), between[:, used] / scale
     values, vectors = np.linalg.eigh(Wn + Bn.T @ Bn)
@@ -167,7 +179,9 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     lost = int(((values > LOST * values[-1]) & ~keep).sum())
     if lost:
         what = "direction is" if lost == 1 else "directions are"
-        tell(f"FisherAxes: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: rescale first")
+        tell(
+            f"DiscriminantSubspace: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: rescale first"
+        )
     root = vectors[:, keep] / np.sqrt(values[keep])
     U = np.zeros((len(variance), int(keep.sum())))
     U[used] = root / scale[:, None]
@@ -181,12 +195,14 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
     q = rank if components is None else int(components)
     most = len(turns) if beyond else rank
     if rank == 0 and not beyond:
-        raise DataError(sentence("FisherAxes", "class means must differ", "one mean for all", "name other classes"))
+        raise DataError(
+            sentence("DiscriminantSubspace", "class means must differ", "one mean for all", "name other classes")
+        )
     if q > most:
         remedy = "keep fewer" if beyond else 'keep fewer, or choose criterion="determinant"'
         why = "rows vary" if beyond else f"{K} classes differ"
         expected = f"at most {most} axes: {why} in no more directions"
-        raise DomainError(sentence("FisherAxes", expected, q, remedy))
+        raise DomainError(sentence("DiscriminantSubspace", expected, q, remedy))
     first = settled(shares[:rank] ** 2, turns[:rank].T, frame=frame.columns).T
     turns = np.concatenate([first, _by_variance(turns[rank:], frame)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)

@@ -22,14 +22,14 @@ ROOTED = 1e-26  # the same for squared singular values of a root
 
 
 @dataclass(frozen=True, eq=False)
-class Principal(Value):
+class PrincipalSubspace(Value):
     """y = A (x − μ): coordinates along the q principal axes, variances falling (Herbst 6.1, Ney 8.2.2).
 
     The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n), the entry of
     largest size in each positive. Among all linear maps to q numbers and back this one loses least: the mean
     squared error is the sum of the variances left out (Karhunen and Loève).
 
-    >>> p = Principal([1.0, 1.0], [[0.8, 0.6]], [4.0], 1.0)
+    >>> p = PrincipalSubspace([1.0, 1.0], [[0.8, 0.6]], [4.0], 1.0)
     >>> p.project([[1.8, 1.6]]), p.reconstruct([[1.8, 1.6]]), p.relative_error()
     (array([[1.]]), array([[1.8, 1.6]]), 0.2)
     """
@@ -40,7 +40,7 @@ class Principal(Value):
     rest: Array = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
 
     def __post_init__(self) -> None:
-        me = "Principal"
+        me = "PrincipalSubspace"
         mean = np.atleast_1d(parameter(self.mean, me, "mean"))
         axes, variances = parameter(self.axes, me, "axes"), parameter(self.variances, me, "variances")
         rest = parameter(self.rest, me, "rest")
@@ -51,11 +51,11 @@ class Principal(Value):
         if (variances < 0).any() or rest < 0 or (np.diff(variances) > 0).any():
             raise DomainError(sentence(me, "variances must fall and not be negative", variances.tolist()))
         if not np.allclose(axes @ axes.T, np.eye(q), atol=1e-8):
-            raise DomainError(sentence(me, "axes must be orthonormal rows", remedy="orthogonalise them by QR"))
+            raise DomainError(sentence(me, "axes must be orthonormal rows", remedy="orthogonalize them by QR"))
         self._set(mean=mean, axes=axes, variances=variances, rest=rest)
 
     @classmethod
-    def of(cls, stats: Moments | ScatterRoot, components: int | float | None = None) -> Principal:
+    def of(cls, stats: Moments | ScatterRoot, components: int | float | None = None) -> PrincipalSubspace:
         """The principal axes of rows from their statistics.
 
         `components` is how many, or a share of the variance (below 1) that they must hold together; None keeps all
@@ -83,20 +83,20 @@ class Principal(Value):
         q = len(self.variances) if components is None else int(components)
         if not 0 <= q <= len(self.variances):
             expected = f"components must lie in 0 … {len(self.variances)}"
-            raise DomainError(sentence("Principal.relative_error", expected, components))
+            raise DomainError(sentence("PrincipalSubspace.relative_error", expected, components))
         return float((self.variances[q:].sum() + self.rest) / self.total) if self.total > 0 else 0.0
 
     def project(self, x: Any) -> Array:
         """Coordinates along the axes (n, q)."""
-        x = x if hasattr(x, "shape") else numbers(x, "Principal")
+        x = x if hasattr(x, "shape") else numbers(x, "PrincipalSubspace")
         return map_rows(self._project, x, len(self.axes))
 
     def _project(self, block: Any) -> Array:
-        x = rows(block, self.dim, "Principal")
+        x = rows(block, self.dim, "PrincipalSubspace")
         out = (x - self.mean) @ self.axes.T
         if not np.isfinite(out).all() or not len(self.axes):
-            refuse_infinite(x, "Principal")
-            refuse_gaps(x, "Principal")
+            refuse_infinite(x, "PrincipalSubspace")
+            refuse_gaps(x, "PrincipalSubspace")
         return out
 
     def whiten(self, x: Any) -> Array:
@@ -108,12 +108,12 @@ class Principal(Value):
         if not (self.variances > SQUARED**2 * self.total).all():
             q = int((self.variances > SQUARED**2 * self.total).sum())
             expected, remedy = "whitening needs spread along every axis", f"keep {q} of them"
-            raise DomainError(sentence("Principal", expected, f"{len(self.variances) - q} without any", remedy))
+            raise DomainError(sentence("PrincipalSubspace", expected, f"{len(self.variances) - q} without any", remedy))
         return np.sqrt(self.variances)
 
     def restore(self, y: Any, white: bool = False) -> Array:
         """Rows from coordinates (n, q): μ + Aᵀ y; `white` coordinates are stretched first."""
-        y = rows(y, len(self.axes), "Principal")
+        y = rows(y, len(self.axes), "PrincipalSubspace")
         return np.asarray(self.mean + (y * self._deviations if white else y) @ self.axes)
 
     def reconstruct(self, x: Any) -> Array:
@@ -140,7 +140,7 @@ def spectrum(stats: Moments | ScatterRoot, components: Any = None, gram: bool = 
     Of a root: by its singular values, or where `gram` is True by the small matrix R Rᵀ of fewer rows than columns.
     """
     if not stats.total_weight > 0:
-        raise DataError(sentence("Principal", "at least one row with weight is needed", "none"))
+        raise DataError(sentence("PrincipalSubspace", "at least one row with weight is needed", "none"))
     if isinstance(stats, Moments):
         return _of_scatter(np.asarray(stats.scatter), components)
     return _of_gram(stats.root, components) if gram else _of_root(stats.root)
@@ -209,12 +209,12 @@ def _counted(components: Any, most: int) -> int:
     return min(int(components), most) if isinstance(components, int | np.integer) else most
 
 
-def axes_of(stats: Moments | ScatterRoot, found: Spectrum, components: Any) -> Principal:
+def axes_of(stats: Moments | ScatterRoot, found: Spectrum, components: Any) -> PrincipalSubspace:
     """The principal axes that were asked for, out of a spectrum."""
     n, q = stats.total_weight, number(found, components)
     rest = max(found.total - float(found.values[:q].sum()), 0.0)
     rest = rest if rest > 1e-15 * found.total * len(found.vectors) else 0.0
-    return Principal.trusted(
+    return PrincipalSubspace.trusted(
         mean=stats.mean, axes=np.ascontiguousarray(found.vectors[:, :q].T), variances=found.values[:q] / n,
         rest=np.asarray(rest / n),
     )  # fmt: skip
@@ -228,10 +228,10 @@ def number(found: Spectrum, components: Any) -> int:
     if isinstance(components, int | np.integer):
         if not 0 <= components <= len(found.values):
             expected = f"components must lie in 0 … {len(found.values)}, the smaller of rows and columns"
-            raise DomainError(sentence("Principal", expected, components))
+            raise DomainError(sentence("PrincipalSubspace", expected, components))
         return int(components)
     if not 0 < components < 1:
-        raise DomainError(sentence("Principal", "a share of the variance must lie between 0 and 1", components))
+        raise DomainError(sentence("PrincipalSubspace", "a share of the variance must lie between 0 and 1", components))
     held = np.cumsum(found.values)
     return min(int(np.searchsorted(held, components * found.total * (1 - 1e-14))) + 1, len(held))
 

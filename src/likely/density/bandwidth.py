@@ -75,7 +75,7 @@ def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
     odd = np.flatnonzero(~((variance >= TINY) & (variance <= HUGE)))
     if len(odd):
         expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
-        raise DataError(sentence("Parzen", expected, float(variance[odd[0]]), "rescale the column"))
+        raise DataError(sentence("KDE", expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
         at = np.flatnonzero(constant)
         done = "its windows are 1e-8 of its size wide" if len(at) == 1 else "their windows are 1e-8 of their sizes wide"
@@ -135,7 +135,7 @@ def chosen(rule: Any, rows: LeftOut, which: str = "") -> float:
 def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
     """α of the maximum approximation: only the nearest other row counts.
 
-    For a Gaussian, α = 1/(N D) Σ_m min_{n≠m} Σ_d (x_md − x_nd)²/σ²_d (the exercise of Ney 5.2); other windows maximise
+    For a Gaussian, α = 1/(N D) Σ_m min_{n≠m} Σ_d (x_md − x_nd)²/σ²_d (the exercise of Ney 5.2); other windows maximize
     Σ_m log k(r²_m/α) − (D/2) log α over one number.
     """
     w = weight / weight.sum()
@@ -144,7 +144,7 @@ def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
     if kernel.code == 2:
         return float((w @ np.sqrt(nearest) / d) ** 2)
     if kernel.code == 4 or (kernel.code == 3 and kernel.b == 0):
-        return float(nearest.max()) * (1 + 1e-12)  # the smallest window that reaches everybody's neighbour
+        return float(nearest.max()) * (1 + 1e-12)  # the smallest window that reaches everybody's neighbor
 
     def score(log_alpha: float) -> float:
         return float(w @ log_kernel(nearest / np.exp(log_alpha), kernel)) - 0.5 * d * log_alpha
@@ -154,7 +154,7 @@ def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
 
 
 def leave_one_out(rows: LeftOut, which: str = "") -> float:
-    """α that maximises Σ_m w_m log p_{−m}(x_m), each distinct row left out with all its copies.
+    """α that maximizes Σ_m w_m log p_{−m}(x_m), each distinct row left out with all its copies.
 
     A coarse search over some rows, then a fine one over all of them, both on log α. Rows that are distinct but for
     rounding make the likelihood rise without end as α falls: an optimum at an edge is told.
@@ -289,7 +289,7 @@ def _best(score: Callable[[float], float], low: float, high: float, fine: float)
     return float(minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": fine}).x)
 
 
-# ----------------------------------------------------------------- neighbours
+# ----------------------------------------------------------------- neighbors
 
 
 def nearest_others(y: Array, cube: bool = False) -> Array:

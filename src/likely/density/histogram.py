@@ -19,7 +19,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.distributions.distribution import Law, in_units, lone
+from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.statistics_subtraction import NOTHING, without
 
@@ -28,7 +28,7 @@ MOST = 10**7  # cells of a grid
 
 
 @dataclass(frozen=True, eq=False)
-class Histogram(Law):
+class Histogram(Distribution):
     """p(x) = mass of the cell that x lies in / volume of the cell; 0 outside the edges   (Herbst 2.5).
 
     - **edges**: for each column its rising edges; flat, with `bins`, in files.
@@ -195,7 +195,7 @@ class Histogram(Law):
         return list(zip(self.column_edges, at, strict=True))
 
     def marginal(self, columns: Sequence[int]) -> Histogram:
-        """The law of some columns, the others summed out."""
+        """The distribution of some columns, the others summed out."""
         at = np.asarray(columns, dtype=np.intp)
         if at.ndim != 1 or not len(at) or len(set(at.tolist())) < len(at) or at.min() < 0 or at.max() >= self.dim:
             raise DomainError(sentence("Histogram", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
@@ -230,9 +230,9 @@ class Histogram(Law):
         out = []
         for j, edges in enumerate(self.column_edges):
             p = self.marginal([j]).masses
-            centre, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
-            mean = p @ centre
-            out.append((mean, (p * (centre - np.asarray(mean)[..., None]) ** 2).sum(axis=-1) + p @ (width**2) / 12))
+            center, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+            mean = p @ center
+            out.append((mean, (p * (center - np.asarray(mean)[..., None]) ** 2).sum(axis=-1) + p @ (width**2) / 12))
         return out
 
     def entropy(self, bits: bool = False) -> Any:

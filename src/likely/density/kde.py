@@ -32,14 +32,14 @@ FAR = 1e100  # widths beyond which squares might leave the range of numbers
 
 
 @dataclass(frozen=True, eq=False)
-class Parzen(KeptPoints):
+class KDE(KeptPoints):
     """p(x) = Σ_n w_n k((x − x_n)/v) / Πv   (Ney 5.2, Herbst 2.5): a density without a model.
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
     - **scale**: squared widths v²: (d,), or (K, d) for a stack; a matrix (d, d) or (K, d, d) makes windows elliptical.
       A number α means α times the variance of each column, in the `unit`, member by member.
     - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge v), "exponential", or in the ball of radius v "ball",
-      "epanechnikov", "triangle", "quartic", "triweight", "tricube"; each is normalised in d dimensions.
+      "epanechnikov", "triangle", "quartic", "triweight", "tricube"; each is normalized in d dimensions.
     - **weight**: (n,), of the points; one without weight is not there.
     - **tolerance**: what |Δ log p| may be for any row: points too far to matter are left out by a bound. None: 0, every
       point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless,
@@ -50,7 +50,7 @@ class Parzen(KeptPoints):
 
     NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
 
-    >>> Parzen([0.0, 1.0, 5.0], [0.25]).log_prob([[0.5], [50.0]]).round(1)
+    >>> KDE([0.0, 1.0, 5.0], [0.25]).log_prob([[0.5], [50.0]]).round(1)
     array([-1.1000e+00, -4.0513e+03])
     """
 
@@ -65,30 +65,30 @@ class Parzen(KeptPoints):
     unit: str = "pooled"
 
     def __post_init__(self) -> None:
-        checked_kernel(self.kernel, self.dof, "Parzen")
+        checked_kernel(self.kernel, self.dof, "KDE")
         given, edges = _points(self.points, self.edges)
-        points, weight, edges = with_weight(given, self.weight, edges, "Parzen")
+        points, weight, edges = with_weight(given, self.weight, edges, "KDE")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
-            raise DomainError(sentence("Parzen", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
+            raise DomainError(sentence("KDE", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
         named = isinstance(self.rule, str) and self.rule in RULES
         if not (named or (isinstance(self.rule, int | float) and 0 < self.rule < np.inf)):
             expected = f"rule must be a positive number or one of {', '.join(RULES)}"
-            raise DomainError(sentence("Parzen", expected, repr(self.rule)))
+            raise DomainError(sentence("KDE", expected, repr(self.rule)))
         if self.unit not in UNITS:
-            raise DomainError(sentence("Parzen", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
+            raise DomainError(sentence("KDE", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
         self._set(points=points, weight=weight, edges=edges, dof=float(self.dof))
-        self._set(scale=self._checked_scale(parameter(self.scale, "Parzen", "scale")))
+        self._set(scale=self._checked_scale(parameter(self.scale, "KDE", "scale")))
 
     def _checked_scale(self, scale: Array) -> Array:
         K, d = self.members, self.dim
         if scale.ndim == 0:
             if not scale > 0:
-                raise DomainError(sentence("Parzen", "scale must be positive", float(scale)))
+                raise DomainError(sentence("KDE", "scale must be positive", float(scale)))
             each = scale * spreads(self.points, self._w, self._owner, K or 1, self.unit)
             return np.asarray(each if K else each[0])
         shapes = [(d,), (d, d)] if K is None else [(K, d), (K, d, d), (d,)]
         if scale.shape not in shapes:
-            raise ShapeError(sentence("Parzen", f"scale must have shape {' or '.join(map(str, shapes))}", scale.shape))
+            raise ShapeError(sentence("KDE", f"scale must have shape {' or '.join(map(str, shapes))}", scale.shape))
         if K is not None and scale.ndim == 1:
             scale = np.repeat(scale[None], K, axis=0)
         if scale.ndim - (K is not None) == 2:
@@ -96,22 +96,22 @@ class Parzen(KeptPoints):
             self._refuse_common()
             roots = scale if K is not None else scale[None]
             if not np.allclose(roots, np.swapaxes(roots, 1, 2), rtol=1e-9, atol=0):
-                raise DomainError(sentence("Parzen", "a matrix of squared widths must be symmetric"))
+                raise DomainError(sentence("KDE", "a matrix of squared widths must be symmetric"))
             for root in roots:
                 _factor(root)
         elif not (scale > 0).all():
-            raise DomainError(sentence("Parzen", "squared widths must be positive", float(scale.min())))
+            raise DomainError(sentence("KDE", "squared widths must be positive", float(scale.min())))
         return scale
 
     def _refuse_cube(self) -> None:
         if self.kernel == "cube":
             expected = "a cube has a width per column, and no matrix"
-            raise DomainError(sentence("Parzen", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
+            raise DomainError(sentence("KDE", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
 
     def _refuse_common(self) -> None:
         if self.unit == "common":
             expected = "elliptical windows have a shape, and no width that all columns share"
-            raise DomainError(sentence("Parzen", expected, 'unit="common"', 'take kernel="gaussian", or another unit'))
+            raise DomainError(sentence("KDE", expected, 'unit="common"', 'take kernel="gaussian", or another unit'))
 
     # ------------------------------------------------------------------ shape
 
@@ -134,7 +134,7 @@ class Parzen(KeptPoints):
         if self.members is None and (own := self._own_variance).any():
             squared = np.diagonal(self.scale) if self.elliptical else self.scale
             return np.array([1.0 / np.mean((own / squared)[own > 0])])
-        with unheard():  # what is odd about columns was said when they were learnt
+        with unheard():  # what is odd about columns was said when they were learned
             each = spreads(self.points, self._w, self._owner, self.members or 1, self.unit)
         squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
         at = np.argmax(each, axis=1)[:, None]
@@ -149,7 +149,7 @@ class Parzen(KeptPoints):
     def _own(self, k: int) -> dict[str, Any]:
         return {"scale": self.scale[k].copy()}
 
-    def some(self, index: Any) -> Parzen:
+    def some(self, index: Any) -> KDE:
         """Some members, as a stack."""
         return _stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 
@@ -161,8 +161,8 @@ class Parzen(KeptPoints):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
-        z = rows(x, self.dim, "Parzen")
-        refuse_infinite(z, "Parzen")
+        z = rows(x, self.dim, "KDE")
+        refuse_infinite(z, "KDE")
         out = np.stack([one._scores(z) for one in self._each], axis=1)
         return np.asarray(like_input(out if self.members else out[:, 0], x))
 
@@ -183,11 +183,11 @@ class Parzen(KeptPoints):
     def _allow_gaps(self) -> None:
         if self.kernel not in WITH_GAPS:
             expected = f"the kernel {self.kernel!r} cannot integrate out what is missing"
-            raise DataError(sentence("Parzen", expected, "NaN", f"use one of {', '.join(WITH_GAPS)}"))
+            raise DataError(sentence("KDE", expected, "NaN", f"use one of {', '.join(WITH_GAPS)}"))
 
-    def _seen(self, at: tuple[int, ...]) -> Parzen:
-        """The law of some columns, remembered: gaps come in few patterns."""
-        known: dict[tuple[int, ...], Parzen] = self.__dict__.setdefault("_marginals", {})
+    def _seen(self, at: tuple[int, ...]) -> KDE:
+        """The distribution of some columns, remembered: gaps come in few patterns."""
+        known: dict[tuple[int, ...], KDE] = self.__dict__.setdefault("_marginals", {})
         if at not in known:
             if len(known) > 256:
                 known.clear()
@@ -289,7 +289,7 @@ class Parzen(KeptPoints):
         if self.members is not None:
             return np.stack([one.covariance for one in self._each])
         if not np.isfinite(self._kernel.spread):
-            raise DomainError(sentence("Parzen", "the covariance exists for dof above 2", self.dof))
+            raise DomainError(sentence("KDE", "the covariance exists for dof above 2", self.dof))
         z = self.points - self.mean
         window = self.scale if self.elliptical else np.diag(self.scale)
         return np.asarray((z * (self._w / self._w.sum())[:, None]).T @ z + self._kernel.spread * window)
@@ -299,16 +299,16 @@ class Parzen(KeptPoints):
         """Variance of each column, (d,) or (K, d)."""
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
-    def marginal(self, columns: Sequence[int]) -> Parzen:
-        """The law of some columns, the others integrated out: the same windows about fewer columns.
+    def marginal(self, columns: Sequence[int]) -> KDE:
+        """The distribution of some columns, the others integrated out: the same windows about fewer columns.
 
-        >>> Parzen([[0.0, 1.0], [2.0, 5.0]], [1.0, 4.0]).marginal([1]).scale
+        >>> KDE([[0.0, 1.0], [2.0, 5.0]], [1.0, 4.0]).marginal([1]).scale
         array([4.])
         """
         self._allow_gaps()
         at = np.asarray(columns, dtype=np.intp)
         if at.ndim != 1 or not len(at) or len(set(at.tolist())) < len(at) or at.min() < 0 or at.max() >= self.dim:
-            raise DomainError(sentence("Parzen", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
+            raise DomainError(sentence("KDE", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
         scale = self.scale[..., at[:, None], at] if self.elliptical else self.scale[..., at]
         return self.replace(points=np.ascontiguousarray(self.points[:, at]), scale=np.ascontiguousarray(scale))
 
@@ -348,7 +348,7 @@ class Parzen(KeptPoints):
     def _only_one_column(self) -> None:
         if self.dim != 1:
             expected = "cdf and quantile exist in one dimension"
-            raise DomainError(sentence("Parzen", expected, f"{self.dim} columns", "take marginal([j]) first"))
+            raise DomainError(sentence("KDE", expected, f"{self.dim} columns", "take marginal([j]) first"))
 
     # --------------------------------------------------------------- learning
 
@@ -361,14 +361,14 @@ class Parzen(KeptPoints):
     def blank(
         cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", scale: Any = "leave-one-out",
         dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False, unit: str | None = None,
-    ) -> Parzen:  # fmt: skip
+    ) -> KDE:  # fmt: skip
         """A first look at rows: one window, at the first of them, for each member; `refit` replaces it.
 
         `unit=None` is "pooled", and "class" of elliptical windows, whose shape is the member's covariance.
         """
-        z = rows(x, None, "Parzen")
+        z = rows(x, None, "KDE")
         if not z.size:
-            raise ShapeError(sentence("Parzen", "at least one row and one column are needed", z.shape))
+            raise ShapeError(sentence("KDE", "at least one row and one column are needed", z.shape))
         unit = ("class" if elliptical else "pooled") if unit is None else unit
         first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
         d = z.shape[1]
@@ -381,19 +381,19 @@ class Parzen(KeptPoints):
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
         """
         if owner is not None and self.members is None:
-            raise DomainError(sentence("Parzen", "owner is for a stack", "one value"))
-        z = rows(x, self.dim, "Parzen")
+            raise DomainError(sentence("KDE", "owner is for a stack", "one value"))
+        z = rows(x, self.dim, "KDE")
         if np.isnan(z).any():
             self._allow_gaps()
-        return DistinctRows.of(z, weight, owner, self.members, "Parzen")
+        return DistinctRows.of(z, weight, owner, self.members, "KDE")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> Parzen:
+    def refit(self, stats: DistinctRows, prior: Any = None) -> KDE:
         """Windows on the rows of the statistics, as wide as `rule` says; members that saw nothing stay as they were.
 
         A row with gaps takes what it lacks from the row that is nearest in what was seen, of its own member first.
         """
         self._check(stats)
-        stats = completed(stats, "Parzen")
+        stats = completed(stats, "KDE")
         points, owner = stats.rows, stats.owner
         K = self.members
         shapes = None if self.rule == "given" else self._shapes(points, stats.weight, owner)
@@ -410,7 +410,7 @@ class Parzen(KeptPoints):
         each = spreads(points, weight, owner, self.members or 1, self.unit)
         return shapes_of(points, weight, owner, each, self.unit) if self.elliptical else each
 
-    def _on(self, points: Array, weight: Array, shape: Array | None, which: str) -> Parzen:
+    def _on(self, points: Array, weight: Array, shape: Array | None, which: str) -> KDE:
         """Windows on these points, with a width by the rule."""
         if shape is None:
             return self.replace(points=points, weight=weight)
@@ -461,15 +461,13 @@ class Parzen(KeptPoints):
     def _check(self, stats: DistinctRows) -> None:
         if stats.rows.shape[1] != self.dim or stats.members != self.members:
             got = (stats.rows.shape[1], stats.members)
-            raise ShapeError(
-                sentence("Parzen", f"statistics must be of {(self.dim, self.members)} columns, members", got)
-            )
+            raise ShapeError(sentence("KDE", f"statistics must be of {(self.dim, self.members)} columns, members", got))
 
 
 def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
     """Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
 
-    It is a score and no density: it has no finite integral, so it cannot be normalised.
+    It is a score and no density: it has no finite integral, so it cannot be normalized.
 
     >>> coulomb_potential([[0.0], [2.0]], [[1.0]], epsilon=1.0)
     array([1.])
@@ -508,18 +506,18 @@ def _refuse_gaps(x: Array, whose: str) -> None:
 def _points(points: Any, edges: Any) -> tuple[Array, Any]:
     """Points (n, d), and where members begin and end; a list of matrices is a stack."""
     if edges is None and isinstance(points, list | tuple) and len(points) and np.ndim(points[0]) == 2:
-        each = [parameter(p, "Parzen", "points") for p in points]
+        each = [parameter(p, "KDE", "points") for p in points]
         if len({p.shape[1] for p in each}) > 1:
-            raise ShapeError(sentence("Parzen", "all members must have one number of columns", [p.shape for p in each]))
+            raise ShapeError(sentence("KDE", "all members must have one number of columns", [p.shape for p in each]))
         points, edges = np.concatenate(each), np.cumsum([0, *map(len, each)])
-    z = parameter(points, "Parzen", "points")
+    z = parameter(points, "KDE", "points")
     z = z[:, None] if z.ndim == 1 else z
     if z.ndim != 2 or 0 in z.shape:
-        raise ShapeError(sentence("Parzen", "points must have shape (n, d), at least one of them", z.shape))
+        raise ShapeError(sentence("KDE", "points must have shape (n, d), at least one of them", z.shape))
     return z, edges
 
 
-def _stacked(parts: list[Parzen]) -> Parzen:
+def _stacked(parts: list[KDE]) -> KDE:
     stack = parts[0].replace(**end_to_end(parts), scale=np.stack([p.scale for p in parts]))
     stack.__dict__["_each"] = parts  # they know more than what they are made of: trees, distances
     return stack
@@ -529,8 +527,8 @@ def _factor(scale: Array) -> Array:
     try:
         return np.asarray(np.linalg.cholesky(scale), dtype=np.float64)
     except np.linalg.LinAlgError as error:
-        remedy = "shrink it towards its diagonal"
-        raise DomainError(sentence("Parzen", "a matrix of squared widths must be positive definite", remedy=remedy)
+        remedy = "shrink it toward its diagonal"
+        raise DomainError(sentence("KDE", "a matrix of squared widths must be positive definite", remedy=remedy)
                           ) from error  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class Kernel(NamedTuple):
 
 
 def kernel_of(name: str, d: int, dof: float) -> Kernel:
-    """The kernel of that name in d dimensions, normalised there.
+    """The kernel of that name in d dimensions, normalized there.
 
     >>> kernel_of("cube", 3, 3.0).spread, round(float(np.exp(kernel_of("epanechnikov", 1, 3.0).log_height)), 2)
     (0.0833..., 0.75)

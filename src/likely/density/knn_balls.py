@@ -1,4 +1,4 @@
-"""The density by the k nearest neighbours: where rows are dense, a small ball holds k of them."""
+"""The density by the k nearest neighbors: where rows are dense, a small ball holds k of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likely.density.kde_missing_values import completed
 from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
 from likely.neighbors.distinct_rows import DistinctRows
-from likely.neighbors.nearest_neighbors import NeighbourSearch
+from likely.neighbors.nearest_neighbors import NeighborSearch
 
 METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
 LEAST = 1e-8  # units: the radius of a ball in which k copies of one row lie
@@ -28,23 +28,23 @@ ASKED = 2000  # rows that `objective` asks at most
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourBalls(KeptPoints):
+class KNNBalls(KeptPoints):
     """p(x) = k / (N V_k(x)), V_k the volume of the smallest ball about x that holds k rows   (Ney 5.3, Herbst 2.5).
 
-    It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no law to take
-    expectations of. With `unbiased`, k − 1 stands above, whose mean is right for points of a Poisson process.
+    It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no distribution to
+    take expectations of. With `unbiased`, k − 1 stands above, whose mean is right for points of a Poisson process.
 
-    - **points, weight, edges**: as those of `Parzen`; k is compared with weights, so a weight of 3 is three rows and
+    - **points, weight, edges**: as those of `KDE`; k is compared with weights, so a weight of 3 is three rows and
       a point without weight is not there.
     - **unit**: (d,), the units in which columns are measured; `refit` takes the columns' deviations if `scaled`.
     - **metric**: "l1", "l2" or "linf": the ball's shape.
     - **shared**: the members of a stack share one ball that holds k rows of all of them: p(x | c) = k_c / (N_c V), and
-      the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbour rule. Else each member
+      the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbor rule. Else each member
       has its own ball, and with k = 1 the class of the nearest row wins.
 
     NaN entries are left out: the density of the columns that were seen is estimated by balls in these.
 
-    >>> NeighbourBalls([[0.0], [1.0], [4.0]], 1).log_prob([[2.0]]).round(4)  # 1 / (3 · 2)
+    >>> KNNBalls([[0.0], [1.0], [4.0]], 1).log_prob([[2.0]]).round(4)  # 1 / (3 · 2)
     array([-1.7918])
     """
 
@@ -59,22 +59,22 @@ class NeighbourBalls(KeptPoints):
     edges: Index | None = None  # (K + 1,) for a stack
 
     def __post_init__(self) -> None:
-        points = parameter(self.points, "NeighbourBalls", "points")
+        points = parameter(self.points, "KNNBalls", "points")
         points = points[:, None] if points.ndim == 1 else points
         if points.ndim != 2 or 0 in points.shape:
-            raise ShapeError(sentence("NeighbourBalls", "points must have shape (n, d)", points.shape))
+            raise ShapeError(sentence("KNNBalls", "points must have shape (n, d)", points.shape))
         d = points.shape[1]
-        unit = np.ones(d) if self.unit is None else parameter(self.unit, "NeighbourBalls", "unit")
+        unit = np.ones(d) if self.unit is None else parameter(self.unit, "KNNBalls", "unit")
         if unit.shape != (d,):
-            raise ShapeError(sentence("NeighbourBalls", f"unit must have one entry per column ({d})", unit.shape))
+            raise ShapeError(sentence("KNNBalls", f"unit must have one entry per column ({d})", unit.shape))
         if not (unit > 0).all():
-            raise DomainError(sentence("NeighbourBalls", "units must be positive", float(unit.min())))
+            raise DomainError(sentence("KNNBalls", "units must be positive", float(unit.min())))
         metric = plain_name(self.metric)
         if not isinstance(metric, str) or metric not in METRICS:
-            raise DomainError(sentence("NeighbourBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
+            raise DomainError(sentence("KNNBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
         if not 0 < self.k < np.inf or (self.unbiased and not self.k > 1):
-            raise DomainError(sentence("NeighbourBalls", "k must be positive, and above 1 if unbiased", self.k))
-        points, weight, edges = with_weight(points, self.weight, self.edges, "NeighbourBalls")
+            raise DomainError(sentence("KNNBalls", "k must be positive, and above 1 if unbiased", self.k))
+        points, weight, edges = with_weight(points, self.weight, self.edges, "KNNBalls")
         self._set(points=points, k=float(self.k), weight=weight, unit=unit, metric=metric, edges=edges)
 
     # ------------------------------------------------------------------ shape
@@ -89,19 +89,19 @@ class NeighbourBalls(KeptPoints):
         assert self.unit is not None
         return self.unit
 
-    def some(self, index: Any) -> NeighbourBalls:
+    def some(self, index: Any) -> KNNBalls:
         """Some members, as a stack."""
         return self._stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 
-    def _stacked(self, parts: list[NeighbourBalls]) -> NeighbourBalls:
+    def _stacked(self, parts: list[KNNBalls]) -> KNNBalls:
         return parts[0].replace(**end_to_end(parts))
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack."""
-        z = rows(x, self.dim, "NeighbourBalls")
-        refuse_infinite(z, "NeighbourBalls")
+        z = rows(x, self.dim, "KNNBalls")
+        refuse_infinite(z, "KNNBalls")
         out = np.zeros((len(z), self.members or 1))
         kinds, which = np.unique(np.isnan(z), axis=0, return_inverse=True)
         for i, gap in enumerate(kinds):
@@ -117,7 +117,7 @@ class NeighbourBalls(KeptPoints):
         return np.stack([one._own_ball(x) for one in self._each], axis=1)
 
     def _own_ball(self, x: Array) -> Array:
-        far, at = self._neighbours(x)
+        far, at = self._neighbors(x)
         held = np.cumsum(self._w[at], axis=1)
         enough = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)) & (far > 0)
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), far.shape[1] - 1)
@@ -128,7 +128,7 @@ class NeighbourBalls(KeptPoints):
         return np.log(count) - log(self._w.sum()) - self._log_volume(radius)
 
     def _votes(self, x: Array) -> Array:
-        far, at = self._neighbours(x)
+        far, at = self._neighbors(x)
         held = np.cumsum(self._w[at], axis=1)
         last = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)).argmax(axis=1)
         inside = np.arange(far.shape[1]) <= last[:, None]
@@ -146,7 +146,7 @@ class NeighbourBalls(KeptPoints):
         unit = d * log(2.0) + (0.0 if np.isinf(p) else d * lgamma(1 + 1 / p) - lgamma(1 + d / p))
         return np.asarray(unit + d * np.log(np.maximum(radius, LEAST)) + np.log(self._unit).sum())
 
-    def _neighbours(self, x: Array) -> tuple[Array, Index]:
+    def _neighbors(self, x: Array) -> tuple[Array, Index]:
         """Distances and places (n, m) of the nearest points, m so many that they weigh k and are not all copies."""
         y = self._white(x)
         most = len(self.points)
@@ -159,11 +159,11 @@ class NeighbourBalls(KeptPoints):
             m = min(most, 2 * m)
 
     def _nearest(self, y: Array, m: int) -> tuple[Array, Index]:
-        return self._search.nearest(y, m, "NeighbourBalls")
+        return self._search.nearest(y, m, "KNNBalls")
 
     @cached_property
-    def _search(self) -> NeighbourSearch:
-        return NeighbourSearch.of(self._white(self.points), self.metric, whose="NeighbourBalls")
+    def _search(self) -> NeighborSearch:
+        return NeighborSearch.of(self._white(self.points), self.metric, whose="KNNBalls")
 
     @cached_property
     def _middle(self) -> Array:
@@ -177,20 +177,20 @@ class NeighbourBalls(KeptPoints):
             white = (x - self._middle) / self._unit
         return np.clip(np.nan_to_num(white, nan=FAR), -FAR, FAR)
 
-    def marginal(self, columns: Sequence[int]) -> NeighbourBalls:
+    def marginal(self, columns: Sequence[int]) -> KNNBalls:
         """Balls in some of the columns."""
         at = np.atleast_1d(np.asarray(columns))
         if at.ndim != 1 or not at.size or at.dtype.kind not in "iu" or at.min() < -self.dim or at.max() >= self.dim:
             expected = f"columns must be whole numbers from 0 to {self.dim - 1}"
-            raise DomainError(sentence("NeighbourBalls", expected, columns))
+            raise DomainError(sentence("KNNBalls", expected, columns))
         return self.replace(points=np.ascontiguousarray(self.points[:, at]), unit=np.array(self._unit[at]))
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a point, and anywhere in the ball of its own k neighbours."""
+        """Draws (n, d), or (n, K, d) for a stack: a point, and anywhere in the ball of its own k neighbors."""
         if self.members is not None:
             return np.stack([one.sample(n, rng) for one in self._each], axis=1)
         at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
-        far, near = self._neighbours(self.points[at]) if n else (np.zeros((0, 1)), np.zeros((0, 1), np.intp))
+        far, near = self._neighbors(self.points[at]) if n else (np.zeros((0, 1)), np.zeros((0, 1), np.intp))
         held = np.cumsum(self._w[near], axis=1) >= min(self.k, self._w.sum())
         radius = np.take_along_axis(far, held.argmax(axis=1)[:, None], axis=1)
         return np.asarray(self.points[at] + radius * _in_ball(n, self.dim, self.metric, rng) * self._unit)
@@ -203,25 +203,25 @@ class NeighbourBalls(KeptPoints):
     def blank(
         cls, x: Any, members: int | None = None, *, k: float = 5, metric: str = "l2", scaled: bool = True,
         shared: bool = False, unbiased: bool = False,
-    ) -> NeighbourBalls:  # fmt: skip
+    ) -> KNNBalls:  # fmt: skip
         """A first look at rows: the first of them, for each member."""
-        z = rows(x, None, "NeighbourBalls")
+        z = rows(x, None, "KNNBalls")
         if not z.size:
-            raise ShapeError(sentence("NeighbourBalls", "at least one row and one column are needed", z.shape))
+            raise ShapeError(sentence("KNNBalls", "at least one row and one column are needed", z.shape))
         first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
         one = cls(first, k, None, None, metric, shared, unbiased, scaled)
         return one if members is None else one._stacked([one] * members)
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
-        """Each row once, with the weight of its copies; `weight` and `owner` as those of `Parzen`."""
+        """Each row once, with the weight of its copies; `weight` and `owner` as those of `KDE`."""
         if owner is not None and self.members is None:
-            raise DomainError(sentence("NeighbourBalls", "owner is for a stack", "one value"))
-        return DistinctRows.of(rows(x, self.dim, "NeighbourBalls"), weight, owner, self.members, "NeighbourBalls")
+            raise DomainError(sentence("KNNBalls", "owner is for a stack", "one value"))
+        return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, owner, self.members, "KNNBalls")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> NeighbourBalls:
+    def refit(self, stats: DistinctRows, prior: Any = None) -> KNNBalls:
         """Balls among the rows of the statistics; their units, if `scaled`, the deviations of the columns."""
         self._check(stats)
-        stats = completed(stats, "NeighbourBalls")
+        stats = completed(stats, "KNNBalls")
         points, owner = stats.rows, stats.owner
         unit = self._unit
         if self.scaled:
@@ -236,7 +236,7 @@ class NeighbourBalls(KeptPoints):
 
     integrates: ClassVar[bool] = False  # to one: it is a score, of which integrals mean little
     why_worse: ClassVar[str] = (  # of a pass over hidden labels
-        "neighbours give a score that does not integrate to one, and passes need not raise it; the best found is kept"
+        "neighbors give a score that does not integrate to one, and passes need not raise it; the best found is kept"
     )
 
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
@@ -261,12 +261,12 @@ class NeighbourBalls(KeptPoints):
         if stats.rows.shape[1] != self.dim or stats.members != self.members:
             got = (stats.rows.shape[1], stats.members)
             expected = f"statistics must be of {(self.dim, self.members)} columns, members"
-            raise ShapeError(sentence("NeighbourBalls", expected, got))
+            raise ShapeError(sentence("KNNBalls", expected, got))
 
 
 def _own_words(text: str) -> str:
     """What is said of windows, said of balls."""
-    return text.replace("Parzen:", "NeighbourBalls:", 1).replace("windows are", "balls are")
+    return text.replace("Parzen:", "KNNBalls:", 1).replace("windows are", "balls are")
 
 
 def _in_ball(n: int, d: int, metric: str, rng: Generator) -> Array:

@@ -33,19 +33,19 @@ class Cloud:
     weight: Array  # (m,)
 
     @cached_property
-    def _centre(self) -> Array:
+    def _center(self) -> Array:
         return np.asarray(self.points.mean(axis=0))
 
     @cached_property
-    def _centred(self) -> tuple[Array, Array]:
-        z = self.points - self._centre
+    def _centered(self) -> tuple[Array, Array]:
+        z = self.points - self._center
         return z, np.einsum("ij,ij->i", z, z)
 
     def squared_from(self, x: Array) -> Array:
         """Squared distances (n, m) of rows (n, d) to all points; relative errors stay below 1e-9."""
         if x.shape[1] <= BY_COLUMNS:
             return self._by_differences(x)
-        (y, size), z = self._centred, x - self._centre
+        (y, size), z = self._centered, x - self._center
         both = np.einsum("ij,ij->i", z, z)[:, None] + size
         far = z @ y.T
         far *= -2.0

@@ -1,4 +1,4 @@
-"""Laws that keep the rows they saw: points with weights, those of a stack's members end to end."""
+"""Distributions that keep the rows they saw: points with weights, those of a stack's members end to end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.neighbors.distinct_rows import checked_edges
 
 
-class KeptPoints(Law):
-    """What Parzen's windows and balls of neighbours share: where points stand, and whose they are."""
+class KeptPoints(Distribution):
+    """What Parzen's windows and balls of neighbors share: where points stand, and whose they are."""
 
     points: Array  # (n, d)
     weight: Array | None  # (n,); the constructor fills it in
@@ -79,7 +79,7 @@ def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Arr
 
 
 def end_to_end(parts: list[Any]) -> dict[str, Any]:
-    """Points, weights and edges of single laws as those of a stack."""
+    """Points, weights and edges of single distributions as those of a stack."""
     edges = np.cumsum([0, *(len(p.points) for p in parts)]).astype(np.intp)
     points, weight = np.concatenate([p.points for p in parts]), np.concatenate([p._w for p in parts])
     return {"points": points, "weight": weight, "edges": edges}

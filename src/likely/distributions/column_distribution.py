@@ -1,4 +1,4 @@
-"""Laws of independent columns: each column has a law of its own on the line, and a law says only what one column is.
+"""Distributions of independent columns: each column has a distribution of its own on the line, and a distribution says only what one column is.
 
 A subclass is a frozen dataclass of parameters. It names where each may lie, and gives the density, distribution
 function, quantiles and draws of single entries; shapes, stacks, gaps, blocks and threads are here. What learning takes
@@ -33,7 +33,7 @@ from likely.core.fit_report import FitReport
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.constant_columns import NARROW, constant_columns
-from likely.distributions.distribution import Law, added, in_units, lone
+from likely.distributions.distribution import Distribution, added, in_units, lone
 from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
 from likely.distributions.statistics.weighted_values import WeightedValues, side_by_side, weighted_values
@@ -49,17 +49,17 @@ LOOK = 4096  # rows that a first look takes
 WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
 
 
-class ColumnLaw(Law):
+class ColumnDistribution(Distribution):
     """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack.
 
     A row that one column rules out (−inf) is ruled out, also where another column has a pole (+inf).
     """
 
-    one_law: ClassVar[bool] = True  # not made of others: a prior is of this law or of none of it
+    one_distribution: ClassVar[bool] = True  # not made of others: a prior is of this distribution or of none of it
     _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
     _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
-    _spreads: ClassVar[bool] = False  # True where a column of one value leaves the law no width
-    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learnt, and why
+    _spreads: ClassVar[bool] = False  # True where a column of one value leaves the distribution no width
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learned, and why
     _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class ColumnLaw(Law):
         return self.replace(**{name: part[index] for name, part in self.parameters.items()})
 
     def marginal(self, columns: Any) -> Self:
-        """The law of some columns: the others are independent of them."""
+        """The distribution of some columns: the others are independent of them."""
         at = np.atleast_1d(np.asarray(columns))
         if (
             at.dtype.kind not in "iu"
@@ -125,11 +125,11 @@ class ColumnLaw(Law):
         return self.replace(**{name: part[..., at].copy() for name, part in self.parameters.items()})
 
     def _same_shape(self, other: Any) -> None:
-        """Refuse another law that has not as many columns (and members, if both are stacks)."""
+        """Refuse another distribution that has not as many columns (and members, if both are stacks)."""
         same_columns(self, other)
 
     def _fixed(self) -> dict[str, Any]:
-        """What a law of this kind is told and does not learn, as `blank` and the estimators take it."""
+        """What a distribution of this kind is told and does not learn, as `blank` and the estimators take it."""
         return {}
 
     @classmethod
@@ -146,7 +146,7 @@ class ColumnLaw(Law):
     _entropy: Callable[..., Array]  # (…): −E log p of each column, in nats
     mean: Any  # of each column; infinite or an error where there is none
     refit: Callable[..., Self]  # (stats, prior)
-    _plain: Callable[..., Self]  # (d, …): a class method: any law of d columns, to begin with
+    _plain: Callable[..., Self]  # (d, …): a class method: any distribution of d columns, to begin with
     _collected: Callable[
         ..., Any
     ]  # (z, shares): statistics of sound rows under weights (m, n), m = 1 if all see the same
@@ -193,7 +193,7 @@ class ColumnLaw(Law):
             return np.where(gap, 0.0, f(np.where(gap, self._harmless, z), **self.parameters))
 
     takes_parts: ClassVar[bool] = False  # True where one large block is less work than many
-    _harmless: ClassVar[float] = 0.5  # an entry that any law of this kind can score
+    _harmless: ClassVar[float] = 0.5  # an entry that any distribution of this kind can score
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack."""
@@ -243,9 +243,9 @@ class ColumnLaw(Law):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
-        """A first look: the law of a block of rows, or a plain one where they say too little."""
+        """A first look: the distribution of a block of rows, or a plain one where they say too little."""
         if not hasattr(cls, "_plain"):
-            return super().blank(x)  # a law that does not learn
+            return super().blank(x)  # a distribution that does not learn
         z = rows(x, None, cls.__name__)[:LOOK]
         if z.shape[1] == 0:
             raise ShapeError(sentence(cls.__name__, "at least one column is needed", z.shape))
@@ -259,8 +259,8 @@ class ColumnLaw(Law):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:
-        """The law with these moments, for the method of moments."""
-        raise DomainError(sentence(cls.__name__, "mean and variance do not give this law", remedy="use fit"))
+        """The distribution with these moments, for the method of moments."""
+        raise DomainError(sentence(cls.__name__, "mean and variance do not give this distribution", remedy="use fit"))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -270,9 +270,9 @@ class ColumnLaw(Law):
             refuse_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
-    def _learnt_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
+    def _learned_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
         """How learning went; a column that leaves no width, where no prior gives one, is told of."""
-        report = super()._learnt_from(blocks, prior, *args, **how)
+        report = super()._learned_from(blocks, prior, *args, **how)
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
@@ -281,7 +281,7 @@ class ColumnLaw(Law):
         return report
 
     def _tell_limits(self, told: Any = ()) -> None:
-        """Say of which columns a parameter is as large as can be learnt; `told` are columns that need no more words."""
+        """Say of which columns a parameter is as large as can be learned; `told` are columns that need no more words."""
         for name, (most, why) in self._limits.items():
             part = np.atleast_2d(getattr(self, name))
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
@@ -291,12 +291,12 @@ class ColumnLaw(Law):
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The law whose parameters are right on average; a weight of k is k copies."""
+        """The distribution whose parameters are right on average; a weight of k is k copies."""
         return super().unbiased_fit(x, weight)
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The law that has the mean and variance (over n) of weighted rows (n, d)."""
+        """The distribution that has the mean and variance (over n) of weighted rows (n, d)."""
         refuse_options(options, f"{cls.__name__}.moments_fit")
         return cls.from_moments(*column_moments(x, weight, cls.__name__))
 
@@ -323,8 +323,8 @@ class ColumnLaw(Law):
             refuse_outside(z, self._support, type(self).__name__)
             raise
 
-    def _learnt(self, **parts: Array) -> Self:
-        """The law with these parameters; what data at the edge of the numbers made of them is refused."""
+    def _learned(self, **parts: Array) -> Self:
+        """The distribution with these parameters; what data at the edge of the numbers made of them is refused."""
         for name, part in parts.items():
             sound = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
             if not sound.all():
@@ -344,7 +344,7 @@ class ColumnLaw(Law):
             raise ShapeError(sentence(me, f"statistics must be of shape {self._shape}", stats.weight.shape))
 
 
-class FeatureLaw(ColumnLaw):
+class FeatureDistribution(ColumnDistribution):
     """An exponential family: the likelihood depends on the data through sums of a few features of each entry.
 
     A subclass gives `_features(x)`, `_from_means` (parameters that match mean features: maximum likelihood) and
@@ -370,7 +370,7 @@ class FeatureLaw(ColumnLaw):
         self._check(stats)
         seen = stats.weight > 0
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
-        return self._learnt(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
+        return self._learned(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
@@ -387,8 +387,8 @@ class FeatureLaw(ColumnLaw):
         return EarlierData.weak(self, stats)
 
 
-class ValueLaw(ColumnLaw):
-    """A law that has to see the values themselves: statistics are the distinct ones with their weights.
+class ValueDistribution(ColumnDistribution):
+    """A distribution that has to see the values themselves: statistics are the distinct ones with their weights.
 
     A subclass gives `_from_values` for one column: parameters that are best for sorted values (m,) with weights (m,).
     """
@@ -409,7 +409,7 @@ class ValueLaw(ColumnLaw):
         flat = {name: part.reshape(-1) for name, part in parts.items()}
         with one_blas_thread():
             self._from_cells(stats, flat)
-        return self._learnt(**parts)
+        return self._learned(**parts)
 
     def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
         """Put the best parameters of each cell that was seen into flat arrays of them."""
@@ -418,8 +418,8 @@ class ValueLaw(ColumnLaw):
             for name, number in found.items():
                 flat[name][cell] = number
 
-    def _log_learnt(self, x: Array, **parts: Array) -> Array:
-        """log p of values that were learnt from; laws of counts take expected counts too."""
+    def _log_learned(self, x: Array, **parts: Array) -> Array:
+        """log p of values that were learned from; distributions of counts take expected counts too."""
         return np.asarray(self._log_pdf(x, **parts))
 
     def objective(self, stats: WeightedValues, prior: Any = None) -> float:
@@ -427,7 +427,7 @@ class ValueLaw(ColumnLaw):
         self._fits(stats)
         own = {name: part.reshape(-1)[stats.cell] for name, part in self.parameters.items()}
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            logs = self._log_learnt(stats.value, **own)
+            logs = self._log_learned(stats.value, **own)
         value = float((stats.each * logs)[stats.each > 0].sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
@@ -442,13 +442,13 @@ class ValueLaw(ColumnLaw):
         return EarlierData.weak(self, stats)
 
 
-def table_scorer(law: ColumnLaw, most: Array) -> Callable[[Array], Array]:
+def table_scorer(distribution: ColumnDistribution, most: Array) -> Callable[[Array], Array]:
     """log p of rows of counts 0 … most, looked up; what is no such count has −inf, and what was not seen 0."""
     tables = []
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         for j, top in enumerate(most.tolist()):
-            own = {name: part[j] for name, part in law.parameters.items()}
-            tables += [law._log_pdf(np.arange(top + 1.0), **own), np.array([-np.inf, 0.0])]
+            own = {name: part[j] for name, part in distribution.parameters.items()}
+            tables += [distribution._log_pdf(np.arange(top + 1.0), **own), np.array([-np.inf, 0.0])]
     flat = np.concatenate(tables)
     start = np.concatenate([[0], np.cumsum(most + 3)[:-1]]).astype(np.intp)
 
@@ -470,7 +470,7 @@ _OUTSIDE: dict[str, tuple[Any, str]] = {
 
 
 def outside(z: Array, support: str) -> tuple[Mask, str] | None:
-    """Which entries (n, d) do not lie where the law can, and what is expected instead; None where all do."""
+    """Which entries (n, d) do not lie where the distribution can, and what is expected instead; None where all do."""
     if support not in _OUTSIDE:
         return None
     beyond, expected = _OUTSIDE[support]
@@ -480,21 +480,26 @@ def outside(z: Array, support: str) -> tuple[Mask, str] | None:
 
 
 def refuse_outside(z: Array, support: str, whose: str) -> None:
-    """Rows to learn from must lie where the law can; the first that does not is named by row and column."""
+    """Rows to learn from must lie where the distribution can; the first that does not is named by row and column."""
     found = outside(z, support)
     if found is not None:
         i, j = (int(k) for k in np.argwhere(found[0])[0])
         raise BadEntry(whose, found[1], z[i, j], i, j, "correct it, or replace it by NaN")
 
 
-def same_columns(law: Any, other: Any) -> None:
-    """Refuse to compare laws of another kind, of unlike columns, or stacks of unlike members."""
-    me = type(law).__name__
-    if not isinstance(other, type(law)):
+def same_columns(distribution: Any, other: Any) -> None:
+    """Refuse to compare distributions of another kind, of unlike columns, or stacks of unlike members."""
+    me = type(distribution).__name__
+    if not isinstance(other, type(distribution)):
         raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl"))
-    if law.dim != other.dim or len({law.members, other.members} - {None}) > 1:
-        got = [f"{one.dim} columns" + (f" and {one.members} members" if one.members else "") for one in (law, other)]
-        raise ShapeError(sentence(f"{me}.kl", "both laws must have as many columns and members", " and ".join(got)))
+    if distribution.dim != other.dim or len({distribution.members, other.members} - {None}) > 1:
+        got = [
+            f"{one.dim} columns" + (f" and {one.members} members" if one.members else "")
+            for one in (distribution, other)
+        ]
+        raise ShapeError(
+            sentence(f"{me}.kl", "both distributions must have as many columns and members", " and ".join(got))
+        )
 
 
 def too_large(whose: str, sound: Any, got: str) -> DataError:
@@ -505,7 +510,7 @@ def too_large(whose: str, sound: Any, got: str) -> DataError:
 
 
 def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:
-    """An option that nobody reads is a misspelt one."""
+    """An option that nobody reads is a misspelled one."""
     if options:
         expected = f"no options but {known} are known" if known else "there are no options"
         raise DomainError(sentence(whose, expected, next(iter(options))))
@@ -537,9 +542,9 @@ def broken(z: Array) -> Mask:
 
 
 def refuse_fractions(
-    x: Any, whose: str, remedy: str = "round it, or use a law of real numbers", names: Any = None
+    x: Any, whose: str, remedy: str = "round it, or use a distribution of real numbers", names: Any = None
 ) -> None:  # fmt: skip
-    """Refuse numbers that are not whole, which a law of counts gives probability 0, by row and column."""
+    """Refuse numbers that are not whole, which a distribution of counts gives probability 0, by row and column."""
     i, j, values = fractions(x, whose)
     if len(i):
         column = int(j[0]) if names is None else repr(names[j[0]])

@@ -1,4 +1,4 @@
-"""Columns of one value: they leave a law no width, and that has to be said."""
+"""Columns of one value: they leave a distribution no width, and that has to be said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every law can do because it can score, sample and learn."""
+"""What every distribution can do because it can score, sample and learn."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Estimate(NamedTuple):
 
 
 class NotKnown(DomainError, AttributeError):
-    """A law is asked for what nobody has a formula for; `hasattr` says False."""
+    """A distribution is asked for what nobody has a formula for; `hasattr` says False."""
 
 
-REMEDIES = {  # what to do where a law has no answer of its own
+REMEDIES = {  # what to do where a distribution has no answer of its own
     "mean": "average draws, see expect", "variance": "average draws, see expect",
-    "covariance": "average draws, see expect", "mode": "climb log_prob, as lk.laplace does",
+    "covariance": "average draws, see expect", "mode": "climb log_prob, as lk.laplace_approximation does",
     "median": "take it of draws: sample(n, rng)", "cdf": "count draws: sample(n, rng)",
-    "quantile": "take it of draws: sample(n, rng)", "entropy": "use lk.entropy(law)", "kl": "use lk.kl(p, q)",
+    "quantile": "take it of draws: sample(n, rng)", "entropy": "use lk.entropy(distribution)", "kl": "use lk.kl(p, q)",
 }  # fmt: skip
 
 
-class Law(Value):
+class Distribution(Value):
     """A frozen density with parameters; a leading axis makes it a stack of K members."""
 
     @property
@@ -54,16 +54,18 @@ class Law(Value):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What a law is often asked and cannot say is refused in words."""
+            """What a distribution is often asked and cannot say is refused in words."""
             if name in REMEDIES:
-                expected = f"no {name} is known of this law"
+                expected = f"no {name} is known of this distribution"
                 raise NotKnown(sentence(type(self).__name__, expected, remedy=REMEDIES[name]))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
         """A first model for rows like these: it only has to look at them."""
-        raise DomainError(sentence(cls.__name__, "this law has no estimator of its own", remedy="build it as a value"))
+        raise DomainError(
+            sentence(cls.__name__, "this distribution has no estimator of its own", remedy="build it as a value")
+        )
 
     @classmethod
     def fit(
@@ -77,7 +79,7 @@ class Law(Value):
         blocks = Blocks.of(x, weight)
         with said_once():
             tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
-            report = cls._begun(first_look(blocks), options)._learnt_from(blocks, prior, engine, stop)
+            report = cls._begun(first_look(blocks), options)._learned_from(blocks, prior, engine, stop)
             if not report.converged:
                 tell(f"{cls.__name__}: not converged: {report.reason}")
         return report.model
@@ -93,43 +95,47 @@ class Law(Value):
                 raise
             raise no_option(cls.__name__, wrong[0]) from error
 
-    def _learnt_from(
+    def _learned_from(
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop = Stop(500, 1e-8),
     ) -> FitReport:  # fmt: skip
-        """How learning from here went; without a `stop`, a law that knows a shorter way to the same end takes it."""
+        """How learning from here went; without a `stop`, a distribution that knows a shorter way to the same end takes it."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
     def _mode(self, prior: Any, stats: Any) -> Any:
         """The posterior mode; a search for it that earlier data make necessary begins here."""
         found = prior.update(stats)
-        return (found.replace(law=self) if type(getattr(found, "law", None)) is type(self) else found).point("mode")
+        return (
+            found.replace(distribution=self) if type(getattr(found, "distribution", None)) is type(self) else found
+        ).point("mode")
 
     of_sequences: ClassVar[bool] = False  # True where a row is a sequence of frames
-    _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learnt
-    _mean_is_all: ClassVar[bool] = False  # the mean gives the law, so its best estimate is unbiased and by moments too
+    _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learned
+    _mean_is_all: ClassVar[bool] = (
+        False  # the mean gives the distribution, so its best estimate is unbiased and by moments too
+    )
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The law that has the moments of weighted rows."""
+        """The distribution that has the moments of weighted rows."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
-        raise DomainError(sentence(cls.__name__, "moments do not give this law", remedy="use fit"))
+        raise DomainError(sentence(cls.__name__, "moments do not give this distribution", remedy="use fit"))
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The law whose parameters are right on average; a weight of k is k copies."""
+        """The distribution whose parameters are right on average; a weight of k is k copies."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
         raise DomainError(sentence(cls.__name__, "there is no unbiased estimate that is known", remedy="use fit"))
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)] with its error: laws of counts sum, laws of one real number integrate, others average n draws.
+        """E[g(x)] with its error: distributions of counts sum, distributions of one real number integrate, others average n draws.
 
         g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for an integral, and the
         standard error for draws. An integral that does not converge is refused, as is one whose error exceeds 1e-3 of
-        E|g(x)|. Jumps and kinks of g cost no accuracy; what g does where the law has less than 1e-5 of its weight may
-        go unseen.
+        E|g(x)|. Jumps and kinks of g cost no accuracy; what g does where the distribution has less than 1e-5 of its
+        weight may go unseen.
 
         >>> import likely as lk
         >>> value, error = lk.Gaussian([0.0], 1.0).expect(lambda x: x[..., 0] ** 2)

@@ -1,4 +1,4 @@
-"""Entropy of one law: closed form, sum or quadrature where there is one, draws elsewhere.
+"""Entropy of one distribution: closed form, sum or quadrature where there is one, draws elsewhere.
 
 Every function gives an `Estimate`: a value and its standard error, which is 0 where the value was summed or integrated.
 Nats are the unit; bits if asked.
@@ -17,7 +17,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.binary.bernoulli import Bernoulli
-from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.categorical.chow_liu import ChowTree
 from likely.distributions.distribution import Estimate, in_units
@@ -26,13 +26,13 @@ from likely.distributions.statistics.expected_counts import urn_entropy
 from likely.distributions.support import Atoms, Line, generator, integral, look
 from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
 
-CELLS = (SignLaw, Bernoulli, ChowTree, Categorical)  # laws of finitely many cells
+CELLS = (SignDistribution, Bernoulli, ChowTree, Categorical)  # distributions of finitely many cells
 EXACT = 1e-9  # an error below this share is called none
 HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
 ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
 
 
-def entropy(law: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def entropy(distribution: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
     """H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where there is one, n draws elsewhere.
 
     A stack gives one value and one error a member.
@@ -44,33 +44,33 @@ def entropy(law: Any, bits: bool = False, n: int = 100_000, rng: Generator | Non
     1.5
     """
     rng = generator(rng)
-    return by_members(lambda p: entropy_of(p, n, rng), bits, law)
+    return by_members(lambda p: entropy_of(p, n, rng), bits, distribution)
 
 
-def entropy_of(law: Any, n: int, rng: Generator) -> Estimate:
-    """H[x] of a lone law, by n draws where there is no other way."""
-    if isinstance(law, Product):
-        return added([entropy_of(part, n, rng) for _, part in law.parts])
-    if isinstance(law, BetaNegativeBinomial):
-        return exactly(urn_entropy(law))
-    own = _own_entropy(law, n, rng)
+def entropy_of(distribution: Any, n: int, rng: Generator) -> Estimate:
+    """H[x] of a lone distribution, by n draws where there is no other way."""
+    if isinstance(distribution, Product):
+        return added([entropy_of(part, n, rng) for _, part in distribution.parts])
+    if isinstance(distribution, BetaNegativeBinomial):
+        return exactly(urn_entropy(distribution))
+    own = _own_entropy(distribution, n, rng)
     if own is not None:
         return own
-    seen = look(law)
+    seen = look(distribution)
     if isinstance(seen, Atoms):
         return exactly(-mean_of(seen.log_probs, seen.log_probs))
-    found = integral(seen, law, lambda x, logs: -logs) if isinstance(seen, Line) else None
+    found = integral(seen, distribution, lambda x, logs: -logs) if isinstance(seen, Line) else None
     if found is not None:
         return rounded(found)
-    return averaged(-scores(law, law.sample(draws(n), rng)), has_cells(law))
+    return averaged(-scores(distribution, distribution.sample(draws(n), rng)), has_cells(distribution))
 
 
-def _own_entropy(law: Any, n: int, rng: Generator) -> Estimate | None:
-    """What the law says itself, with its error where it has one; None where it has no closed form."""
+def _own_entropy(distribution: Any, n: int, rng: Generator) -> Estimate | None:
+    """What the distribution says itself, with its error where it has one; None where it has no closed form."""
     try:
-        if hasattr(law, "_entropy_estimate"):
-            return Estimate(*law._entropy_estimate(draws(n), rng))
-        value = law.entropy() if hasattr(law, "entropy") else None
+        if hasattr(distribution, "_entropy_estimate"):
+            return Estimate(*distribution._entropy_estimate(draws(n), rng))
+        value = distribution.entropy() if hasattr(distribution, "entropy") else None
     except DomainError:
         return None
     return value if value is None or isinstance(value, Estimate) else exactly(value)
@@ -83,11 +83,11 @@ def draws(n: int) -> int:
     return int(n)
 
 
-def scores(law: Any, x: Any) -> Array:
+def scores(distribution: Any, x: Any) -> Array:
     """log p of rows (n,), NaN never."""
-    logs = np.asarray(law.log_prob(x), dtype=np.float64)
+    logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     if np.isnan(logs).any():
-        raise DomainError(sentence(type(law).__name__, "log_prob must be a number for every row", "NaN"))
+        raise DomainError(sentence(type(distribution).__name__, "log_prob must be a number for every row", "NaN"))
     return logs
 
 
@@ -99,26 +99,28 @@ def mean_of(log_probs: Array, values: Array) -> float:
 # ------------------------------------------------------------------- member by member
 
 
-def by_members(f: Callable[..., Estimate], bits: bool, *laws: Any) -> Estimate:
-    """f of lone laws, or of each member where some are stacks."""
-    for law in laws:
-        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
+def by_members(f: Callable[..., Estimate], bits: bool, *distributions: Any) -> Estimate:
+    """f of lone distributions, or of each member where some are stacks."""
+    for distribution in distributions:
+        if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             expected = "a density is needed, with log_prob and sample"
             remedy = "fit one, or pass estimator.model_"
-            if isinstance(law, list | tuple | np.ndarray):
+            if isinstance(distribution, list | tuple | np.ndarray):
                 remedy = "lk.Categorical(probabilities) is one"
-            raise DomainError(sentence("information", expected, type(law).__name__, remedy))
-    sizes = {law.members for law in laws if getattr(law, "members", None) is not None}
+            raise DomainError(sentence("information", expected, type(distribution).__name__, remedy))
+    sizes = {
+        distribution.members for distribution in distributions if getattr(distribution, "members", None) is not None
+    }
     if not sizes:
-        return _in_units(f(*laws), bits)
+        return _in_units(f(*distributions), bits)
     if len(sizes) > 1:
         raise ShapeError(sentence("information", "stacks must have equally many members", sorted(sizes)))
-    found = [f(*(_member(law, k) for law in laws)) for k in range(sizes.pop())]
+    found = [f(*(_member(distribution, k) for distribution in distributions)) for k in range(sizes.pop())]
     return _in_units(Estimate(np.array([e.value for e in found]), np.array([e.error for e in found])), bits)
 
 
-def _member(law: Any, k: int) -> Any:
-    return law if getattr(law, "members", None) is None else law.member(k)
+def _member(distribution: Any, k: int) -> Any:
+    return distribution if getattr(distribution, "members", None) is None else distribution.member(k)
 
 
 def _in_units(found: Estimate, bits: bool) -> Estimate:
@@ -167,9 +169,13 @@ def _of_heavy_tails(endless: bool, bounded: bool) -> str:
     return "its error bar is rough: raise n" if bounded else "its error bar means little"
 
 
-def has_cells(*laws: Any) -> bool:
-    """True where each law has finitely many cells, so that what is averaged is bounded."""
-    parts = [part for law in laws for part in ([p for _, p in law.parts] if isinstance(law, Product) else [law])]
+def has_cells(*distributions: Any) -> bool:
+    """True where each distribution has finitely many cells, so that what is averaged is bounded."""
+    parts = [
+        part
+        for distribution in distributions
+        for part in ([p for _, p in distribution.parts] if isinstance(distribution, Product) else [distribution])
+    ]
     return all(isinstance(part, CELLS) for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""The least width: what a law that must spread is given where all values are one."""
+"""The least width: what a distribution that must spread is given where all values are one."""
 
 from __future__ import annotations
 

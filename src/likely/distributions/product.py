@@ -1,4 +1,4 @@
-"""Independent parts of unlike kinds: a real vector, a count and a colour in one density."""
+"""Independent parts of unlike kinds: a real vector, a count and a color in one density."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import said_once
-from likely.distributions.distribution import Law, added, in_units
+from likely.distributions.distribution import Distribution, added, in_units
 
 
 @dataclass(frozen=True, eq=False)
-class Product(Law):
+class Product(Distribution):
     """log p(x) = Σ log p_i(x_i) over named, independent parts (Ney 2.6: naive Bayes is this, class by class).
 
     Rows are `Columns` (or a dict) with the parts' names; an array is cut into consecutive columns, as many
@@ -150,11 +150,18 @@ class Product(Law):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, laws: Mapping[str, Any]) -> Product:
-        """A first look: `laws` maps each name to a law, or to (law, options)."""
+    def blank(cls, x: Any, distributions: Mapping[str, Any]) -> Product:
+        """A first look: `distributions` maps each name to a distribution, or to (distribution, options)."""
         columns = Columns.of(x)
-        pairs = {name: law if isinstance(law, tuple) else (law, {}) for name, law in laws.items()}
-        return cls(tuple((name, law.blank(columns[name], **options)) for name, (law, options) in pairs.items()))
+        pairs = {
+            name: distribution if isinstance(distribution, tuple) else (distribution, {})
+            for name, distribution in distributions.items()
+        }
+        return cls(
+            tuple(
+                (name, distribution.blank(columns[name], **options)) for name, (distribution, options) in pairs.items()
+            )
+        )
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> ProductStats:
         """The statistics of each part."""

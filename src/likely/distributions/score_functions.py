@@ -1,7 +1,8 @@
-"""What one row says of each free parameter, by formula: the slope of its log-density, without a law being built.
+"""What one row says of each free parameter, by formula: the slope of its log-density, without a distribution being built.
 
-`FreeParameters.scores` finds the same by differences, for any law; this is for streams, where a row is one step and a
-law a row is too much. Rows must be complete and such as the law allows (`table`); others take the other way.
+`FreeParameters.scores` finds the same by differences, for any distribution; this is for streams, where a row is one
+step and a distribution a row is too much. Rows must be complete and such as the distribution allows (`table`); others
+take the other way.
 """
 
 from __future__ import annotations
@@ -29,54 +30,54 @@ class Formula(NamedTuple):
     ways: dict[str, str]
     slopes: Callable[..., tuple[Array, ...]]  # of each parameter, in its free coordinates (n, size)
     logs: Callable[..., Array]  # (n,)
-    fine: Callable[..., Mask]  # (z, law): entries that the formulas hold for
+    fine: Callable[..., Mask]  # (z, distribution): entries that the formulas hold for
 
 
 # ------------------------------------------------------------------ where entries lie
 
 
-def _any(z: Array, law: Any) -> Mask:
+def _any(z: Array, distribution: Any) -> Mask:
     return np.isfinite(z)
 
 
-def _positive(z: Array, law: Any) -> Mask:
+def _positive(z: Array, distribution: Any) -> Mask:
     return (z > 0) & (z < np.inf)
 
 
-def _unsigned(z: Array, law: Any) -> Mask:
+def _unsigned(z: Array, distribution: Any) -> Mask:
     return (z >= 0) & (z < np.inf)
 
 
-def _inside(z: Array, law: Any) -> Mask:
+def _inside(z: Array, distribution: Any) -> Mask:
     return (z > 0) & (z < 1)
 
 
-def _counts(z: Array, law: Any) -> Mask:
+def _counts(z: Array, distribution: Any) -> Mask:
     return (z >= 0) & (z < 1e15) & (z == np.floor(z))
 
 
-def _bits(z: Array, law: Any) -> Mask:
+def _bits(z: Array, distribution: Any) -> Mask:
     return (z == 0) | (z == 1)
 
 
-def _trials(z: Array, law: Any) -> Mask:
-    return _counts(z, law) & (z <= law.trials)
+def _trials(z: Array, distribution: Any) -> Mask:
+    return _counts(z, distribution) & (z <= distribution.trials)
 
 
-def _levels(z: Array, law: Any) -> Mask:
-    return _counts(z, law) & (z < law.size)
+def _levels(z: Array, distribution: Any) -> Mask:
+    return _counts(z, distribution) & (z < distribution.size)
 
 
-def _closed(z: Array, law: Any) -> Mask:
-    return _inside(z, law) & (np.abs(z.sum(axis=-1, keepdims=True) - 1) < CLOSED)
+def _closed(z: Array, distribution: Any) -> Mask:
+    return _inside(z, distribution) & (np.abs(z.sum(axis=-1, keepdims=True) - 1) < CLOSED)
 
 
 # ---------------------------------------------------------------------- Gaussian and t
 
 
-def _white(x: Array, centre: Array, root: Array) -> tuple[Array, Array]:
+def _white(x: Array, center: Array, root: Array) -> tuple[Array, Array]:
     """z = L⁻¹(x − μ) and v = L⁻ᵀ z, for a factor L; for variances s: z = (x − μ)/√s, v = (x − μ)/s."""
-    away = x - centre
+    away = x - center
     if root.ndim < 2:
         return away / np.sqrt(root), away / root
     if len(root) == 1:
@@ -123,9 +124,9 @@ def _gaussian_logs(x: Array, mean: Array, root: Array) -> Array:
     return np.asarray(-0.5 * ((z * z).sum(axis=1) + _log_det(root, x.shape[1]) + x.shape[1] * LOG_2PI))
 
 
-def _t_slopes(x: Array, centre: Array, root: Array, dof: Array) -> tuple[Array, ...]:
+def _t_slopes(x: Array, center: Array, root: Array, dof: Array) -> tuple[Array, ...]:
     """One dof for all columns, or one per column, which are then independent."""
-    z, v = _white(x, centre, root)
+    z, v = _white(x, center, root)
     d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
     weight = (dof + d) / (dof + q)
     on = 0.5 * dof * (_digamma_gap(dof, d) - np.log1p(q / dof) + weight * q / dof)
@@ -149,8 +150,8 @@ def _log_gamma_gap(dof: Array, h: float) -> Array:
     return np.where(dof < LARGE_DOF, near, -h * LOG_2 + h * (h - 1) / dof * (1 - (2 * h - 1) / (3 * dof)))
 
 
-def _t_logs(x: Array, centre: Array, root: Array, dof: Array) -> Array:
-    z, _ = _white(x, centre, root)
+def _t_logs(x: Array, center: Array, root: Array, dof: Array) -> Array:
+    z, _ = _white(x, center, root)
     d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
     each = _log_gamma_gap(dof, 0.5 * d) - 0.5 * d * LOG_PI - 0.5 * (dof + d) * np.log1p(q / dof)
     return np.asarray(each.sum(axis=1) - 0.5 * _log_det(root, x.shape[1]))
@@ -190,14 +191,14 @@ def _beta_slopes(x: Array, a: Array, b: Array) -> tuple[Array, ...]:
     return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
 
 
-def _cauchy_slopes(x: Array, centre: Array, scale: Array) -> tuple[Array, ...]:
-    z = (x - centre) / scale
+def _cauchy_slopes(x: Array, center: Array, scale: Array) -> tuple[Array, ...]:
+    z = (x - center) / scale
     grown = 1 / (1 + z * z)
     return 2 * z * grown / scale, 1 - 2 * grown
 
 
-def _direction_slopes(x: Array, centre: Array, k: Array) -> tuple[Array, ...]:
-    away = x - centre
+def _direction_slopes(x: Array, center: Array, k: Array) -> tuple[Array, ...]:
+    away = x - center
     return k * np.sin(away), k * (np.cos(away) - i1e(k) / i0e(k))
 
 
@@ -218,7 +219,7 @@ def _log_ways(x: Array, n: Array) -> Array:
 POSITIVE = "positive"
 FORMULAS: dict[str, Formula] = {
     "Gaussian": Formula({"mean": "real", "covariance": "covariance"}, _gaussian_slopes, _gaussian_logs, _any),
-    "StudentT": Formula({"centre": "real", "scale": "covariance", "dof": POSITIVE}, _t_slopes, _t_logs, _any),
+    "StudentT": Formula({"center": "real", "scale": "covariance", "dof": POSITIVE}, _t_slopes, _t_logs, _any),
     "Poisson": Formula(
         {"rate": POSITIVE}, lambda x, rate: (x - rate,),
         _summed(lambda x, rate: x * np.log(rate) - rate - gammaln(x + 1)), _counts,
@@ -248,11 +249,11 @@ FORMULAS: dict[str, Formula] = {
         lambda x, a: np.asarray(((a - 1) * np.log(x) - gammaln(a)).sum(axis=1) + gammaln(a.sum())), _closed,
     ),
     "Laplace": Formula(
-        {"centre": "real", "scale": POSITIVE}, lambda x, c, v: (np.sign(x - c) / v, np.abs(x - c) / v - 1),
+        {"center": "real", "scale": POSITIVE}, lambda x, c, v: (np.sign(x - c) / v, np.abs(x - c) / v - 1),
         _summed(lambda x, c, v: -np.abs(x - c) / v - np.log(v) - LOG_2), _any,
     ),
     "Cauchy": Formula(
-        {"centre": "real", "scale": POSITIVE}, _cauchy_slopes,
+        {"center": "real", "scale": POSITIVE}, _cauchy_slopes,
         _summed(lambda x, c, s: -LOG_PI - np.log(s) - np.log1p(((x - c) / s) ** 2)), _any,
     ),
     "Exponential": Formula(
@@ -268,7 +269,7 @@ FORMULAS: dict[str, Formula] = {
         _summed(lambda x, a, s: np.log(a) - np.log(s) - (a + 1) * np.log1p(x / s)), _unsigned,
     ),
     "VonMises": Formula(
-        {"centre": "real", "concentration": POSITIVE}, _direction_slopes,
+        {"center": "real", "concentration": POSITIVE}, _direction_slopes,
         _summed(lambda x, c, k: -LOG_2PI - np.log(i0e(k)) - 2 * k * np.sin(0.5 * (x - c)) ** 2), _any,
     ),
     "Binomial": Formula(
@@ -286,7 +287,7 @@ FORMULAS: dict[str, Formula] = {
 
 
 class FreeScores:
-    """`FreeParameters.scores`, by the formulas of a built-in law.
+    """`FreeParameters.scores`, by the formulas of a built-in distribution.
 
     >>> import likely as lk
     >>> fast = formulas_of(FreeParameters(lk.Poisson([3.0])))
@@ -295,15 +296,15 @@ class FreeScores:
     """
 
     def __init__(self, free: FreeParameters, formula: Formula) -> None:
-        self.formula, self.law, self.dim = formula, free.like, _width(free.like)
+        self.formula, self.distribution, self.dim = formula, free.like, _width(free.like)
         ends = [0, *free.ends.tolist(), len(free.start)]
         where = {name: slice(a, b) for name, a, b in zip(free.names, ends[:-1], ends[1:], strict=True)}
         shapes = dict(zip(free.names, free.shapes, strict=True))
         self.fenced = np.flatnonzero(np.isfinite(free.fences))
-        learnt = [way for way in formula.ways.items() if way[1]]
-        self.chosen = [i for i, (name, _) in enumerate(learnt) if name in where]
-        self.everything = len(self.chosen) == len(learnt)
-        self.back = [_reader(self.law, name, way, where, shapes) for name, way in formula.ways.items()]
+        learned = [way for way in formula.ways.items() if way[1]]
+        self.chosen = [i for i, (name, _) in enumerate(learned) if name in where]
+        self.everything = len(self.chosen) == len(learned)
+        self.back = [_reader(self.distribution, name, way, where, shapes) for name, way in formula.ways.items()]
 
     def table(self, x: Any) -> tuple[Array, Mask] | None:
         """Rows as a matrix (n, d), and which of them the formulas hold for; None for what is no such matrix."""
@@ -312,7 +313,7 @@ class FreeScores:
         z: Array = np.asarray(x[:, None] if x.ndim == 1 else x, dtype=np.float64)
         if z.shape[1] != self.dim:
             return None
-        return z, np.asarray(self.formula.fine(z, self.law).all(axis=1))
+        return z, np.asarray(self.formula.fine(z, self.distribution).all(axis=1))
 
     def near(self, theta: Array) -> bool:
         """Whether θ is where the formulas keep their numbers; means may be anywhere."""
@@ -332,22 +333,22 @@ class FreeScores:
 
 
 def formulas_of(free: FreeParameters) -> FreeScores | None:
-    """The formulas of a built-in law; None for others, and for laws that were freed in another way."""
-    law, me = free.like, type(free.like)
+    """The formulas of a built-in distribution; None for others, and for distributions that were freed in another way."""
+    distribution, me = free.like, type(free.like)
     formula = FORMULAS.get(me.__name__) if me.__module__.startswith("likely.") else None
-    if formula is None or {name: way for name, way in formula.ways.items() if way} != ways_of(law):
+    if formula is None or {name: way for name, way in formula.ways.items() if way} != ways_of(distribution):
         return None
-    return None if getattr(law, "levels", None) is not None else FreeScores(free, formula)
+    return None if getattr(distribution, "levels", None) is not None else FreeScores(free, formula)
 
 
-def _width(law: Any) -> int:
-    return 1 if type(law).__name__ == "Categorical" else int(law.dim)
+def _width(distribution: Any) -> int:
+    return 1 if type(distribution).__name__ == "Categorical" else int(distribution.dim)
 
 
-def _reader(law: Any, name: str, way: str, where: dict[str, slice], shapes: Any) -> Callable[[Array], Array]:
+def _reader(distribution: Any, name: str, way: str, where: dict[str, slice], shapes: Any) -> Callable[[Array], Array]:
     """θ ↦ one parameter, as the formulas want it."""
     if name not in where:
-        kept = np.asarray(getattr(law, name), dtype=np.float64)
+        kept = np.asarray(getattr(distribution, name), dtype=np.float64)
         root = spd.cholesky(np.ascontiguousarray(kept)) if way == "covariance" and kept.ndim == 2 else kept
         if root is None:
             root = np.full_like(kept, np.nan)

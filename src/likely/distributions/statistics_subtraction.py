@@ -28,7 +28,7 @@ NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
 DIGITS = 1e-7  # of a column's scatter: where less is left of it, too many digits went with what was taken
 
 
-class Cancelled(ArithmeticError):
+class Canceled(ArithmeticError):
     """Taking away left fewer digits than an answer needs: learn from the rest instead."""
 
 
@@ -88,7 +88,7 @@ def _(stats: PairCounts, part: Any) -> Any:
 def _(stats: FeatureSums, part: Any) -> Any:
     parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
     left, sums = parts["weight"][..., None] > 0, stats.sums - part.sums
-    _refuse_cancelled(np.abs(stats.sums), np.abs(sums), left)
+    _refuse_canceled(np.abs(stats.sums), np.abs(sums), left)
     return stats.replace(**parts, sums=np.where(left, sums, 0.0))
 
 
@@ -100,7 +100,7 @@ def _(stats: PositiveSums, part: Any) -> Any:
     mean = np.where(left, stats.mean + (part.weight / n) * (stats.mean - part.mean), 1.0)
     mean = np.where(mean > 0, mean, 1.0)
     lack = np.where(left, stats.lack - part.lack_about(stats.mean) - n * log_lack(mean, stats.mean), 0.0)
-    _refuse_cancelled(stats.lack, np.maximum(lack, 0.0), left & (n > 1))
+    _refuse_canceled(stats.lack, np.maximum(lack, 0.0), left & (n > 1))
     return stats.replace(**parts, mean=mean, lack=np.maximum(lack, 0.0))
 
 
@@ -108,7 +108,7 @@ def _(stats: PositiveSums, part: Any) -> Any:
 def _(stats: Extremes, part: Any) -> Any:
     """What lies at an end may be alone there."""
     if (part.seen & ((part.low <= stats.low) | (part.high >= stats.high))).any():
-        raise Cancelled
+        raise Canceled
     parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
     return stats.replace(**parts)
 
@@ -143,7 +143,7 @@ def _(stats: Moments, part: Any) -> Any:
     scatter = stats.scatter - part.scatter
     scatter = scatter - (factor[..., None, None] * delta[..., :, None]) * delta[..., None, :]
     i = np.arange(scatter.shape[-1])
-    _refuse_cancelled(stats.scatter[..., i, i], scatter[..., i, i], n[..., None] > 1)
+    _refuse_canceled(stats.scatter[..., i, i], scatter[..., i, i], n[..., None] > 1)
     scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
     scatter[n == 0] = 0.0
     seen = None if stats.seen is None and part.seen is None else less(stats.observed, part.observed)
@@ -154,16 +154,16 @@ def _(stats: Moments, part: Any) -> Any:
 def _(stats: ColumnMoments, part: Any) -> Any:
     n, shift, delta, factor = _unmerged(stats.weight, stats.shift, part.weight, _moved(part, stats.origin))
     scatter = stats.scatter - part.scatter - factor * delta**2
-    _refuse_cancelled(stats.scatter, scatter, n > 1)
+    _refuse_canceled(stats.scatter, scatter, n > 1)
     scatter = np.maximum(scatter, 0.0)
     return stats.replace(
         rows=np.asarray(less(stats.rows, part.rows)), weight=n, shift=shift, scatter=np.where(n > 0, scatter, 0.0)
     )
 
 
-def _refuse_cancelled(before: Array, after: Array, several: Any) -> None:
+def _refuse_canceled(before: Array, after: Array, several: Any) -> None:
     if (several & (after < DIGITS * before) & (before > 0)).any():
-        raise Cancelled
+        raise Canceled
 
 
 def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, Array, Array, Array]:

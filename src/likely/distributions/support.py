@@ -1,4 +1,4 @@
-"""What a law looks like from outside: counts that can be listed, a line that can be integrated, or neither."""
+"""What a distribution looks like from outside: counts that can be listed, a line that can be integrated, or neither."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.quadrature import integrate
 
-LOOK = 512  # draws that tell what kind of law this is
-FARTHEST = 150.0  # x = centre + scale · sinh(t) up to this t: 10⁶⁵ scales to either side
+LOOK = 512  # draws that tell what kind of distribution this is
+FARTHEST = 150.0  # x = center + scale · sinh(t) up to this t: 10⁶⁵ scales to either side
 LISTED = 1 << 20  # values that are listed one by one
 LEFT_OUT = 1e-13  # probability that a list may leave out
 POINT = 1e-10  # probability below which a set is a few points
 MANY, PANELS = 100_000, 512  # draws that an expectation looks at, and panels
-STEEP = 128  # pairs of neighbouring draws between which a function changes most
+STEEP = 128  # pairs of neighboring draws between which a function changes most
 HIDDEN = 1e-3  # probability that poles may hide from an expectation: it counts as error
 ROUNDING = 1e-12  # of an integral, at least
 INACCURATE = 1e-3  # error of an expectation, of E|g(x)|, from which on it is refused
@@ -30,40 +30,40 @@ SLOW = 0.999  # a tail that falls by less from one t to the next has no integral
 
 
 class Atoms(NamedTuple):
-    """The values that a discrete law can take, and the log-probability of each."""
+    """The values that a discrete distribution can take, and the log-probability of each."""
 
     values: Any  # (m,) or (m, d)
     log_probs: Array  # (m,)
 
 
 class Line(NamedTuple):
-    """Where the law of one real number has its weight, as panels in t with x = centre + scale · sinh(t).
+    """Where the distribution of one real number has its weight, as panels in t with x = center + scale · sinh(t).
 
-    Positive laws may have x = scale · exp(t): a pole at 0 is then a tail like any other.
+    Positive distributions may have x = scale · exp(t): a pole at 0 is then a tail like any other.
     """
 
-    centre: float
+    center: float
     scale: float
     edges: Array  # in t
     positive: bool = False
 
     def places(self, t: Array) -> Array:
         """x for each t."""
-        return np.asarray(np.exp(t + math.log(self.scale)) if self.positive else self.centre + self.scale * np.sinh(t))
+        return np.asarray(np.exp(t + math.log(self.scale)) if self.positive else self.center + self.scale * np.sinh(t))
 
     def where(self, x: Array) -> Array:
         """t for each x."""
         if self.positive:
             return np.asarray(np.log(x) - math.log(self.scale))
-        return np.asarray(np.arcsinh((x - self.centre) / self.scale))
+        return np.asarray(np.arcsinh((x - self.center) / self.scale))
 
     def log_width(self, t: Array) -> Array:
         """log dx/dt."""
         return np.asarray(t if self.positive else _log_cosh(t)) + math.log(self.scale)
 
 
-def look(law: Any) -> Atoms | Line | None:
-    """A discrete law as a list, a law of one real number as a line; None for all others.
+def look(distribution: Any) -> Atoms | Line | None:
+    """A discrete distribution as a list, a distribution of one real number as a line; None for all others.
 
     >>> import likely as lk
     >>> type(look(lk.Poisson(3.0))).__name__, type(look(lk.Gaussian([0.0], 1.0))).__name__
@@ -71,30 +71,30 @@ def look(law: Any) -> Atoms | Line | None:
     >>> look(lk.Gaussian([0.0, 0.0], 1.0)) is None
     True
     """
-    if hasattr(law, "probs") and hasattr(law, "values") and not callable(law.values):
+    if hasattr(distribution, "probs") and hasattr(distribution, "values") and not callable(distribution.values):
         with np.errstate(divide="ignore"):
-            return Atoms(law.values, np.log(law.probs))
-    draws = _draws(law)
+            return Atoms(distribution.values, np.log(distribution.probs))
+    draws = _draws(distribution)
     if draws is None:
         return None
-    if _only_whole(law, draws):
-        return _listed(law, draws)
+    if _only_whole(distribution, draws):
+        return _listed(distribution, draws)
     return _line(draws[:, 0]) if draws.shape[1] == 1 else None
 
 
-def is_discrete(law: Any) -> bool:
+def is_discrete(distribution: Any) -> bool:
     """True if single values have probability, as counts have."""
-    if hasattr(law, "probs") and hasattr(law, "values") and not callable(law.values):
+    if hasattr(distribution, "probs") and hasattr(distribution, "values") and not callable(distribution.values):
         return True
-    draws = _draws(law)
-    return draws is not None and _only_whole(law, draws)
+    draws = _draws(distribution)
+    return draws is not None and _only_whole(distribution, draws)
 
 
-def _draws(law: Any) -> Array | None:
+def _draws(distribution: Any) -> Array | None:
     """Some draws as rows (n, d); None if they are no numbers."""
     try:
-        drawn = law.sample(LOOK, np.random.default_rng(0))
-    except TypeError:  # a law of sequences wants to know how long
+        drawn = distribution.sample(LOOK, np.random.default_rng(0))
+    except TypeError:  # a distribution of sequences wants to know how long
         return None
     if not isinstance(drawn, np.ndarray) or drawn.dtype.kind not in "biuf":
         return None
@@ -103,28 +103,28 @@ def _draws(law: Any) -> Array | None:
     return a if a.ndim == 2 and np.isfinite(a).all() else None
 
 
-def _only_whole(law: Any, draws: Array) -> bool:
+def _only_whole(distribution: Any, draws: Array) -> bool:
     """Whole numbers, and nothing between them."""
     if not (draws == np.floor(draws)).all():
         return False
     with np.errstate(all="ignore"):
-        return bool(np.isneginf(log_density(law, draws[:16] + 0.5)).all())
+        return bool(np.isneginf(log_density(distribution, draws[:16] + 0.5)).all())
 
 
-def log_density(law: Any, x: Array) -> Array:
-    """log p of rows; a law may stumble over numbers beyond all measure, and that is −inf."""
-    logs = np.asarray(law.log_prob(x), dtype=np.float64)
+def log_density(distribution: Any, x: Array) -> Array:
+    """log p of rows; a distribution may stumble over numbers beyond all measure, and that is −inf."""
+    logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     return np.where(np.isnan(logs), -np.inf, logs)
 
 
-def _listed(law: Any, draws: Array) -> Atoms | None:
+def _listed(distribution: Any, draws: Array) -> Atoms | None:
     """All values that matter: the box of the draws, made wider until next to nothing lies outside."""
     low, high = draws.min(axis=0), draws.max(axis=0)
     before = -1.0
     while np.prod(high - low + 1) <= LISTED:
         axes = np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True)), indexing="ij")
         values = np.stack([axis.ravel() for axis in axes], axis=1)
-        logs = log_density(law, values)
+        logs = log_density(distribution, values)
         mass = float(np.exp(logs).sum())
         if mass >= 1 - LEFT_OUT or (mass > 1 - 1e-9 and mass - before < LEFT_OUT):
             some = logs > -np.inf
@@ -137,30 +137,30 @@ def _listed(law: Any, draws: Array) -> Atoms | None:
 def _line(draws: Array, panels: int = 64, ends: Any = (), positive: bool = False) -> Line:
     """Panels that begin and end at quantiles of the draws and known ends, and go on to both sides."""
     marks = np.quantile(draws, np.linspace(0, 1, panels + 1))
-    centre = float(marks[panels // 2])
-    scale = float(marks[3 * panels // 4] - marks[panels // 4]) / 2 or float(np.ptp(draws)) or abs(centre) or 1.0
-    beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a law may end anywhere just outside of its draws
+    center = float(marks[panels // 2])
+    scale = float(marks[3 * panels // 4] - marks[panels // 4]) / 2 or float(np.ptp(draws)) or abs(center) or 1.0
+    beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a distribution may end anywhere just outside of its draws
     marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond, ends])
     if positive:
-        line, marks = Line(0.0, centre, marks, True), marks[marks > 0]
-        low, high = -SMALLEST - math.log(centre), SMALLEST - math.log(centre)
+        line, marks = Line(0.0, center, marks, True), marks[marks > 0]
+        low, high = -SMALLEST - math.log(center), SMALLEST - math.log(center)
     else:
-        line, low, high = Line(centre, scale, marks), -FARTHEST, FARTHEST
+        line, low, high = Line(center, scale, marks), -FARTHEST, FARTHEST
     far = np.concatenate([np.arange(0.0, 12.0, 0.5), np.arange(12.0, max(-low, high), 6.0)])
     edges = np.unique(np.concatenate([[low, high], -far, far, line.where(marks)]))
     return line._replace(edges=edges[(edges >= low) & (edges <= high)])
 
 
-def _is_positive(law: Any, draws: Array) -> bool:
+def _is_positive(distribution: Any, draws: Array) -> bool:
     """Whether draws are positive and the density is 0 below 0."""
     if not draws.min() > 0:
         return False
     with np.errstate(all="ignore"):
-        return bool(np.isneginf(log_density(law, -np.quantile(draws, [[0.0], [0.01], [0.5], [0.99]]))).all())
+        return bool(np.isneginf(log_density(distribution, -np.quantile(draws, [[0.0], [0.01], [0.5], [0.99]]))).all())
 
 
 def integral(
-    line: Line, law: Any, g: Callable[[Array, Array], Array], missing: float = 1e-8, most: float = 1.0
+    line: Line, distribution: Any, g: Callable[[Array, Array], Array], missing: float = 1e-8, most: float = 1.0
 ) -> tuple[float, float] | None:
     """∫ p(x) g(x, log p(x)) dx and its error; ±inf where it diverges; None where p itself does not integrate to 1.
 
@@ -175,7 +175,7 @@ def integral(
 
     def weighted(t: Array) -> tuple[Array, Array, Array]:
         x = line.places(t)
-        logs = log_density(law, x[:, None])
+        logs = log_density(distribution, x[:, None])
         logs = np.where(np.isposinf(logs), -np.inf, logs)  # a pole itself has no width
         return x, logs, np.exp(logs + line.log_width(t))
 
@@ -206,38 +206,38 @@ def integral(
 
 
 class Within(NamedTuple):
-    """A law of angles as a law of the line: one turn, and nothing beyond."""
+    """A distribution of angles as a distribution of the line: one turn, and nothing beyond."""
 
-    law: Any
+    distribution: Any
     low: float
     high: float
 
     def log_prob(self, x: Array) -> Array:
         """log p within the turn, −inf beyond it."""
         inside = (x[:, 0] >= self.low) & (x[:, 0] <= self.high)
-        return np.where(inside, self.law.log_prob(x), -np.inf)
+        return np.where(inside, self.distribution.log_prob(x), -np.inf)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws of the law."""
-        return np.asarray(self.law.sample(n, rng))
+        """Draws of the distribution."""
+        return np.asarray(self.distribution.sample(n, rng))
 
 
-def expectation(law: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | None:
-    """E[g(x)] of a law of one real number, and a bound of its error; None where the law is none, or no line.
+def expectation(distribution: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | None:
+    """E[g(x)] of a distribution of one real number, and a bound of its error; None where the distribution is none, or no line.
 
     g takes rows (m, 1) and gives (m, ...). Panels end at quantiles of draws and next to draws between which g
-    changes most, so that a jump on either side of a single draw is seen. What is no number where the law has
+    changes most, so that a jump on either side of a single draw is seen. What is no number where the distribution has
     weight, and what does not converge, is refused.
     """
-    if not isinstance(look(law), Line):
+    if not isinstance(look(distribution), Line):
         return None
-    whose = f"{type(law).__name__}.expect"
-    on_line = Within(law, *law._turn) if hasattr(law, "_turn") else law
-    x = np.sort(np.ravel(law.sample(MANY, np.random.default_rng(0))))
-    if hasattr(law, "_turn"):
-        line = _line(x, PANELS, ends=law._turn)
+    whose = f"{type(distribution).__name__}.expect"
+    on_line = Within(distribution, *distribution._turn) if hasattr(distribution, "_turn") else distribution
+    x = np.sort(np.ravel(distribution.sample(MANY, np.random.default_rng(0))))
+    if hasattr(distribution, "_turn"):
+        line = _line(x, PANELS, ends=distribution._turn)
     else:
-        line = _line(x, PANELS, positive=_is_positive(law, x))
+        line = _line(x, PANELS, positive=_is_positive(distribution, x))
     with np.errstate(all="ignore"):
         values = np.asarray(g(x[:, None]), dtype=np.float64)
     found = [_entry(line, on_line, g, j, x, column, whose) for j, column in enumerate(values.reshape(len(x), -1).T)]
@@ -249,7 +249,9 @@ def expectation(law: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | 
     return parts[..., 0][()], parts[..., 1][()]
 
 
-def _entry(line: Line, law: Any, g: Any, j: int, x: Array, seen: Array, whose: str) -> tuple[float, float] | None:
+def _entry(
+    line: Line, distribution: Any, g: Any, j: int, x: Array, seen: Array, whose: str
+) -> tuple[float, float] | None:
     """E of entry j of g, with its values `seen` at draws x in order; in units of these, as tolerances are absolute."""
     sizes = np.abs(seen[np.isfinite(seen)])
     unit = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 1.0
@@ -258,10 +260,10 @@ def _entry(line: Line, law: Any, g: Any, j: int, x: Array, seen: Array, whose: s
         values = np.asarray(g(at[:, None]), dtype=np.float64).reshape(len(at), -1)[:, j]
         lost = np.isnan(values)
         if lost.any():
-            heights = np.where(lost, log_density(law, at[:, None]), -np.inf)
+            heights = np.where(lost, log_density(distribution, at[:, None]), -np.inf)
             if heights.max() > math.log(np.finfo(np.float64).tiny):
                 got = f"NaN at {at[heights.argmax()]:g}"
-                raise DomainError(sentence(whose, "g must be a number wherever the law has weight", got))
+                raise DomainError(sentence(whose, "g must be a number wherever the distribution has weight", got))
         return np.where(lost, 0.0, values) / unit
 
     with np.errstate(all="ignore"):
@@ -269,12 +271,12 @@ def _entry(line: Line, law: Any, g: Any, j: int, x: Array, seen: Array, whose: s
     steep = np.argpartition(-change, STEEP)[:STEEP]
     edges = line.where(x[np.unique(np.concatenate([steep, steep + 1]))])
     line = line._replace(edges=np.unique(np.concatenate([line.edges, edges])))
-    found = integral(line, law, entry, HIDDEN, float(sizes.max(initial=0.0)) / unit)
+    found = integral(line, distribution, entry, HIDDEN, float(sizes.max(initial=0.0)) / unit)
     if found is None:
         return None
     value, error = found
     if math.isfinite(value + error) and error > INACCURATE * abs(value) + NOTHING:
-        size = integral(line, law, lambda at, logs: np.abs(entry(at, logs)), HIDDEN)
+        size = integral(line, distribution, lambda at, logs: np.abs(entry(at, logs)), HIDDEN)
         if size is None or not error <= INACCURATE * size[0] + NOTHING:
             raise _no_convergence(whose, f"{unit * value:.3g} with an error of {unit * error:.1g}")
     return unit * value, unit * (error + ROUNDING * (1 + abs(value)))
@@ -296,7 +298,7 @@ def _tail(integrand: Callable[[Array], Array], end: float, size: float) -> float
 
 
 def _unseen(line: Line, weighted: Any, values: Any, farthest: float, size: float) -> float:
-    """What lies where numbers end before the law does: p is too small or g too large to be written.
+    """What lies where numbers end before the distribution does: p is too small or g too large to be written.
 
     If p g was still large there and rising it has no integral; if it was falling, it is taken to fall like e^(−c x).
     """

@@ -1,4 +1,4 @@
-"""Does one law rule out what another allows? Where it does, a divergence is infinite, however small the probability."""
+"""Does one distribution rule out what another allows? Where it does, a divergence is infinite, however small the probability."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import LikelyError
 from likely.distributions.support import FARTHEST, Atoms, Line
 
-FAINTEST = -300.0  # log-densities below this may be −inf because numbers end, not because the law does
+FAINTEST = -300.0  # log-densities below this may be −inf because numbers end, not because the distribution does
 GAP = 1e-12  # share of their size by which two ends may differ for rounding
 RAYS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0])
 
@@ -37,7 +37,7 @@ def _impossible(q: Any, p: Any, x: Array | None, faintest: float = FAINTEST) -> 
         return np.zeros(1, dtype=bool)
     with np.errstate(all="ignore"):
         try:
-            logs, others = (np.asarray(law.log_prob(x), dtype=np.float64) for law in (p, q))
+            logs, others = (np.asarray(distribution.log_prob(x), dtype=np.float64) for distribution in (p, q))
         except (LikelyError, TypeError, ValueError):  # rows that one of them refuses to look at
             return np.zeros(1, dtype=bool)
     return np.asarray((logs > faintest) & np.isneginf(others))
@@ -59,7 +59,7 @@ def _more_values(seen: Atoms) -> Array | None:
 
 
 def _along_the_line(q: Any, p: Any, line: Line) -> bool:
-    """Two neighbours of a fine grid: a single point does not count."""
+    """Two neighbors of a fine grid: a single point does not count."""
     t = np.linspace(-FARTHEST, FARTHEST, 6007)
     near = np.linspace(-4.0, 4.0, 2003)
     found = [_impossible(q, p, line.places(grid)[:, None]) for grid in (t, near)]
@@ -71,7 +71,7 @@ def _by_ends(q: Any, p: Any, line: Line) -> bool:
     if not (hasattr(p, "quantile") and hasattr(q, "quantile")):
         return False
     try:
-        mine, others = (np.ravel(law.quantile(np.array([0.0, 1.0]))) for law in (p, q))
+        mine, others = (np.ravel(distribution.quantile(np.array([0.0, 1.0]))) for distribution in (p, q))
     except (LikelyError, TypeError, ValueError):
         return False
     places: list[float] = []
@@ -87,5 +87,5 @@ def _rays(p: Any) -> Array | None:
     drawn = p.sample(256, np.random.default_rng(0))
     if not isinstance(drawn, np.ndarray) or drawn.dtype.kind != "f" or drawn.ndim != 2:
         return None
-    centre = np.median(drawn, axis=0)
-    return np.asarray((centre + RAYS[:, None, None] * (drawn - centre)).reshape(-1, drawn.shape[1]))
+    center = np.median(drawn, axis=0)
+    return np.asarray((center + RAYS[:, None, None] * (drawn - center)).reshape(-1, drawn.shape[1]))

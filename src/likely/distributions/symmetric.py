@@ -1,26 +1,26 @@
-"""Laws that look the same on either side of a centre: it is their mean, mode and median."""
+"""Distributions that look the same on either side of a center: it is their mean, mode and median."""
 
 from __future__ import annotations
 
 from likely.core.arrays import Array
 
 
-class Centred:
-    """Mixed into laws with a parameter `centre`."""
+class Centered:
+    """Mixed into distributions with a parameter `center`."""
 
-    centre: Array
+    center: Array
 
     @property
     def mean(self) -> Array:
-        """The centre μ."""
-        return self.centre
+        """The center μ."""
+        return self.center
 
     @property
     def mode(self) -> Array:
-        """The centre μ."""
-        return self.centre
+        """The center μ."""
+        return self.center
 
     @property
     def median(self) -> Array:
-        """The centre μ: half of the draws on either side."""
-        return self.centre
+        """The center μ: half of the draws on either side."""
+        return self.center

@@ -1,6 +1,6 @@
 """Parameters without fences: logarithms of what is positive, log-odds of probabilities, factors of covariances.
 
-A climb may then go anywhere and never leaves the domain of its law.
+A climb may then go anywhere and never leaves the domain of its distribution.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Way(NamedTuple):
 
     free: Callable[[Array], Array]
     back: Callable[[Array, tuple[int, ...]], Array]
-    fence: float = np.inf  # a coordinate so far out, to either side, no longer changes the law
+    fence: float = np.inf  # a coordinate so far out, to either side, no longer changes the distribution
 
 
 def _shaped(v: Array, shape: tuple[int, ...]) -> Array:
@@ -51,7 +51,7 @@ def _log_odds(p: Array) -> Array:
     return np.log(p) - np.log1p(-p)
 
 
-def _centred_logs(p: Array) -> Array:
+def _centered_logs(p: Array) -> Array:
     logs = np.log(np.maximum(p, LEAST))
     return np.asarray((logs - logs.mean(axis=-1, keepdims=True)).ravel())
 
@@ -88,13 +88,13 @@ WAYS: dict[str, Way] = {
     "real": Way(np.ravel, _shaped),
     "positive": Way(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
     "probability": Way(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
-    "simplex": Way(_centred_logs, _softmax, FLATTEST),
+    "simplex": Way(_centered_logs, _softmax, FLATTEST),
     "covariance": Way(_factor, _from_factor, FURTHEST),
 }
-# of each law, its parameters; laws of independent columns say it themselves
+# of each distribution, its parameters; distributions of independent columns say it themselves
 TABLE: dict[str, dict[str, str]] = {
     "Gaussian": {"mean": "real", "covariance": "covariance"},
-    "StudentT": {"centre": "real", "scale": "covariance", "dof": "positive"},
+    "StudentT": {"center": "real", "scale": "covariance", "dof": "positive"},
     "Poisson": {"rate": "positive"},
     "Bernoulli": {"probs": "probability"},
     "Categorical": {"probs": "simplex"},
@@ -107,27 +107,31 @@ TABLE: dict[str, dict[str, str]] = {
 _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "probability": "probability"}
 
 
-def declare_free(law: type | str, **ways: str) -> None:
-    """Say how the parameters of a law of your own are freed: each is "real", "positive", "probability", "simplex"
+def declare_free(distribution: type | str, **ways: str) -> None:
+    """Say how the parameters of a distribution of your own are freed: each is "real", "positive", "probability", "simplex"
     or "covariance".
 
     >>> declare_free("Rayleigh", scale="positive")
     """
     if not ways or not set(ways.values()) <= set(WAYS):
         raise DomainError(sentence(ME, f"a way must be one of {', '.join(WAYS)}", ways))
-    TABLE[law if isinstance(law, str) else law.__name__] = ways
+    TABLE[distribution if isinstance(distribution, str) else distribution.__name__] = ways
 
 
-def ways_of(law: Any) -> dict[str, str]:
-    """The parameters of a law and how each is freed."""
-    for cls in type(law).__mro__:
+def ways_of(distribution: Any) -> dict[str, str]:
+    """The parameters of a distribution and how each is freed."""
+    for cls in type(distribution).__mro__:
         if cls.__name__ in TABLE:
             return TABLE[cls.__name__]
-    domains = getattr(law, "_domains", None)
-    if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is given, not learnt
+    domains = getattr(distribution, "_domains", None)
+    if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is given, not learned
         return {name: _DOMAINS[word] for name, word in domains.items() if word in _DOMAINS}
     remedy = "say it with declare_free"
-    raise DomainError(sentence(ME, "it must be known how the law's parameters are freed", type(law).__name__, remedy))
+    raise DomainError(
+        sentence(
+            ME, "it must be known how the distribution's parameters are freed", type(distribution).__name__, remedy
+        )
+    )
 
 
 def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
@@ -139,37 +143,41 @@ def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
 
 
 class FreeParameters:
-    """Some parameters of a lone law as one vector θ (P,), and the way back: one law, or a stack for vectors (M, P).
+    """Some parameters of a lone distribution as one vector θ (P,), and the way back: one distribution, or a stack for vectors (M, P).
 
     >>> import likely as lk
     >>> free = FreeParameters(lk.Gaussian([2.0], [[4.0]]))
-    >>> free.start.round(4), free.law(np.array([0.0, 0.0])).covariance.tolist()
+    >>> free.start.round(4), free.distribution(np.array([0.0, 0.0])).covariance.tolist()
     (array([2.    , 0.6931]), [[1.0]])
     """
 
-    def __init__(self, law: Any, learn: tuple[str, ...] = ()) -> None:
-        ways = ways_of(law)
-        if getattr(law, "members", None) is not None:
-            raise DomainError(sentence(ME, "a lone law is needed", f"a stack of {law.members}", "take member(k)"))
+    def __init__(self, distribution: Any, learn: tuple[str, ...] = ()) -> None:
+        ways = ways_of(distribution)
+        if getattr(distribution, "members", None) is not None:
+            raise DomainError(
+                sentence(ME, "a lone distribution is needed", f"a stack of {distribution.members}", "take member(k)")
+            )
         if unknown := [name for name in learn if name not in ways]:
-            raise DomainError(sentence(ME, f"what is learnt must be among {', '.join(ways)}", unknown[0]))
-        self.like = law
+            raise DomainError(sentence(ME, f"what is learned must be among {', '.join(ways)}", unknown[0]))
+        self.like = distribution
         self.names = [name for name in ways if not learn or name in learn]
         self.fixed = [name for name in ways if name not in self.names]
         self.ways = [WAYS[ways[name]] for name in self.names]
-        self.shapes = [np.shape(getattr(law, name)) for name in self.names]
-        freed = [way.free(np.asarray(getattr(law, name))) for way, name in zip(self.ways, self.names, strict=True)]
+        self.shapes = [np.shape(getattr(distribution, name)) for name in self.names]
+        freed = [
+            way.free(np.asarray(getattr(distribution, name))) for way, name in zip(self.ways, self.names, strict=True)
+        ]
         self.start = np.concatenate(freed).astype(np.float64)
         self.ends = np.cumsum([len(v) for v in freed])[:-1]
         self.fences = np.concatenate([_fences(*part) for part in zip(self.ways, self.shapes, freed, strict=True)])
         apart = {*ways, "rest"}  # what a constructor makes of the others
-        self.extras = {f.name: getattr(law, f.name) for f in fields(law) if f.name not in apart}
+        self.extras = {f.name: getattr(distribution, f.name) for f in fields(distribution) if f.name not in apart}
 
-    def law(self, theta: Array) -> Any:
-        """The law at θ (P,), or a stack of laws at (M, P)."""
+    def distribution(self, theta: Array) -> Any:
+        """The distribution at θ (P,), or a stack of distributions at (M, P)."""
         parts = np.split(theta, self.ends, axis=-1)
-        learnt = zip(self.names, self.ways, parts, self.shapes, strict=True)
-        found = {name: way.back(v, shape) for name, way, v, shape in learnt}
+        learned = zip(self.names, self.ways, parts, self.shapes, strict=True)
+        found = {name: way.back(v, shape) for name, way, v, shape in learned}
         lead = theta.shape[:-1]
         kept = {name: self._repeated(getattr(self.like, name), lead) for name in self.fixed}
         return type(self.like)(**found, **kept, **self.extras)
@@ -179,14 +187,14 @@ class FreeParameters:
         return np.broadcast_to(part, (*lead, *np.shape(part)))
 
     def scores(self, theta: Array, x: Any) -> Array:
-        """∂ log p(x_i | θ) / ∂θ (n, P), by central differences: all neighbours of θ are one stack."""
+        """∂ log p(x_i | θ) / ∂θ (n, P), by central differences: all neighbors of θ are one stack."""
         return self.scores_and_logs(theta, x, theta)[0]
 
     def scores_and_logs(self, theta: Array, x: Any, point: Array, h: float = 1e-5) -> tuple[Array, Array]:
         """The same, and log p(x_i | point) (n,), of one stack."""
         P = len(theta)
         near = np.concatenate([theta + h * np.eye(P), theta - h * np.eye(P), point[None]])
-        logs = np.asarray(self.law(near).log_prob(x), dtype=np.float64)
+        logs = np.asarray(self.distribution(near).log_prob(x), dtype=np.float64)
         with np.errstate(invalid="ignore"):
             slopes = (logs[:, :P] - logs[:, P:-1]) / (2 * h)
         return np.where(np.isfinite(slopes), slopes, 0.0), logs[:, -1]

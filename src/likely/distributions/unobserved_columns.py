@@ -19,7 +19,7 @@ def nothing_seen(whose: str) -> DataError:
 
 
 def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
-    """Say which columns have nothing to be learnt from; where all are such, only a prior of one's own has a law.
+    """Say which columns have nothing to be learned from; where all are such, only a prior of one's own has a distribution.
 
     `rest_tells`: what is missing follows from the rest of the row, so that there is nothing to say of single columns.
     """
@@ -42,9 +42,9 @@ def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
 def never_observed(whose: str, columns: Index, prior: Any) -> str:
     """The note on columns without a single entry."""
     what = "the model began with" if prior is None else "the prior says"
-    rest = f"its law is only what {what}; leave it out"
+    rest = f"its distribution is only what {what}; leave it out"
     if len(columns) > 1:
-        rest = f"their laws are only what {what}; leave them out"
+        rest = f"their distributions are only what {what}; leave them out"
     return f"{whose}: {about_columns(columns)} never observed: {rest}"
 
 

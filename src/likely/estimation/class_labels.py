@@ -50,7 +50,7 @@ def checked_labels(
     return y
 
 
-def labelled_things(X: Any) -> str:
+def labeled_things(X: Any) -> str:
     """What a label is of: a "sequence" in a Ragged or a list of arrays (T, d), else a "row"."""
     return "sequence" if isinstance(X, Ragged) or (isinstance(X, list) and X and np.ndim(X[0]) == 2) else "row"
 

@@ -81,7 +81,7 @@ class Deciding(ClassifierMixin):
         - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
 
         Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
-        row was refused, or `lk.NOVEL` where it is unlike all that was learnt from. Compare with `is` or `==`.
+        row was refused, or `lk.NOVEL` where it is unlike all that was learned from. Compare with `is` or `==`.
         """
         check_is_fitted(self)
         cost = getattr(self, "cost", None) if cost is None else cost

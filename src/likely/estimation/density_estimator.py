@@ -22,7 +22,7 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import said_once, tell, unheard
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
 from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
@@ -75,17 +75,17 @@ class DefaultParts:
 
 
 class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
-    """Learns a density: `model_` is the value, `stats_` what was learnt, `report_` how it went.
+    """Learns a density: `model_` is the value, `stats_` what was learned, `report_` how it went.
 
     A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
-    `_finish` (from what was learnt to what scores: a blend, a predictive law; what learns on is then `learnt_`).
-    Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is one step
-    of EM).
+    `_finish` (from what was learned to what scores: a blend, a predictive distribution; what learns on is then
+    `learned_`). Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is one
+    step of EM).
     """
 
     # what a model file keeps of a fitted estimator
     _saved: tuple[str, ...] = (
-        "model_", "learnt_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
+        "model_", "learned_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -107,13 +107,13 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
-        model, known = (self._first(X, weight), None) if first else self._grown(self._learnt, self.stats_, X)
+        model, known = (self._first(X, weight), None) if first else self._grown(self._learned, self.stats_, X)
         new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         if first and getattr(new, "filled", False):  # nothing is known yet to fill gaps by: learn it from these rows
             stop = Stop(self.max_iter, self.tol)
             with unheard():
-                learnt = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
-            model, new = learnt.model, learnt.stats
+                learned = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
+            model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._named_columns():
             prior = resolve_prior(model, stats, self._prior_rule())
@@ -133,7 +133,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Rows drawn from the learnt density; `random_state` is an int, a Generator or None."""
+        """Rows drawn from the learned density; `random_state` is an int, a Generator or None."""
         check_is_fitted(self)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
 
@@ -169,10 +169,10 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """The same for rows with weights, where a first look counts rows."""
         return self._blank(X, members)
 
-    _tells_of_gaps = True  # its law says itself which columns were never observed
+    _tells_of_gaps = True  # its distribution says itself which columns were never observed
 
     def _look_for_gaps(self, data: Blocks) -> None:
-        """A table of nothing but gaps is refused, unless a prior has a law to offer."""
+        """A table of nothing but gaps is refused, unless a prior has a distribution to offer."""
         never, d = unseen_columns(data)
         own = self.prior is not None and not isinstance(self.prior, str)
         if d and len(never) == d and not own:
@@ -193,7 +193,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return [self._started_once(blank, X, owner, weight, np.random.default_rng(0))]
 
     def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
-        """A stack whose members learnt from the rows they own; with weak priors where there are none: it is a start."""
+        """A stack whose members learned from the rows they own; with weak priors where there are none: it is a start."""
         other = copy(self)
         if other.prior is None:
             other.prior = "weak"
@@ -220,7 +220,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """Before `_finish`: settings that are chosen after learning; `rows` is None where the rows are gone."""
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        """What scores: the model that was learnt, or one made of it and its statistics."""
+        """What scores: the model that was learned, or one made of it and its statistics."""
         return model
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
@@ -277,46 +277,46 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         self._keep(report.model, self._finish(report.model, report.stats, report.prior))
         return self
 
-    def _keep(self, learnt: Any, model: Any) -> None:
+    def _keep(self, learned: Any, model: Any) -> None:
         """What scores is `model_`; what learns on is kept beside it only where it is another."""
         self.model_ = model
-        self.__dict__.pop("learnt_", None)
-        if learnt is not model:
-            self.learnt_ = learnt
+        self.__dict__.pop("learned_", None)
+        if learned is not model:
+            self.learned_ = learned
 
     @property
-    def _learnt(self) -> Any:
-        return getattr(self, "learnt_", self.model_)
+    def _learned(self) -> Any:
+        return getattr(self, "learned_", self.model_)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must be a density with statistics of its width, and nothing else."""
+        """After a file was read: what was learned must be a density with statistics of its width, and nothing else."""
         model: Any = getattr(self, "model_", None)
         stats = getattr(self, "stats_", None)
         if model is None and stats is None:
             return
         width = getattr(self, "n_features_in_", None)
         names = getattr(self, "feature_names_in_", None)
-        sound = isinstance(model, Law) and isinstance(stats, Value) and hasattr(stats, "total_weight")
+        sound = isinstance(model, Distribution) and isinstance(stats, Value) and hasattr(stats, "total_weight")
         sound = sound and type(width) is int and (names is None or len(names) == width)
-        learnt = getattr(self, "learnt_", model)
-        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(learnt, width)
-        sound = sound and (model is learnt or (model.dim == width and model.members == learnt.members))
+        learned = getattr(self, "learned_", model)
+        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(learned, width)
+        sound = sound and (model is learned or (model.dim == width and model.members == learned.members))
         try:
             with np.errstate(all="ignore"):
-                sound = sound and isinstance(learnt.objective(stats), float)  # statistics of such a model
+                sound = sound and isinstance(learned.objective(stats), float)  # statistics of such a model
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learnt must fit together", type(model).__name__))
+            raise DataError(sentence(type(self).__name__, "what was learned must fit together", type(model).__name__))
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        """True if a model read from a file is one that this estimator could have learnt."""
+        """True if a model read from a file is one that this estimator could have learned."""
         return isinstance(model, self._model_types) and model.dim == width and model.members == members
 
-    _model_types: Any = (Law,)
+    _model_types: Any = (Distribution,)
 
     _titles: list[str] | None = None  # what its columns are called outside, where it is a part of something
-    _chosen = False  # True where it was chosen for certain columns: then what its law cannot hold is refused
+    _chosen = False  # True where it was chosen for certain columns: then what its distribution cannot hold is refused
 
     def _column_names(self) -> list[str]:
         if self._titles is not None:
@@ -325,16 +325,16 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
     def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
-        """The error of the first entry (i, j) that the law cannot hold, by the name of its column."""
+        """The error of the first entry (i, j) that the distribution cannot hold, by the name of its column."""
         i, j = (int(k) for k in np.argwhere(odd)[0])
         numbered = self._titles is None and not hasattr(self, "feature_names_in_")
         column = j if numbered else repr(self._column_names()[j])
         return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
-        """Warnings speak of columns by number, and of the law: say the columns' names, and whose it is."""
-        laws = "|".join({"Gaussian", *(law.__name__ for law in self._model_types)})
-        mine = re.compile(rf"({laws})\b")  # only where a note begins: later it may name what to use instead
+        """Warnings speak of columns by number, and of the distribution: say the columns' names, and whose it is."""
+        distributions = "|".join({"Gaussian", *(distribution.__name__ for distribution in self._model_types)})
+        mine = re.compile(rf"({distributions})\b")  # only where a note begins: later it may name what to use instead
         return said_once(reworded=lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
 
     def _in_names(self, text: str) -> str:
@@ -358,7 +358,7 @@ def tell_of_strangers(strange: Mapping[str, Any], whose: str) -> None:
 
 
 def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
-    """The law of the next row with the parameters integrated out."""
+    """The distribution of the next row with the parameters integrated out."""
     if prior is None:
         remedy = 'give one, or prior="weak"'
         raise DomainError(sentence(whose, "integrating the parameters out needs a prior", "None", remedy))

@@ -20,7 +20,7 @@ SHOWN = 40  # rows of the table that text and HTML show; JSON has all
 
 @dataclass(frozen=True)
 class Summary:
-    """What was learnt: facts about the fit, and each parameter with its interval.
+    """What was learned: facts about the fit, and each parameter with its interval.
 
     >>> import likely as lk
     >>> s = lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).summary()
@@ -36,8 +36,8 @@ class Summary:
 
     @classmethod
     def of(cls, estimator: Any, level: float = 0.95) -> Summary:
-        """Summarise a fitted density estimator."""
-        model = getattr(estimator, "_learnt", estimator.model_)  # where parameters were integrated out, those learnt
+        """Summarize a fitted density estimator."""
+        model = getattr(estimator, "_learned", estimator.model_)  # where parameters were integrated out, those learned
         stats, report = estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
@@ -134,13 +134,13 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
     if model is not estimator.model_ and _moved(estimator):
         yield "Parameters are those before the covariance was moved: scores use the moved one, `covariance_`."
     elif model is not estimator.model_:
-        yield f"Scores integrate the parameters out: their law is {_kind(estimator.model_)}."
+        yield f"Scores integrate the parameters out: their distribution is {_kind(estimator.model_)}."
 
 
-# laws whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
+# distributions whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
 OTHER_OBJECTIVES = {
     "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
-    "Parzen": "log-likelihood, each row by the others", "NeighbourBalls": "sum of log scores (no density)",
+    "KDE": "log-likelihood, each row by the others", "KNNBalls": "sum of log scores (no density)",
 }  # fmt: skip
 
 
@@ -152,21 +152,21 @@ def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
     return {"log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit)}
 
 
-def settings(law: Any) -> dict[str, str]:
-    """What was set of a density that keeps its rows: windows, or neighbours; nothing of all other laws."""
-    name = type(law).__name__
-    if name == "Parzen":
-        kernel = f"t, {law.dof:g} degrees of freedom" if law.kernel == "t" else law.kernel
-        rule = law.rule if isinstance(law.rule, str) else "given"
-        return {"kernel": "elliptical " * law.elliptical + kernel, "widths": rule, "unit": law.unit}
-    if name == "NeighbourBalls":
-        units = "columns in their deviations" if law.scaled else "columns as they are"
-        return {"k": f"{law.k:g}", "metric": f"{law.metric}, {units}"}
+def settings(distribution: Any) -> dict[str, str]:
+    """What was set of a density that keeps its rows: windows, or neighbors; nothing of all other distributions."""
+    name = type(distribution).__name__
+    if name == "KDE":
+        kernel = f"t, {distribution.dof:g} degrees of freedom" if distribution.kernel == "t" else distribution.kernel
+        rule = distribution.rule if isinstance(distribution.rule, str) else "given"
+        return {"kernel": "elliptical " * distribution.elliptical + kernel, "widths": rule, "unit": distribution.unit}
+    if name == "KNNBalls":
+        units = "columns in their deviations" if distribution.scaled else "columns as they are"
+        return {"k": f"{distribution.k:g}", "metric": f"{distribution.metric}, {units}"}
     return {}
 
 
 def _moved(estimator: Any) -> dict[str, str]:
-    """How far a covariance was moved towards its diagonal, and how that was chosen."""
+    """How far a covariance was moved toward its diagonal, and how that was chosen."""
     shares = getattr(estimator, "shares_", None)
     return {} if shares is None else {"covariance moved by": f"{shares[0]:.3g} ({estimator.shares_by_})"}
 
@@ -206,5 +206,5 @@ def _aligned(table: list[tuple[str, ...]]) -> list[str]:
 
 
 def _counted(model: Any) -> str:
-    """What the numbers were learnt from."""
+    """What the numbers were learned from."""
     return "frames" if isinstance(model, HMM) else "rows"

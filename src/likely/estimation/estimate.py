@@ -1,4 +1,4 @@
-"""From data to a law: one question, seven ways to answer it."""
+"""From data to a distribution: one question, seven ways to answer it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from likely.core.blocks import Blocks
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import said_once, tell
-from likely.distributions.distribution import Law, first_look
+from likely.distributions.distribution import Distribution, first_look
 
 RULES = (
     "maximum likelihood", "moments", "unbiased", "map", "posterior mean", "posterior median", "predictive",
@@ -16,17 +16,20 @@ RULES = (
 ALIASES = {"ml": "maximum likelihood", "mle": "maximum likelihood", "posterior mode": "map"}
 
 
-def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None) -> Any:
-    """The law that weighted rows x speak for, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
+def estimate(
+    distribution: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None
+) -> Any:
+    """The distribution that weighted rows x speak for, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
 
-    `law` is a class, as `Gaussian`, or a value, which says what kind of law is meant and where a search begins.
+    `distribution` is a class, as `Gaussian`, or a value, which says what kind of distribution is meant and where a
+    search begins.
 
     - **"maximum likelihood"**: rows are most probable.
-    - **"moments"**: the law has the rows' mean and variance.
+    - **"moments"**: the distribution has the rows' mean and variance.
     - **"unbiased"**: parameters are right on average over data sets (weights are repetitions).
     - **"map"**: the mode of the posterior.
     - **"posterior mean", "posterior median"**: of the parameters.
-    - **"predictive"**: no parameters: the law of the next row, with all of them weighed by the posterior.
+    - **"predictive"**: no parameters: the distribution of the next row, with all of them weighed by the posterior.
 
     The last four need a `prior`, or "weak". Capitals do not matter; "ml" and "mle" are maximum likelihood, and
     "posterior mode" is "map".
@@ -41,17 +44,17 @@ def estimate(law: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any =
     rule = _named(rule)
     if rule not in RULES:
         raise DomainError(sentence("estimate", f"rule must be one of {', '.join(map(repr, RULES))}", repr(rule)))
-    kind = law if isinstance(law, type) else type(law)
-    if not issubclass(kind, Law) and not (hasattr(kind, "collect") and hasattr(kind, "refit")):
-        raise DomainError(sentence("estimate", "a law that learns is needed", kind.__name__))
+    kind = distribution if isinstance(distribution, type) else type(distribution)
+    if not issubclass(kind, Distribution) and not (hasattr(kind, "collect") and hasattr(kind, "refit")):
+        raise DomainError(sentence("estimate", "a distribution that learns is needed", kind.__name__))
     if rule in ("moments", "unbiased"):
-        return _direct(law, kind, x, rule, weight)
+        return _direct(distribution, kind, x, rule, weight)
     if rule == "maximum likelihood":
-        return _climbed(_start(law, kind, x, weight), x, weight, None)
+        return _climbed(_start(distribution, kind, x, weight), x, weight, None)
     if prior is None:
         expected, remedy = f'rule "{rule}" needs a prior', 'give one, as lk.Beta(1, 1), or "weak"'
         raise DomainError(sentence("estimate", expected, "None", remedy))
-    start = _start(law, kind, x, weight)
+    start = _start(distribution, kind, x, weight)
     return _climbed(start, x, weight, prior) if rule == "map" else _weighed(start, x, weight, prior, rule)
 
 
@@ -61,26 +64,32 @@ def _named(rule: Any) -> Any:
     return ALIASES.get(plain, plain) if isinstance(plain, str) else plain
 
 
-def _start(law: Any, kind: Any, x: Any, weight: Any) -> Any:
-    if not isinstance(law, type):
-        return law
+def _start(distribution: Any, kind: Any, x: Any, weight: Any) -> Any:
+    if not isinstance(distribution, type):
+        return distribution
     return kind.blank(first_look(Blocks.of(x, weight)), **(kind._seen_in(x) if hasattr(kind, "_seen_in") else {}))
 
 
-def _direct(law: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
-    """By the law's own formula; a value passes on what kind of covariance it has, and what it knows already."""
+def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
+    """By the distribution's own formula; a value passes on what kind of covariance it has, and what it knows already."""
     verb = kind.moments_fit if rule == "moments" else kind.unbiased_fit
-    if isinstance(law, type) or getattr(law, "members", None) is not None:
+    if isinstance(distribution, type) or getattr(distribution, "members", None) is not None:
         return verb(x, weight)
-    known = {"kind": law.kind} if hasattr(law, "kind") else law._fixed() if hasattr(law, "_fixed") else {}
+    known = (
+        {"kind": distribution.kind}
+        if hasattr(distribution, "kind")
+        else distribution._fixed()
+        if hasattr(distribution, "_fixed")
+        else {}
+    )
     return verb(x, weight, **known)
 
 
 def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
-    own = isinstance(start, Law)
+    own = isinstance(start, Distribution)
     with said_once():
-        report = start._learnt_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
+        report = start._learned_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
         if not report.converged:
             tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
     return report.model

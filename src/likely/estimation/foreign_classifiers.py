@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimation.class_labels import checked_labels, encoded, labelled_things
+from likely.estimation.class_labels import checked_labels, encoded, labeled_things
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.input_validation import row_weights
 
@@ -25,7 +25,7 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
     """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
-    labels = checked_labels(y, rows_of(X), type(whose).__name__, each=labelled_things(X))
+    labels = checked_labels(y, rows_of(X), type(whose).__name__, each=labeled_things(X))
     weight = None
     if sample_weight is not None:
         weight = row_weights(sample_weight, np.empty((len(labels), 0)))
@@ -39,7 +39,7 @@ def fitted(
     estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None, groups: Any = None, *,
     posteriors_only: bool = False,
 ) -> Any:  # fmt: skip
-    """A fresh copy, learnt from those rows (None: from all that weigh something); groups go to who asks for them.
+    """A fresh copy, learned from those rows (None: from all that weigh something); groups go to who asks for them.
 
     `posteriors_only`: nobody will ask it what is novel, which takes two thirds of the time of a fit.
     """
@@ -86,7 +86,7 @@ def response_of(estimator: Any) -> str:
         if hasattr(estimator, name):
             return name
     expected = f"the classifier must offer {', '.join(RESPONSES[:-1])} or {RESPONSES[-1]}"
-    raise DomainError(sentence("Calibrated", expected, type(estimator).__name__))
+    raise DomainError(sentence("CalibratedClassifier", expected, type(estimator).__name__))
 
 
 def raw_scores(estimator: Any, X: Any, classes: NDArray[Any], response: str) -> Array:
@@ -115,18 +115,18 @@ def aligned_to(classes: NDArray[Any], seen: NDArray[Any], out: Array) -> Array:
     foreign = [c for c in seen.tolist() if c not in place]
     if foreign:
         expected = f"the estimator's classes must be among {classes.tolist()[:12]}"
-        raise DataError(sentence("Calibrated", expected, foreign[0]))
+        raise DataError(sentence("CalibratedClassifier", expected, foreign[0]))
     full = np.full((len(out), len(classes)), -np.inf)
     full[:, [place[c] for c in seen.tolist()]] = out
     return full
 
 
 def log_posteriors(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
-    """log p(class | x) (n, C) of any classifier that gives probabilities, normalised."""
+    """log p(class | x) (n, C) of any classifier that gives probabilities, normalized."""
     names = [name for name in ("log_posterior", "predict_log_proba", "predict_proba") if hasattr(estimator, name)]
     if not names:
         whose = type(estimator).__name__
-        remedy = f"wrap it: lk.Calibrated({whose}(…))"
+        remedy = f"wrap it: lk.CalibratedClassifier({whose}(…))"
         raise DomainError(sentence("evaluate", "a classifier with probabilities is needed", whose, remedy))
     out = raw_scores(estimator, X, classes, names[0])
     return out - np.logaddexp.reduce(out, axis=1, keepdims=True)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from likely.core.arrays import Array, is_gap, n_rows, unmasked
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.estimation.class_labels import labelled_things
+from likely.estimation.class_labels import labeled_things
 
 TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
 
@@ -44,7 +44,7 @@ def row_weights(sample_weight: Any, X: Any) -> Array:
     """Weights (n,) of rows: finite and not negative; a masked one is none."""
     n, shape = n_rows(X), np.asarray(unmasked(sample_weight)).shape
     if len(shape) == 1 and shape != (n,):
-        each = labelled_things(X)
+        each = labeled_things(X)
         raise ShapeError(sentence("sample_weight", f"one weight per {each} is needed ({n})", shape[0]))
     w: Array = _check_sample_weight(unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True)
     return w

@@ -1,4 +1,4 @@
-"""How sure we are of each parameter: exact intervals where there are some, one function a law."""
+"""How sure we are of each parameter: exact intervals where there are some, one function a distribution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
     told = TELLERS.get(type(model))
-    if told is not None:  # of other laws, the facts alone are told
+    if told is not None:  # of other distributions, the facts alone are told
         yield from told(model, stats, names, level)
 
 
@@ -46,11 +46,11 @@ def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> It
         deviation = np.full_like(deviation, np.sqrt(stats.scatter.sum() / max(seen.sum(), 1e-300)))
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
-        n, centre, sd = float(seen[j]), float(stats.mean[j]), float(deviation[j])
+        n, center, sd = float(seen[j]), float(stats.mean[j]), float(deviation[j])
         entries, means = (n, 1) if model.kind != "spherical" else (float(seen.sum()), len(names))
         dof, root = entries - means, np.sqrt(entries) * sd
         reach = -stdtrit(dof, tail) * root / np.sqrt(dof * n) if dof > 0 and n > 0 else None
-        yield Row(name, "mean", float(model.mean[j]), *_around(centre, reach))
+        yield Row(name, "mean", float(model.mean[j]), *_around(center, reach))
         wide = (root / np.sqrt(chdtri(dof, tail)), root / np.sqrt(chdtri(dof, 1 - tail))) if dof > 0 else (None, None)
         yield Row(name, "standard deviation", float(np.sqrt(model.variance[j])), *map(_number, wide))
     if model.kind == "full":

@@ -1,4 +1,4 @@
-"""What each law tells of its columns: one function a law, with an interval where theory gives an exact one."""
+"""What each distribution tells of its columns: one function a distribution, with an interval where theory gives an exact one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from scipy.special import gammaincinv
 
 from likely.core.arrays import Array
 from likely.distributions.binary.bahadur import Bahadur
-from likely.distributions.binary.log_linear import LogWalsh
+from likely.distributions.binary.log_linear import LogLinear
 from likely.distributions.binary.sign_products import sets_of
 from likely.distributions.binary.walsh import Walsh
 from likely.distributions.categorical.chow_liu import ChowTree
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.pair_counts import offsets_of
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.elliptical.elliptical import Elliptical
 from likely.distributions.student_t.student_t import StudentT
 from likely.distributions.univariate.beta import Beta
@@ -37,15 +37,15 @@ from likely.estimation.parameter_intervals import TELLERS, Row, of_share
 WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probability"}
 
 
-def _columns(model: ColumnLaw, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The parameters of each column, as the law names them."""
+def _columns(model: ColumnDistribution, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """The parameters of each column, as the distribution names them."""
     for j, name in enumerate(names):
         for title, values in model.parameters.items():
             yield Row(name, WORDS.get(title, title), float(values[j]), None, None)
 
 
 def _exponential(model: Exponential, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Exact: λ Σ x of n waits has the gamma law of shape n."""
+    """Exact: λ Σ x of n waits has the gamma distribution of shape n."""
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
         n, total = float(stats.weight[j]), float(stats.sums[j, 0])
@@ -71,9 +71,9 @@ def _negative_binomial(model: NegativeBinomial, stats: Any, names: list[str], le
 
 
 def _robust(model: StudentT, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Centre and scale of each column, degrees of freedom, and what columns have to do with each other."""
+    """Center and scale of each column, degrees of freedom, and what columns have to do with each other."""
     squared = np.broadcast_to(model.scale.diagonal() if model.kind == "full" else model.scale, (len(names),))
-    yield from _located(names, model.centre, squared)
+    yield from _located(names, model.center, squared)
     dof = np.atleast_1d(model.dof)
     whose = names if len(dof) > 1 else ["all columns" if len(names) > 1 else names[0]]
     yield from (Row(name, "degrees of freedom", float(nu), None, None) for name, nu in zip(whose, dof, strict=True))
@@ -82,14 +82,14 @@ def _robust(model: StudentT, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _elliptical(model: Elliptical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Centre and scale of each column, and correlations; the profile was given."""
-    yield from _located(names, model.centre, model.scale.diagonal())
+    """Center and scale of each column, and correlations; the profile was given."""
+    yield from _located(names, model.center, model.scale.diagonal())
     yield from _correlations(names, model.scale)
 
 
-def _located(names: list[str], centre: Array, squared: Array) -> Iterator[Row]:
-    for name, middle, square in zip(names, centre, squared, strict=True):
-        yield Row(name, "centre", float(middle), None, None)
+def _located(names: list[str], center: Array, squared: Array) -> Iterator[Row]:
+    for name, middle, square in zip(names, center, squared, strict=True):
+        yield Row(name, "center", float(middle), None, None)
         yield Row(name, "scale", float(square) ** 0.5, None, None)
 
 
@@ -110,9 +110,9 @@ def _proportions(
         yield Row(name, "α", float(alpha), None, None)
 
 
-def _signs(model: Walsh | LogWalsh, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+def _signs(model: Walsh | LogLinear, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """The number of every set of columns: an expectation of signs, or a weight in log p."""
-    word, each = ("weight", model.weights) if isinstance(model, LogWalsh) else ("mean of signs", model.expectations)
+    word, each = ("weight", model.weights) if isinstance(model, LogLinear) else ("mean of signs", model.expectations)
     yield from _sets(model, names, each, word, 1)
 
 
@@ -123,7 +123,7 @@ def _bahadur(model: Bahadur, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _sets(model: Any, names: list[str], each: Array, word: str, smallest: int) -> Iterator[Row]:
-    """One row for every set of at least so many columns, in the order of the law."""
+    """One row for every set of at least so many columns, in the order of the distribution."""
     at = 1  # the empty set comes first, and says nothing of a column
     for sets in sets_of(model.dim, model.order):
         for columns in np.atleast_2d(sets).tolist():
@@ -152,10 +152,10 @@ def _given(name: str, told: str, levels: Array, p: Array, counts: Array, level: 
         yield Row(name, f"P({value:g}{told})", float(p[b]), *of_share(float(counts[b]), n, level))
 
 
-for _law in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):
-    TELLERS[_law] = _columns
+for _distribution in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):
+    TELLERS[_distribution] = _columns
 TELLERS.update({
     Exponential: _exponential, Binomial: _binomial, NegativeBinomial: _negative_binomial, StudentT: _robust,
     Elliptical: _elliptical, Dirichlet: _proportions, DirichletMultinomial: _proportions, Walsh: _signs,
-    LogWalsh: _signs, Bahadur: _bahadur, ChowTree: _tree,
+    LogLinear: _signs, Bahadur: _bahadur, ChowTree: _tree,
 })  # fmt: skip

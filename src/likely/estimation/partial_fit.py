@@ -24,7 +24,7 @@ def stepped(known: Any, new: Any) -> Any:
 
 def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
     """One step of EM with more rows: after a `fit` statistics add, in a stream from the beginning they are stepped."""
-    model, known = estimator._grown(estimator._learnt, estimator.stats_, X)
+    model, known = estimator._grown(estimator._learned, estimator.stats_, X)
     new = Threads().total(lambda block: gather(model, block, estimator.hard), Blocks.of(X, weight))
     stats = stepped(known, new) if estimator.streamed_ else known + new
     with estimator._named_columns():

@@ -28,6 +28,6 @@ def is_plain(X: Any, estimator: Any) -> bool:
 
 
 def _fits(X: NDArray[Any], state: dict[str, Any]) -> bool:
-    """True for some rows, in order, as wide as what was learnt; columns had no names then either."""
+    """True for some rows, in order, as wide as what was learned; columns had no names then either."""
     n, d = X.shape
     return n > 0 and d == state.get("n_features_in_") and "feature_names_in_" not in state and X.flags.c_contiguous

@@ -1,4 +1,4 @@
-"""What a recogniser is to those around it: settings with names, something learnt, and a file that holds both."""
+"""What a recognizer is to those around it: settings with names, something learned, and a file that holds both."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from likely.estimation.base_estimator import BaseEstimator
 
 
-class Recogniser(BaseEstimator):
-    """For recognisers that decide nothing about classes: get_params, set_params, clone, save.
+class Recognizer(BaseEstimator):
+    """For recognizers that decide nothing about classes: get_params, set_params, clone, save.
 
     `_saved` names what a model file keeps besides the settings.
     """
@@ -24,5 +24,5 @@ class Recogniser(BaseEstimator):
         save(self, path)
 
     def _check_fitted(self) -> None:
-        """NotFittedError before anything was learnt."""
+        """NotFittedError before anything was learned."""
         check_is_fitted(self)

@@ -62,11 +62,11 @@ def refuse_what_holds_none(X: Any, whose: str) -> None:
 
 
 def tell_of_empty(seqs: Ragged, whose: str) -> None:
-    """Warn of sequences without frames: they are possible, their log p is 0, and nothing is learnt from them."""
+    """Warn of sequences without frames: they are possible, their log p is 0, and nothing is learned from them."""
     empty = np.flatnonzero(seqs.lengths == 0)
     if len(empty):
         told = f"sequence {empty[0]} has no frames" if len(empty) == 1 else f"{len(empty)} sequences have no frames"
-        tell(f"{whose}: {told}: nothing is learnt from what is empty")
+        tell(f"{whose}: {told}: nothing is learned from what is empty")
 
 
 def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose: str) -> Any:

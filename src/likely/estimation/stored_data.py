@@ -14,7 +14,7 @@ def what_is_kept(estimator: Any) -> str:
     """What a fitted estimator saves: "rows", "values of columns", or "" where these are only sums.
 
     >>> import likely as lk
-    >>> kinds = lk.ParzenDensity(), lk.LaplaceDensity(), lk.GaussianDensity()
+    >>> kinds = lk.KernelDensity(), lk.LaplaceDensity(), lk.GaussianDensity()
     >>> [what_is_kept(kind.fit([[0.0], [1.0], [3.0]])) for kind in kinds]
     ['rows', 'values of columns', '']
     """

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 
-NORMALISATIONS = ("mean", "mean and variance", "level", None)
+NORMALIZATIONS = ("mean", "mean and variance", "level", None)
 LOUD = 0.9  # share of frames that are quieter than what counts as a sound's level
 FLAT = 1e-9  # spread of a column, in the unit of the features, below which it says nothing
 
@@ -38,7 +38,7 @@ def with_deltas(track: Array, orders: int = 2, width: int = 2) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def normalised(track: Array, how: str | None = "mean", loudness: Sequence[int] = (0,)) -> Array:
+def normalized(track: Array, how: str | None = "mean", loudness: Sequence[int] = (0,)) -> Array:
     """The track minus its own mean: what a microphone or a room adds to all log-spectra alike is gone.
 
     "mean and variance" also divides each column by its standard deviation, unless it does not move. "level" takes
@@ -46,25 +46,25 @@ def normalised(track: Array, how: str | None = "mean", loudness: Sequence[int] =
     short word is too few frames to tell the speaker's mean from the word's. Frames that were not
     observed (NaN) have no say, and stay. A single frame becomes 0: it is its own mean.
 
-    >>> normalised(np.array([[1.0, 5.0], [3.0, 5.0]]), "mean and variance").tolist()
+    >>> normalized(np.array([[1.0, 5.0], [3.0, 5.0]]), "mean and variance").tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    if how not in NORMALISATIONS:
-        raise DomainError(sentence("normalise", f"it must be one of {NORMALISATIONS}", repr(how)))
+    if how not in NORMALIZATIONS:
+        raise DomainError(sentence("normalize", f"it must be one of {NORMALIZATIONS}", repr(how)))
     there = ~np.isnan(track).any(axis=1)
     if how is None or not there.any():
         return track
     seen = track if there.all() else track[there]
     if how == "level":
-        return _levelled(track, seen, list(loudness))
-    centred = track - seen.mean(axis=0)
+        return _leveled(track, seen, list(loudness))
+    centered = track - seen.mean(axis=0)
     if how == "mean":
-        return centred
+        return centered
     spread = seen.std(axis=0)
-    return centred / np.where(spread > FLAT, spread, 1.0)
+    return centered / np.where(spread > FLAT, spread, 1.0)
 
 
-def _levelled(track: Array, seen: Array, columns: list[int]) -> Array:
+def _leveled(track: Array, seen: Array, columns: list[int]) -> Array:
     out = track.copy()
     out[:, columns] -= np.quantile(seen[:, columns], LOUD, axis=0)
     return out

@@ -1,4 +1,4 @@
-"""Histogram equalisation: grey values become ranks, and every grey is used as often as any other."""
+"""Histogram equalization: gray values become ranks, and every gray is used as often as any other."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
-ME = "equalise"
+ME = "equalize"
 
 
-def equalise(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
-    """Ranks in (0, 1], as evenly spread as can be: x_k = Σ_{r ≤ k} n_r / n for grey level k (Herbst 1.2.2, example 3).
+def equalize(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
+    """Ranks in (0, 1], as evenly spread as can be: x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
 
-    `image` has any shape, with whole grey levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
-    The distribution function of a variable, applied to it, is uniform; its inverse takes uniform to any law: `to` is
-    a law with `quantile` (or another image), and pixels get its values, by the middle of their rank. Pixels of
-    weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalise(image)).
+    `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
+    The distribution function of a variable, applied to it, is uniform; its inverse takes uniform to any distribution:
+    `to` is a distribution with `quantile` (or another image), and pixels get its values, by the middle of their rank.
+    Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize(image)).
 
-    >>> equalise([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
+    >>> equalize([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
     [0.5, 0.5, 0.5, 0.5, 0.75, 0.75, 0.875, 1.0]
     >>> import likely as lk
-    >>> equalise([[5, 5], [7, 9]], to=lk.Gaussian([0.0], 1.0)).round(3).tolist()
+    >>> equalize([[5, 5], [7, 9]], to=lk.Gaussian([0.0], 1.0)).round(3).tolist()
     [[-0.674, -0.674], [0.319, 1.15]]
     """
-    greys = _greys(image)
-    seen = ~np.isnan(greys)
+    grays = _grays(image)
+    seen = ~np.isnan(grays)
     if not seen.any():
-        raise DataError(sentence(ME, "at least one pixel is needed", f"shape {greys.shape}"))
-    codes, size = _codes(greys[seen], levels)
-    w = np.ones(len(codes)) if weight is None else _weights(weight, greys.shape)[seen]
+        raise DataError(sentence(ME, "at least one pixel is needed", f"shape {grays.shape}"))
+    codes, size = _codes(grays[seen], levels)
+    w = np.ones(len(codes)) if weight is None else _weights(weight, grays.shape)[seen]
     counts = np.bincount(codes, w, size).astype(np.float64)
     if not counts.sum() > 0:
         raise DataError(sentence(ME, "some pixel must have weight", "none"))
-    out = np.full(greys.shape, np.nan)
+    out = np.full(grays.shape, np.nan)
     out[seen] = _curve(counts, to)[codes]
     return out
 
 
-def _greys(image: Any) -> Array:
+def _grays(image: Any) -> Array:
     try:
-        greys = np.asarray(image, dtype=np.float64)
+        grays = np.asarray(image, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(sentence(ME, "an image must be numbers in a regular shape", type(image).__name__)) from error
-    if np.isinf(greys).any():
-        where = tuple(int(i) for i in np.argwhere(np.isinf(greys))[0])
-        raise DataError(sentence(ME, "grey values must be finite, or NaN", f"infinity at {where}"))
-    return greys
+    if np.isinf(grays).any():
+        where = tuple(int(i) for i in np.argwhere(np.isinf(grays))[0])
+        raise DataError(sentence(ME, "gray values must be finite, or NaN", f"infinity at {where}"))
+    return grays
 
 
-def _codes(greys: Array, levels: int | None) -> tuple[NDArray[np.intp], int]:
+def _codes(grays: Array, levels: int | None) -> tuple[NDArray[np.intp], int]:
     """The place of each pixel among the levels, and how many there are."""
-    if levels is None or (greys != np.floor(greys)).any():
-        found, at = np.unique(greys, return_inverse=True)
+    if levels is None or (grays != np.floor(grays)).any():
+        found, at = np.unique(grays, return_inverse=True)
         return at.ravel().astype(np.intp), len(found)
     if levels < 1 or levels != int(levels):
         raise DomainError(sentence(ME, "levels must be a whole number above 0, or None", levels))
-    low, high = greys.min(), greys.max()
+    low, high = grays.min(), grays.max()
     if low < 0 or high >= levels:
         bad = low if low < 0 else high
         remedy = "say levels=65536 for 16 bits, levels=None for any numbers"
-        raise DataError(sentence(ME, f"grey levels must lie in 0 … {levels - 1}", bad, remedy))
-    return greys.astype(np.intp), int(levels)
+        raise DataError(sentence(ME, f"gray levels must lie in 0 … {levels - 1}", bad, remedy))
+    return grays.astype(np.intp), int(levels)
 
 
 def _weights(weight: Any, shape: tuple[int, ...]) -> Array:
@@ -84,7 +84,7 @@ def _curve(counts: Array, to: Any) -> Array:
     middle = np.clip(sums - 0.5 * counts / counts.sum(), 1e-12, 1 - 1e-12)
     if hasattr(to, "quantile"):
         return np.asarray(to.quantile(middle), dtype=np.float64).reshape(len(counts))
-    other = np.sort(_greys(to).ravel())
+    other = np.sort(_grays(to).ravel())
     other = other[~np.isnan(other)]
     if not len(other):
         raise DataError(sentence(ME, "the other image must have pixels", "none"))

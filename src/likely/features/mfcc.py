@@ -14,9 +14,9 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.data.audio import is_one_sound, signal, signals
-from likely.features.deltas import NORMALISATIONS, normalised, with_deltas
+from likely.features.deltas import NORMALIZATIONS, normalized, with_deltas
 from likely.features.mel import mel_filters, spectrum_size
-from likely.features.spectrum import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasised, window
+from likely.features.spectrum import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasized, window
 
 MOST_FILTERS = 1000
 MOST_FRAME = 1 << 20  # samples of a window
@@ -64,11 +64,11 @@ def log_above(power: Array, decibels: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Cepstra(Value):
+class MFCC(Value):
     """Sound to features: signal (n,) → (T, D), several sounds → Ragged   (Davis and Mermelstein 1980; Ney 1.2.3).
 
     Windows of the signal, power spectrum, mel filter bank, log, cosine series, slopes over time; then each column
-    minus its own mean (`normalise`). Columns are c0 … and, for each order of slopes, Δc0 …, ΔΔc0 …. A sample that is
+    minus its own mean (`normalize`). Columns are c0 … and, for each order of slopes, Δc0 …, ΔΔc0 …. A sample that is
     NaN was not heard: frames that hold it are NaN, that is, not observed.
 
     - **rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
@@ -77,11 +77,11 @@ class Cepstra(Value):
     - **coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log energy
     - **range**: decibels below the sound's loudest band from which everything is equally quiet
     - **deltas**: orders of slopes, each by regression over ±**reach** frames
-    - **normalise**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
+    - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
     - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
 
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
-    >>> cepstra = Cepstra(rate=8000)
+    >>> cepstra = MFCC(rate=8000)
     >>> cepstra(tone).shape, cepstra.columns[:2], cepstra([tone, tone[:400]]).lengths.tolist()
     ((98, 39), ('c0', 'c1'), [98, 3])
     """
@@ -92,7 +92,7 @@ class Cepstra(Value):
     filters: int = 24
     coefficients: int = 13
     deltas: int = 2
-    normalise: str | None = "mean"
+    normalize: str | None = "mean"
     low: float = 64.0
     high: float | None = None
     emphasis: float = 0.97
@@ -106,18 +106,18 @@ class Cepstra(Value):
     def __post_init__(self) -> None:
         for name, (fits, words) in _RULES.items():
             if not fits(getattr(self, name)):
-                raise DomainError(sentence("Cepstra", f"{name} must be {words}", repr(getattr(self, name))))
+                raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
         plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
         self._set(**plain)
         if not 1 <= self.coefficients <= self.filters:
             expected = f"coefficients must be 1 … {self.filters}, the number of filters"
-            raise DomainError(sentence("Cepstra", expected, self.coefficients))
+            raise DomainError(sentence("MFCC", expected, self.coefficients))
         if not 0 <= self.low < self.top <= self.rate / 2:
             expected = f"0 <= low < high <= {self.rate / 2:g} Hz is needed, half the rate"
-            raise DomainError(sentence("Cepstra", expected, f"{self.low:g} to {self.top:g} Hz"))
+            raise DomainError(sentence("MFCC", expected, f"{self.low:g} to {self.top:g} Hz"))
         if not (self.size <= MOST_FRAME and self.window >= self.step):
             expected = "window must be a fraction of a second, and not shorter than step"
-            raise DomainError(sentence("Cepstra", expected, f"window {self.window:g} s, step {self.step:g} s"))
+            raise DomainError(sentence("MFCC", expected, f"window {self.window:g} s, step {self.step:g} s"))
         spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
 
     # -------------------------------------------------------------- what it is
@@ -156,13 +156,13 @@ class Cepstra(Value):
         A sound is an array, a pair (rate, samples) or the name of a WAV file.
         """
         if is_one_sound(sound):
-            return self.features(signal(sound, self.rate, self.top, "Cepstra"))
+            return self.features(signal(sound, self.rate, self.top, "MFCC"))
         tracks = [self.features(x) for x in self.signals(sound)]
         return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
 
     def signals(self, sounds: Any) -> Iterator[Array]:
         """The samples of several sounds, at this rate."""
-        return signals(sounds, self.rate, self.top, "Cepstra")
+        return signals(sounds, self.rate, self.top, "MFCC")
 
     def features(self, x: Array) -> Array:
         """Features (T, D) of samples (n,) that have this rate."""
@@ -172,7 +172,7 @@ class Cepstra(Value):
         if self.energy:
             track = np.concatenate([track, self._log_energy(x)[:, None]], axis=1)
         loudness = (0, self.coefficients) if self.energy else (0,)
-        return normalised(with_deltas(track, self.deltas, self.reach), self.normalise, loudness)
+        return normalized(with_deltas(track, self.deltas, self.reach), self.normalize, loudness)
 
     def part(self, x: Array) -> slice:
         """The samples that features are of: all, or with `trim` those from the first to the last loud moment."""
@@ -180,7 +180,7 @@ class Cepstra(Value):
 
     def log_bands(self, sound: Any) -> Array:
         """The log filter bank (T, filters) of one sound: what a spectrogram for the ear would show; nothing trimmed."""
-        return self._log_bands(signal(sound, self.rate, self.top, "Cepstra"))
+        return self._log_bands(signal(sound, self.rate, self.top, "MFCC"))
 
     def times(self, frames: int) -> Array:
         """The middle of each of so many frames, in seconds (T,)."""
@@ -203,7 +203,7 @@ class Cepstra(Value):
         """Frames a … b − 1 of the signal over its peak, treble up."""
         begin, stop = a * self.stride, (b - 1) * self.stride + self.size
         lead = min(begin, 1)  # treble goes up against the sample before
-        piece = pre_emphasised(x[begin - lead : stop] / peak, self.emphasis)[lead:]
+        piece = pre_emphasized(x[begin - lead : stop] / peak, self.emphasis)[lead:]
         return framed(piece, self.size, self.stride)
 
     def _log_energy(self, x: Array) -> Array:
@@ -243,7 +243,7 @@ _RULES: dict[str, tuple[Any, str]] = {
     "filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),
     "coefficients": (_count(1, MOST_FILTERS), "a number from 1"),
     "deltas": (_count(0, 8), "a number of orders, 0 … 8"),
-    "normalise": (lambda x: x in NORMALISATIONS, '"mean", "mean and variance", "level" or None'),
+    "normalize": (lambda x: x in NORMALIZATIONS, '"mean", "mean and variance", "level" or None'),
     "low": (_not_negative, "Hz from 0"),
     "high": (lambda x: x is None or _positive(x), "Hz above 0, or None"),
     "emphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),

@@ -13,10 +13,10 @@ from likely.core.errors import DomainError, sentence
 WINDOWS = ("hamming", "hann", "rectangular")
 
 
-def pre_emphasised(signal: Array, share: float = 0.97) -> Array:
+def pre_emphasized(signal: Array, share: float = 0.97) -> Array:
     """y_t = x_t − share · x_{t−1}: treble up, because voices fall off by 6 dB an octave. y_0 is x_0 · (1 − share).
 
-    >>> pre_emphasised(np.array([1.0, 1.0, 2.0]), 0.5)
+    >>> pre_emphasized(np.array([1.0, 1.0, 2.0]), 0.5)
     array([0.5, 0.5, 1.5])
     """
     before = np.concatenate([signal[:1], signal[:-1]])

@@ -27,18 +27,18 @@ WIDE = 64  # states from which the recursion takes most of the time: nothing is 
 def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     """Statistics of complete sequences under one chain; None where the sweep does not apply."""
     mixed = isinstance(model.emissions, Mixture)
-    law = model.emissions.parts if mixed else model.emissions
-    if not isinstance(law, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
+    distribution = model.emissions.parts if mixed else model.emissions
+    if not isinstance(distribution, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
         return None
-    if len(law.form.thin) or (mixed and not model.emissions.weights.all()):  # sums of scores would lose digits
+    if len(distribution.form.thin) or (mixed and not model.emissions.weights.all()):  # sums of scores would lose digits
         return None
     load_loops()  # compiled loops are needed here anyway
-    x = rows(seqs.values, law.dim, "HMM")
+    x = rows(seqs.values, distribution.dim, "HMM")
     visits = _Visits(model, seqs, weight)
-    offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(law.members or 1)
+    offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(distribution.members or 1)
     scored: list[float] = []
     settle = visits.of_mixtures if mixed else visits.of_states
-    parts = shared_sweep(law, x, offset, settle, visits.edges, scored)
+    parts = shared_sweep(distribution, x, offset, settle, visits.edges, scored)
     return visits.stats(parts, scored[0]) if parts is not None and visits.possible else None
 
 

@@ -18,7 +18,7 @@ from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.categorical.categorical import Categorical
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
@@ -35,12 +35,12 @@ PIECE = 2**20  # scores (frames × states) that are in memory at a time, for cha
 
 
 @dataclass(frozen=True, eq=False)
-class HMM(Law):
+class HMM(Distribution):
     """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
     A row is a sequence of frames: `Ragged`, a list of arrays, or one array. State k emits by member k of
     `emissions`, any stack; the first state emits, too. With `ends`, the chain leaves from each state with that
-    probability, and the lengths of sequences are modelled; without, a sequence may stop anywhere. `starts` and `moves`
+    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `starts` and `moves`
     longer than the stack of emissions have *null states* at the end, which emit nothing and take no time. A leading
     axis C makes a stack of C chains over one stack of C·K emissions.
 
@@ -553,6 +553,6 @@ def _in_double(values: Any) -> Any:
 
 
 @embedded.register
-def _(law: HMM, x: Any, weight: Array) -> Array:
+def _(distribution: HMM, x: Any, weight: Array) -> Array:
     """A sequence by what its frames are like, as the emissions see them."""
-    return by_thirds(embedded(untied(law.emissions), x.values, x.weights(weight)), x, weight)
+    return by_thirds(embedded(untied(distribution.emissions), x.values, x.weights(weight)), x, weight)

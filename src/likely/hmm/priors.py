@@ -1,4 +1,4 @@
-"""What we believe of a hidden Markov model before it is learnt: fictitious moves, and a prior of the emissions."""
+"""What we believe of a hidden Markov model before it is learned: fictitious moves, and a prior of the emissions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likely.hmm.hmm import HMM
 
 @dataclass(frozen=True, eq=False)
 class HMMPrior(Value):
-    """Dirichlet laws of what may follow the entry and each state: α − 1 fictitious uses of an arc.
+    """Dirichlet distributions of what may follow the entry and each state: α − 1 fictitious uses of an arc.
 
     α = 0 says that an arc is impossible. None leaves all arcs, or the emissions, to maximum likelihood. The
     arrays have the shapes of the model's; one chain's serve every member of a stack.
@@ -140,10 +140,10 @@ class HMMPrior(Value):
 
     def _made(self, weigh: Any, emissions: Any) -> HMM:
         assert self.starts is not None and self.moves is not None
-        rows = _normalised(weigh(_rows_of(self.moves, self.ends)))
+        rows = _normalized(weigh(_rows_of(self.moves, self.ends)))
         N = self.moves.shape[-1]
         ends = None if self.ends is None else rows[..., N].copy()
-        return HMM(_normalised(weigh(self.starts)), rows[..., :N].copy(), emissions, ends)
+        return HMM(_normalized(weigh(self.starts)), rows[..., :N].copy(), emissions, ends)
 
 
 def _alpha(value: Any, name: str) -> Array | None:
@@ -187,6 +187,6 @@ def _added(alpha: Array, counts: Array) -> Array:
     return np.where(alpha > 0, alpha + counts, 0.0)
 
 
-def _normalised(rows: Array) -> Array:
+def _normalized(rows: Array) -> Array:
     total = rows.sum(axis=-1, keepdims=True)
     return np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / rows.shape[-1])

@@ -1,4 +1,4 @@
-"""Which states may follow which: the skeleton of a chain, before anything is learnt."""
+"""Which states may follow which: the skeleton of a chain, before anything is learned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is missing, filled in: by what is expected of it given what was seen, or by a draw from its law."""
+"""What is missing, filled in: by what is expected of it given what was seen, or by a draw from its distribution."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from likely.core.covariates import apart, with_covariates
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.binary.bernoulli import Bernoulli
-from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import MISSING, Categorical, is_missing, one_column_of
 from likely.distributions.categorical.chow_liu import ChowTree
 from likely.distributions.categorical.multinomial import SMALLEST, Multinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.product import Product
-from likely.distributions.stacks.stack import Several
-from likely.distributions.stacks.tied import Shared
+from likely.distributions.stacks.stack import Stack
+from likely.distributions.stacks.tied import Tied
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
 from likely.imputation.impute_sequences import any_in, as_given, driven_shares, frame_shares, is_of_sequences
-from likely.mixture.interpolation import Fixed
+from likely.mixture.interpolation import FixedComponents
 from likely.mixture.mixture import Mixture
-from likely.mixture.scaled_copies import Scaled
+from likely.mixture.scaled_copies import ScaledCopies
 from likely.numerics import spd
 
 
@@ -42,8 +42,8 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     """Rows with gaps filled: E[missing | seen], or with a generator one draw of the missing given the seen.
 
     A category is filled with its most probable level where nothing is drawn. Rows come back as they came in: an
-    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their law. In
-    sequences, a state is known by all frames: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | seen of x_t, k].
+    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their distribution.
+    In sequences, a state is known by all frames: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | seen of x_t, k].
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
@@ -92,21 +92,21 @@ def gaps(x: Any) -> Mask:
     return np.array([is_missing(cell) for cell in a.ravel()], dtype=bool).reshape(a.shape)
 
 
-def _gappy(law: Any, x: Any) -> Mask:
-    """Which rows (n,) lack something, as their law reads them."""
-    if isinstance(law, HMM):
-        return any_in(_gappy(law.emissions, x.values), x)
-    if isinstance(law, DrivenHMM):
-        return any_in(_gappy(law.emissions, apart(x).frames.values), x)
-    if isinstance(law, Product):
-        cut = law._cut(x)
-        return np.any([_gappy(part, cut[name]) for name, part in law.parts], axis=0)
-    if isinstance(law, Several):
-        return np.any([_gappy(part, x) for part in law.parts], axis=0)
-    if isinstance(law, Mixture | Shared | Fixed):
-        return _gappy(law.parts, x)
-    if isinstance(law, Categorical):
-        return law.encode(x) == MISSING
+def _gappy(distribution: Any, x: Any) -> Mask:
+    """Which rows (n,) lack something, as their distribution reads them."""
+    if isinstance(distribution, HMM):
+        return any_in(_gappy(distribution.emissions, x.values), x)
+    if isinstance(distribution, DrivenHMM):
+        return any_in(_gappy(distribution.emissions, apart(x).frames.values), x)
+    if isinstance(distribution, Product):
+        cut = distribution._cut(x)
+        return np.any([_gappy(part, cut[name]) for name, part in distribution.parts], axis=0)
+    if isinstance(distribution, Stack):
+        return np.any([_gappy(part, x) for part in distribution.parts], axis=0)
+    if isinstance(distribution, Mixture | Tied | FixedComponents):
+        return _gappy(distribution.parts, x)
+    if isinstance(distribution, Categorical):
+        return distribution.encode(x) == MISSING
     return _any_gap(x)
 
 
@@ -132,35 +132,35 @@ def _in_kind(z: Array, x: Any) -> Array:
     return np.reshape(z.astype(np.float32) if single else z, np.shape(x))
 
 
-# ------------------------------------------------------------------ law by law
+# ------------------------------------------------------------------ distribution by distribution
 
 
-def _filled(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Rows filled by a law, or by the members of a stack with a share in each row (n, K)."""
-    return _fill(law, x, shares, rng) if _gappy(law, x).any() else _copied(x)
+def _filled(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    """Rows filled by a distribution, or by the members of a stack with a share in each row (n, K)."""
+    return _fill(distribution, x, shares, rng) if _gappy(distribution, x).any() else _copied(x)
 
 
 @singledispatch
-def _fill(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _fill(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     """The same, where something is missing."""
     raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, multinomial, Poisson, Bernoulli "
-                               "parts, products and mixtures of them", type(law).__name__))  # fmt: skip
+                               "parts, products and mixtures of them", type(distribution).__name__))  # fmt: skip
 
 
 @_fill.register
-def _(law: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _(distribution: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
-    inside = _inside(law, x)
+    inside = _inside(distribution, x)
     each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
-    return _filled(law.parts, x, each if rng is None else _one_each(each, rng), rng)
+    return _filled(distribution.parts, x, each if rng is None else _one_each(each, rng), rng)
 
 
-def _inside(law: Mixture, x: Any) -> Array:
+def _inside(distribution: Mixture, x: Any) -> Array:
     """p(part | row) within each mixture of a stack (n, C, M)."""
-    inside = law.log_joint(x).astype(np.float64).reshape(-1, law.members or 1, law.size)
+    inside = distribution.log_joint(x).astype(np.float64).reshape(-1, distribution.members or 1, distribution.size)
     with np.errstate(invalid="ignore"):
         inside = np.exp(inside - inside.max(axis=2, keepdims=True))
-    inside = np.where(np.isnan(inside), law.weights, inside)  # a row that no part can explain
+    inside = np.where(np.isnan(inside), distribution.weights, inside)  # a row that no part can explain
     return inside / inside.sum(axis=2, keepdims=True)
 
 
@@ -177,33 +177,33 @@ def _drawn(shares: Array, rng: Generator) -> Index:
 
 
 @_fill.register(FactorGaussian)
-@_fill.register(Scaled)
-def _(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if shares is None and isinstance(law, FactorGaussian):
-        return _in_kind(law.impute(x, rng), x)
-    return _filled(law.gaussian, x, shares, rng)
+@_fill.register(ScaledCopies)
+def _(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    if shares is None and isinstance(distribution, FactorGaussian):
+        return _in_kind(distribution.impute(x, rng), x)
+    return _filled(distribution.gaussian, x, shares, rng)
 
 
 @_fill.register
-def _(law: Fixed, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _filled(law.parts, x, shares, rng)
+def _(distribution: FixedComponents, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _filled(distribution.parts, x, shares, rng)
 
 
 @_fill.register
-def _(law: Shared, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if law.what != "all" or shares is None:
-        return _filled(law.parts, x, shares, rng)
-    return _filled(law.parts, x, shares @ np.eye(law.parts.members)[law.index], rng)
+def _(distribution: Tied, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    if distribution.what != "all" or shares is None:
+        return _filled(distribution.parts, x, shares, rng)
+    return _filled(distribution.parts, x, shares @ np.eye(distribution.parts.members)[distribution.index], rng)
 
 
 @_fill.register
-def _(law: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _part_by_part(law, dict(law.parts), x, shares, rng)
+def _(distribution: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _part_by_part(distribution, dict(distribution.parts), x, shares, rng)
 
 
-def _part_by_part(law: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
+def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
     """Independent parts share the row's label and nothing else; an array that was cut is put together again."""
-    cut = law._cut(x)
+    cut = distribution._cut(x)
     filled = {name: _filled(part, cut[name], shares, rng) for name, part in parts.items()}
     if not isinstance(x, Mapping):
         return np.column_stack(list(filled.values()))
@@ -214,12 +214,12 @@ def _part_by_part(law: Product, parts: Mapping[str, Any], x: Any, shares: Any, r
 
 
 @_fill.register
-def _(law: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
     """Only sequences with gaps are looked at, and of these only frames with gaps are filled."""
-    which = np.flatnonzero(_gappy(law, x))
+    which = np.flatnonzero(_gappy(distribution, x))
     some: Ragged = x[which]
-    states = frame_shares(law, some, None if shares is None else shares[which], rng)
-    filled = _filled_frames(law.emissions, some.values, states, rng)
+    states = frame_shares(distribution, some, None if shares is None else shares[which], rng)
+    filled = _filled_frames(distribution.emissions, some.values, states, rng)
     if len(which) == len(x):
         return Ragged.trusted(values=filled, offsets=x.offsets)
     place = np.empty(len(x), dtype=np.intp)
@@ -229,18 +229,18 @@ def _(law: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
 
 
 @_fill.register
-def _(law: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+def _(distribution: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
     """Frames of a driven chain; the covariates, which were known, stay with them."""
     frames, covariates = apart(x)
-    filled = _filled_frames(law.emissions, frames.values, driven_shares(law, x, rng), rng)
+    filled = _filled_frames(distribution.emissions, frames.values, driven_shares(distribution, x, rng), rng)
     return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
 
 
-def _filled_frames(law: Any, frames: Any, states: Array, rng: Generator | None) -> Any:
+def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator | None) -> Any:
     if not isinstance(frames, np.ndarray):
-        return _filled(law, frames, states, rng)
-    at, out = np.flatnonzero(_gappy(law, frames)), frames.copy()
-    filled = _filled(law, frames[at], states[at], rng)
+        return _filled(distribution, frames, states, rng)
+    at, out = np.flatnonzero(_gappy(distribution, frames)), frames.copy()
+    filled = _filled(distribution, frames[at], states[at], rng)
     out = out.astype(filled.dtype) if out.dtype != filled.dtype else out
     out[at] = filled
     return out
@@ -250,11 +250,11 @@ def _filled_frames(law: Any, frames: Any, states: Array, rng: Generator | None) 
 
 
 @_fill.register
-def _(law: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    if law.kind != "full":
-        return _column_by_column(law, x, shares, rng)
-    z = _numbers(law, x)
-    patterns, fill = Patterns.of(observed(z)), _Regression(law, rng)
+def _(distribution: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    if distribution.kind != "full":
+        return _column_by_column(distribution, x, shares, rng)
+    z = _numbers(distribution, x)
+    patterns, fill = Patterns.of(observed(z)), _Regression(distribution, rng)
     shares = np.ones((len(z), 1)) if shares is None else shares
     for p, seen in enumerate(patterns.seen):
         at = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
@@ -264,9 +264,9 @@ def _(law: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Arr
     return _in_kind(z, x)
 
 
-def _numbers(law: Any, x: Any) -> Array:
+def _numbers(distribution: Any, x: Any) -> Array:
     """Rows as numbers that may be written to."""
-    z = np.array(rows(x, law.dim, "impute"))
+    z = np.array(rows(x, distribution.dim, "impute"))
     refuse_infinite(z, "impute")
     return z
 
@@ -278,9 +278,9 @@ class _Regression:
     each other, the pseudo-inverse stands for the inverse.
     """
 
-    def __init__(self, law: Gaussian, rng: Generator | None) -> None:
-        self.mean, self.rng = np.atleast_2d(law.mean), rng
-        covariance = law.covariance if law.covariance.ndim == 3 else law.covariance[None]
+    def __init__(self, distribution: Gaussian, rng: Generator | None) -> None:
+        self.mean, self.rng = np.atleast_2d(distribution.mean), rng
+        covariance = distribution.covariance if distribution.covariance.ndim == 3 else distribution.covariance[None]
         unit = spd.scales(covariance)
         shape = self.mean.shape
         self.unit = np.broadcast_to(unit, shape)
@@ -320,26 +320,30 @@ class _Regression:
 @_fill.register(Poisson)
 @_fill.register(NegativeBinomial)
 @_fill.register(Bernoulli)
-@_fill.register(ColumnLaw)
-def _column_by_column(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+@_fill.register(ColumnDistribution)
+def _column_by_column(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
     """Independent columns: what was seen says nothing but which member it is."""
-    z = _numbers(law, x)
+    z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
     at = np.flatnonzero(np.isnan(z).any(axis=1))
-    mean = law.expected if isinstance(law, ColumnLaw) else law.mean
-    guess = shares[at] @ np.atleast_2d(mean) if rng is None else _draws(law, shares[at].argmax(axis=1), rng)
+    mean = distribution.expected if isinstance(distribution, ColumnDistribution) else distribution.mean
+    guess = shares[at] @ np.atleast_2d(mean) if rng is None else _draws(distribution, shares[at].argmax(axis=1), rng)
     z[at] = np.where(np.isnan(z[at]), guess, z[at])
     return _in_kind(z, x)
 
 
-@_fill.register(SignLaw)
+@_fill.register(SignDistribution)
 @_fill.register(ChowTree)
-def _given_the_rest(law: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
     """Columns that know of each other: E[xⱼ | what was seen] of each gap, or a draw, one column after another."""
-    z = _numbers(law, x)
+    z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
     at = np.flatnonzero(np.isnan(z).any(axis=1))
-    members = [law] if law.members is None else [law.member(k) for k in range(law.members)]
+    members = (
+        [distribution]
+        if distribution.members is None
+        else [distribution.member(k) for k in range(distribution.members)]
+    )
     if rng is None:
         each = np.stack([_expected_gaps(one, z[at]) for one in members], axis=1)
         guess = np.einsum("nk,nkd->nd", shares[at] / shares[at].sum(axis=1, keepdims=True), each)
@@ -352,69 +356,71 @@ def _given_the_rest(law: Any, x: Any, shares: Array | None, rng: Generator | Non
     return _in_kind(z, x)
 
 
-def _expected_gaps(law: Any, z: Array) -> Array:
+def _expected_gaps(distribution: Any, z: Array) -> Array:
     """E[xⱼ | what was seen] in every gap of rows (n, d)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(z[:, j]))
-        levels, p = _chances(law, z[rows], j)
+        levels, p = _chances(distribution, z[rows], j)
         out[rows, j] = p @ levels
     return out
 
 
-def _drawn_gaps(law: Any, z: Array, rng: Generator) -> Array:
+def _drawn_gaps(distribution: Any, z: Array, rng: Generator) -> Array:
     """Rows with each gap drawn given all before it."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(out[:, j]))
-        levels, p = _chances(law, out[rows], j)
+        levels, p = _chances(distribution, out[rows], j)
         at = (np.cumsum(p, axis=1) <= rng.random(len(rows))[:, None]).sum(axis=1)
         out[rows, j] = levels[np.minimum(at, len(levels) - 1)]
     return out
 
 
-def _chances(law: Any, z: Array, j: int) -> tuple[Array, Array]:
+def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
     """Levels of a column, and p(level | what else was seen) of each row (n, L); all alike where none is possible."""
-    levels = law.levels[j] if isinstance(law, ChowTree) else np.array([0.0, 1.0])
+    levels = distribution.levels[j] if isinstance(distribution, ChowTree) else np.array([0.0, 1.0])
     logs = np.empty((len(z), len(levels)))
     for a, level in enumerate(levels):
         z = z.copy()
         z[:, j] = level
-        logs[:, a] = law.log_prob(z)
+        logs[:, a] = distribution.log_prob(z)
     top = logs.max(axis=1, keepdims=True)
     p = np.where(np.isfinite(top), np.exp(logs - np.where(np.isfinite(top), top, 0.0)), 1.0)
     return levels, p / p.sum(axis=1, keepdims=True)
 
 
-def _draws(law: Any, own: Index, rng: Generator) -> Array:
+def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
     """One row from each named member (n, d)."""
-    if law.members is None:
-        return np.asarray(law.sample(len(own), rng))
-    out = np.empty((len(own), law.dim))
+    if distribution.members is None:
+        return np.asarray(distribution.sample(len(own), rng))
+    out = np.empty((len(own), distribution.dim))
     for k in np.unique(own):
-        out[own == k] = law.member(k).sample(int((own == k).sum()), rng)
+        out[own == k] = distribution.member(k).sample(int((own == k).sum()), rng)
     return out
 
 
 @_fill.register
-def _(law: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """N_seen p_missing / P_seen under each member; what the law calls a mean where nothing that counts was seen."""
+def _(distribution: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+    """N_seen p_missing / P_seen under each member; what the distribution calls a mean where nothing that counts was seen."""
     if rng is not None:
         expected = "counts are drawn given their total, and with gaps that is not known"
         remedy = "fill them by expectation: without a generator, or random_state=None"
         raise DomainError(sentence("impute", expected, "NaN in a Multinomial's rows", remedy))
-    z = _numbers(law, x)
+    z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
-    probs, seen = np.atleast_2d(law.probs), observed(z)
+    probs, seen = np.atleast_2d(distribution.probs), observed(z)
     share = seen @ probs.T
     total = np.where(seen, z, 0.0).sum(axis=1)[:, None]
-    times = np.where(share > SMALLEST, total / np.maximum(share, SMALLEST), float(law.length))
+    times = np.where(share > SMALLEST, total / np.maximum(share, SMALLEST), float(distribution.length))
     return _in_kind(np.where(seen, z, (shares * times) @ probs), x)
 
 
 @_fill.register
-def _(law: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _levels_in(x, law.encode(x) == MISSING, law.values, np.atleast_2d(law.probs), shares, rng)
+def _(distribution: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+    return _levels_in(
+        x, distribution.encode(x) == MISSING, distribution.values, np.atleast_2d(distribution.probs), shares, rng
+    )
 
 
 def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array | None, rng: Generator | None) -> Any:
@@ -433,20 +439,20 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array |
 
 
 @_fill.register
-def _(law: Several, x: Any, shares: Array, rng: Generator | None) -> Any:
+def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
     """Unlike members, each by its own rule: means by their shares, levels by their probabilities."""
-    parts, shares = _flat(law.parts, x, shares)
+    parts, shares = _flat(distribution.parts, x, shares)
     shares = shares if rng is None else _one_each(shares, rng)
     first = parts[0]
     if all(isinstance(part, Product) and part.names == first.names for part in parts):
-        each = {name: Several.trusted(parts=tuple(part[name] for part in parts)) for name in first.names}
+        each = {name: Stack.trusted(parts=tuple(part[name] for part in parts)) for name in first.names}
         return _part_by_part(first, each, x, shares, rng)
     if all(isinstance(part, Categorical) for part in parts):
         values, probs = _common_levels(parts)
-        return _levels_in(x, _gappy(law, x), values, probs, shares, rng)
+        return _levels_in(x, _gappy(distribution, x), values, probs, shares, rng)
     if isinstance(x, Mapping):
-        return _fill.dispatch(object)(law, x, shares, rng)
-    z = np.array(rows(x, law.dim, "impute"))
+        return _fill.dispatch(object)(distribution, x, shares, rng)
+    z = np.array(rows(x, distribution.dim, "impute"))
     total = np.zeros_like(z)
     for k, part in enumerate(parts):
         some = np.flatnonzero(shares[:, k] > 0)
@@ -457,16 +463,16 @@ def _(law: Several, x: Any, shares: Array, rng: Generator | None) -> Any:
 
 def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array]:
     """Members that are mixtures, as their own parts with shares of their own."""
-    laws: list[Any] = []
+    distributions: list[Any] = []
     columns: list[Array] = []
     for k, part in enumerate(parts):
         if isinstance(part, Mixture):
-            laws += [part.parts.member(j) for j in range(part.size)]
+            distributions += [part.parts.member(j) for j in range(part.size)]
             columns.append(_inside(part, x)[:, 0] * shares[:, [k]])
         else:
-            laws.append(part)
+            distributions.append(part)
             columns.append(shares[:, [k]])
-    return laws, np.concatenate(columns, axis=1)
+    return distributions, np.concatenate(columns, axis=1)
 
 
 def _common_levels(parts: Sequence[Categorical]) -> tuple[Any, Array]:

@@ -34,7 +34,7 @@ def any_in(frames: Mask, seqs: Ragged) -> Mask:
 def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator | None) -> Array:
     """p(s_t = k | x) of every frame (T, C·K), times the share (n, C) that each chain has in a sequence.
 
-    With a generator one state each, along a path drawn from p(s | x): so neighbouring gaps are drawn together.
+    With a generator one state each, along a path drawn from p(s | x): so neighboring gaps are drawn together.
     """
     out = np.zeros((len(seqs.values), len(model.chains) * model.states))
     for c in range(len(model.chains)):

@@ -16,7 +16,7 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import finite_differences
 from likely.numerics.special import LOG_2PI
 
-ME = "laplace"
+ME = "laplace_approximation"
 CLIMBS = 200  # steps of the quasi-Newton climb in one round
 ROUNDS = 12  # new units, Newton steps
 SETTLED = 1e-6  # distance from the peak, in standard deviations
@@ -29,12 +29,12 @@ class LaplaceApproximation:
     """What a peak looks like: its place, the Gaussian about it, and the integral under that.
 
     >>> import likely as lk
-    >>> lk.laplace(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
+    >>> lk.laplace_approximation(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
     LaplaceApproximation(mode=[3.], deviation=[1.7321], log_evidence=1.7641, converged: 1e-06 deviations from the peak)
     """
 
     mode: Array  # (d,)
-    law: Gaussian  # N(mode, A⁻¹)
+    distribution: Gaussian  # N(mode, A⁻¹)
     precision: Array  # A = −∇∇ log f at the mode (d, d)
     log_evidence: float  # log ∫ f ≈ log f(mode) + d/2 log 2π − ½ log det A
     log_density: float  # log f(mode)
@@ -46,7 +46,7 @@ class LaplaceApproximation:
     @property
     def deviation(self) -> Array:
         """The standard deviation of each coordinate (d,)."""
-        return np.sqrt(self.law.variance)
+        return np.sqrt(self.distribution.variance)
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "NOT converged"
@@ -57,11 +57,11 @@ class LaplaceApproximation:
         )
 
 
-def laplace(
+def laplace_approximation(
     log_density: Callable[[Any], Any], start: Any, *, gradient: Callable[[Array], Any] | None = None,
     hessian: Callable[[Array], Any] | None = None, scale: Any = None, steps: int = CLIMBS,
 ) -> LaplaceApproximation:  # fmt: skip
-    """The Gaussian with the mode and the curvature of a density f that need not be normalised (Herbst 4.4).
+    """The Gaussian with the mode and the curvature of a density f that need not be normalized (Herbst 4.4).
 
     q(z) = N(z | z₀, A⁻¹) with A = −∇∇ log f(z₀), and ∫ f ≈ f(z₀) (2π)^{d/2} / √det A. `log_density` takes one point
     (d,) and gives a number, or rows (n, d) and gives (n,), which is faster; −inf is "impossible". `gradient` (d,) and
@@ -72,8 +72,8 @@ def laplace(
     stationary point that is no peak, a density that rises for ever. What did not settle says so
     (`converged`, `reason`) and warns.
 
-    >>> found = laplace(lambda z: -0.5 * ((z - [1.0, 2.0]) ** 2 / [1.0, 4.0]).sum(axis=-1), [0.0, 0.0])
-    >>> found.mode.round(6), found.law.covariance_matrix.round(6).tolist()
+    >>> found = laplace_approximation(lambda z: -0.5 * ((z - [1.0, 2.0]) ** 2 / [1.0, 4.0]).sum(axis=-1), [0.0, 0.0])
+    >>> found.mode.round(6), found.distribution.covariance_matrix.round(6).tolist()
     (array([1., 2.]), [[1.0, 0.0], [0.0, 4.0]])
     """
     if not callable(log_density):
@@ -342,7 +342,7 @@ def _report(f: _Watched, peak: _Peak) -> LaplaceApproximation:
     log_det = float(np.log(values).sum() - 2 * np.linalg.slogdet(peak.root)[1])
     evidence = peak.value + 0.5 * (len(peak.z) * LOG_2PI - log_det)
     return LaplaceApproximation(
-        mode=peak.z, law=Gaussian(peak.z, 0.5 * (covariance + covariance.T)), precision=0.5 * (precision + precision.T),
+        mode=peak.z, distribution=Gaussian(peak.z, 0.5 * (covariance + covariance.T)), precision=0.5 * (precision + precision.T),
         log_evidence=float(evidence), log_density=peak.value, gradient=peak.slope @ inverse, converged=peak.converged,
         reason=peak.reason, evaluations=f.asked,
     )  # fmt: skip
@@ -352,4 +352,4 @@ def _shown(z: Array) -> str:
     return np.array2string(z[:6], precision=4, separator=", ") + (" …" if len(z) > 6 else "")
 
 
-__all__ = ["LaplaceApproximation", "laplace"]
+__all__ = ["LaplaceApproximation", "laplace_approximation"]

@@ -18,13 +18,16 @@ from likely.distributions.score_functions import FreeScores, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters
 
 ME = "RobbinsMonro"
-FIRST_DRAWS, DRAWS = 512, 128  # of the law itself, for its Fisher information: at first, and when it is looked at again
+FIRST_DRAWS, DRAWS = (
+    512,
+    128,
+)  # of the distribution itself, for its Fisher information: at first, and when it is looked at again
 LONGEST = 1.0  # a step, in deviations of what one observation tells: outliers and bad starts cannot throw it away
 FAR_OFF = 30.0  # deviations of one observation from which a start is no start, and the first rows make another
 BLOCK = 512  # rows that make it, or that tell at the end whether the estimate has settled
 UNSETTLED = 0.5, 10.0  # mean slope of the last rows, in deviations of one observation, and of their mean
 FIRST_LOOK = 256  # steps of a stream after which, and whenever they have doubled, it is told if it has not settled
-ENDS = ("Triangular", "Uniform")  # laws whose likelihood has no slope at the ends that it learns
+ENDS = ("Triangular", "Uniform")  # distributions whose likelihood has no slope at the ends that it learns
 RIDGE = 1e-6  # of the information: directions that rows do not tell of have none
 MOST = 10**8  # visits that weights may ask for: an hour, and some gigabytes
 LEG = 4096  # steps of a table between two averages of its path
@@ -33,7 +36,7 @@ Slopes = Callable[[Array, int, int, int], Array]
 
 @dataclass(frozen=True, eq=False)
 class RunningEstimate(Value):
-    """What stochastic approximation believes after `count` steps; `law` is the answer.
+    """What stochastic approximation believes after `count` steps; `distribution` is the answer.
 
     >>> import likely as lk
     >>> lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
@@ -49,13 +52,13 @@ class RunningEstimate(Value):
     drift: Array = field(default_factory=lambda: np.zeros(0))  # (P,): mean slope of the last 512 steps or so
 
     @cached_property
-    def law(self) -> Any:
-        """The law at the averaged parameters, or at the last ones where averages were not asked for."""
-        return self.rule.law if self.count == 0 else self.rule._free.law(self.answer)
+    def distribution(self) -> Any:
+        """The distribution at the averaged parameters, or at the last ones where averages were not asked for."""
+        return self.rule.distribution if self.count == 0 else self.rule._free.distribution(self.answer)
 
     @property
     def answer(self) -> Array:
-        """The parameters of that law, free of fences (P,)."""
+        """The parameters of that distribution, free of fences (P,)."""
         return self.average if self.rule.average else self.theta
 
     @cached_property
@@ -66,14 +69,15 @@ class RunningEstimate(Value):
 
 @dataclass(frozen=True, eq=False)
 class RobbinsMonro(Value):
-    """Maximum likelihood from a stream, for any law whose parameters can be freed (Herbst 2.3.4).
+    """Maximum likelihood from a stream, for any distribution whose parameters can be freed (Herbst 2.3.4).
 
     > θ_N = θ_{N−1} + a_{N−1} G⁻¹ ∂ log p(x_N | θ_{N−1}) / ∂θ,   a_{N−1} = step / (N + delay)^power
 
     θ holds logarithms of positive parameters, log-odds of probabilities, factors of covariances (`declare_free` adds
-    laws). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of the law
-    itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of the path
-    (Polyak and Ruppert), whose variance is near that of maximum likelihood. `learn` names parameters; others stay.
+    distributions). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of the
+    distribution itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of
+    the path (Polyak and Ruppert), whose variance is near that of maximum likelihood. `learn` names parameters; others
+    stay.
 
     natural=False is the rule as Robbins and Monro wrote it: the slope itself times a. Then `step` has units, about
     one over the information of one row in each parameter: a step ten times too long jumps about or leaves all
@@ -83,23 +87,23 @@ class RobbinsMonro(Value):
 
     With natural=True a step is never longer than one deviation, and `run` looks at its first rows (512 at most): where
     they lie 30 deviations or more from the start, maximum likelihood on them makes another. At the end it looks at the
-    last rows and tells if their slopes do not cancel, so that the estimate has not settled. Rows that the law rules
-    out are refused, and so are laws that are learnt by their ends, which have no slope there.
+    last rows and tells if their slopes do not cancel, so that the estimate has not settled. Rows that the distribution
+    rules out are refused, and so are distributions that are learned by their ends, which have no slope there.
 
-    It is followed like any learner (`lk.follow`, `lk.step`): a row is scored by the law before it, then learnt from.
-    A stream has no end to look at: whether slopes cancel is told after 256 steps, 512, 1024, ….
+    It is followed like any learner (`lk.follow`, `lk.step`): a row is scored by the distribution before it, then
+    learned from. A stream has no end to look at: whether slopes cancel is told after 256 steps, 512, 1024, ….
 
-    Built-in laws have formulas for slopes: some 30 µs a row, and 250 µs for a full Gaussian of 10 columns, which has 65
-    parameters. Rows with gaps and other laws take differences (some milliseconds).
+    Built-in distributions have formulas for slopes: some 30 µs a row, and 250 µs for a full Gaussian of 10 columns,
+    which has 65 parameters. Rows with gaps and other distributions take differences (some milliseconds).
 
     >>> import likely as lk
     >>> plain = {"natural": False, "average": False, "learn": ("mean",)}
     >>> rule = lk.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, **plain)
-    >>> rule.run([[1.0], [3.0], [8.0]]).law.mean.round(6)
+    >>> rule.run([[1.0], [3.0], [8.0]]).distribution.mean.round(6)
     array([4.])
     """
 
-    law: Any
+    distribution: Any
     step: float = 1.0
     delay: float = 0.0
     power: float = 0.7
@@ -115,15 +119,17 @@ class RobbinsMonro(Value):
         if not 0.5 < self.power <= 1:
             expected = "power must lie in (½, 1]: steps must add up to infinity, their squares must not"
             raise DomainError(sentence(ME, expected, self.power))
-        if type(self.law).__name__ in ENDS:
+        if type(self.distribution).__name__ in ENDS:
             expected = "the likelihood must have a slope in every parameter"
-            raise DomainError(sentence(ME, expected, f"{type(self.law).__name__}, learnt by its ends", "use its fit"))
+            raise DomainError(
+                sentence(ME, expected, f"{type(self.distribution).__name__}, learned by its ends", "use its fit")
+            )
         self._set(learn=learn, step=float(self.step), delay=float(self.delay), power=float(self.power))
         self._free  # noqa: B018  # what cannot be freed is refused now
 
     @cached_property
     def _free(self) -> FreeParameters:
-        return FreeParameters(self.law, self.learn)
+        return FreeParameters(self.distribution, self.learn)
 
     @cached_property
     def _formulas(self) -> FreeScores | None:
@@ -132,7 +138,7 @@ class RobbinsMonro(Value):
     # --------------------------------------------------------------- as a filter
 
     def initial(self) -> RunningEstimate:
-        """The law as it was given."""
+        """The distribution as it was given."""
         theta = self._free.start
         fisher = self._information(theta, FIRST_DRAWS, 0) if self.natural else np.eye(len(theta))
         still = np.zeros(len(theta))
@@ -236,7 +242,7 @@ class RobbinsMonro(Value):
         return self._further(belief, theta, average, drift, count)
 
     def _slopes_of(self, x: Any, at: Index) -> Slopes:
-        """(θ, start, stop, count) ↦ slopes of these visits: by formula where the law has one and the rows allow it."""
+        """(θ, start, stop, count) ↦ slopes of these visits: by formula where the distribution has one and the rows allow it."""
         formulas = self._formulas
         found = formulas.table(x) if formulas is not None else None
 
@@ -262,7 +268,7 @@ class RobbinsMonro(Value):
     # ------------------------------------------------------------ starts and ends
 
     def _started(self, x: Any, at: Index) -> RunningEstimate:
-        """The law as it was given, or what the first rows make of one that is far off."""
+        """The distribution as it was given, or what the first rows make of one that is far off."""
         start = self.initial()
         if not self.natural or not len(at):
             return start
@@ -274,12 +280,12 @@ class RobbinsMonro(Value):
         return start.replace(theta=theta, average=theta, fisher=self._information(theta, FIRST_DRAWS, 0))
 
     def _refitted(self, theta: Array, x: Any) -> Array:
-        """Maximum likelihood on a block, of what is learnt; θ itself where the law cannot, or there is none."""
-        if not (hasattr(self.law, "collect") and hasattr(self.law, "refit")):
+        """Maximum likelihood on a block, of what is learned; θ itself where the distribution cannot, or there is none."""
+        if not (hasattr(self.distribution, "collect") and hasattr(self.distribution, "refit")):
             return theta
         try:
             with unheard():
-                found = FreeParameters(self.law.refit(self.law.collect(x)), self.learn).start
+                found = FreeParameters(self.distribution.refit(self.distribution.collect(x)), self.learn).start
         except (LikelyError, np.linalg.LinAlgError):  # too few rows, or all alike
             return theta
         return found if found.shape == theta.shape and np.isfinite(found).all() else theta
@@ -291,7 +297,7 @@ class RobbinsMonro(Value):
             self._tell_slope(slope, belief, len(last))
 
     def _ran_away(self, belief: RunningEstimate) -> bool:
-        """Whether a parameter is beyond its fence, where laws no longer change and slopes look as if they cancelled."""
+        """Whether a parameter is beyond its fence, where distributions no longer change and slopes look as if they canceled."""
         fences = self._free.fences
         return bool((np.abs(belief.theta) >= fences).any() or (np.abs(belief.answer) >= fences).any())
 
@@ -324,14 +330,14 @@ class RobbinsMonro(Value):
         if not isinstance(y, np.ndarray | list | tuple | int | float | str | np.generic):
             return y
         a = np.asarray(unmasked(y))
-        dim = getattr(self.law, "dim", None)
+        dim = getattr(self.distribution, "dim", None)
         if a.ndim == 0:
             return a.reshape(1)
         return a[None] if a.ndim == 1 and dim == len(a) and dim != 1 else a
 
     def _information(self, theta: Array, draws: int, count: int) -> Array:
-        """The mean of g gᵀ over draws of the law at θ; keyed by the step, so that updates are pure."""
-        x = self._free.law(theta).sample(draws, np.random.default_rng([self.seed, count]))
+        """The mean of g gᵀ over draws of the distribution at θ; keyed by the step, so that updates are pure."""
+        x = self._free.distribution(theta).sample(draws, np.random.default_rng([self.seed, count]))
         g = self._scores(theta, x)
         return np.asarray(g.T @ g / len(g))
 
@@ -341,7 +347,7 @@ class RobbinsMonro(Value):
         return self._free.scores(theta, x) if z is None else self._formulas.scores(theta, z)  # type: ignore[union-attr]
 
     def _scores_and_logs(self, theta: Array, x: Any, point: Array) -> tuple[Array, Array]:
-        """The same, and log p(x_i | point); rows that the law rules out are refused."""
+        """The same, and log p(x_i | point); rows that the distribution rules out are refused."""
         z = self._clean(x, theta, point)
         if z is not None and self._formulas is not None:
             return self._formulas.scores(theta, z), self._formulas.logs(point, z)
@@ -381,8 +387,10 @@ def _inverted(fisher: Array) -> Array:
 def _refuse_impossible(logs: Array, x: Any) -> None:
     if np.isneginf(logs).any():
         i = int(np.argmax(np.isneginf(logs)))
-        expected = "rows must be possible under the law"
-        raise DataError(sentence(ME, expected, f"{np.asarray(x)[i].tolist()}", "drop it, or take a law that allows it"))
+        expected = "rows must be possible under the distribution"
+        raise DataError(
+            sentence(ME, expected, f"{np.asarray(x)[i].tolist()}", "drop it, or take a distribution that allows it")
+        )
 
 
 def _visits(x: Any, weight: Any) -> tuple[Index, Array]:

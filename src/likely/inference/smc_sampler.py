@@ -1,4 +1,4 @@
-"""Sequential Monte Carlo: from a law that is easy to draw from, by small steps, to one that is not.
+"""Sequential Monte Carlo: from a distribution that is easy to draw from, by small steps, to one that is not.
 
 Targets γ_0 = initial, γ_1, …, γ_K are densities up to a constant. At each step particles are weighted by
 γ_k / γ_{k−1}; when few of them count they are drawn anew and moved by Markov steps that leave γ_k alone. The mean
@@ -22,21 +22,21 @@ from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, 
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each
 from likely.numerics import spd
 from likely.statespace.nonlinear.state_space import as_states
-from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalised, share, whole_number
+from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalized, share, whole_number
 from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import resampled, scheme
 
 Log = Callable[[Array], Array]  # log-densities (N,) of states (N, d)
 GOOD = 0.3  # share of accepted steps that a random walk aims at: between the best for one dimension and for many
-WHOSE = "monte_carlo"
+WHOSE = "smc_sampler"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MonteCarlo:
+class SMCResult:
     """What K steps came to: particles of the last target, and what each step did.
 
     >>> import likely as lk, numpy as np
-    >>> found = lk.monte_carlo(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n=500)
+    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n=500)
     >>> bool(found.temperatures[-1] == 1.0), len(found.ess) == len(found.log_evidences), found.mean.shape
     (True, True, (1,))
     """
@@ -50,7 +50,7 @@ class MonteCarlo:
 
     @property
     def log_evidence(self) -> float:
-        """The estimate of log ∫γ_K, the initial law integrating to one."""
+        """The estimate of log ∫γ_K, the initial distribution integrating to one."""
         return float(self.log_evidences.sum())
 
     @property
@@ -64,14 +64,14 @@ class MonteCarlo:
         return self.belief.covariance
 
     def __repr__(self) -> str:
-        return f"MonteCarlo({len(self.ess)} steps, {len(self.belief)} particles, log_evidence={self.log_evidence:.4f})"
+        return f"SMCResult({len(self.ess)} steps, {len(self.belief)} particles, log_evidence={self.log_evidence:.4f})"
 
 
-def monte_carlo(
+def smc_sampler(
     initial: Any, targets: Iterable[Log] | None = None, n: int = 1000, *, likelihood: Log | None = None,
     pieces: Iterable[Log] | None = None, temperatures: Any = None, moves: Any = None, resample: str = "systematic",
     threshold: float = 0.5, seed: int = 0, proposal: Callable[[Array], Any] | None = None,
-) -> MonteCarlo:  # fmt: skip
+) -> SMCResult:  # fmt: skip
     """Particles of the last of some targets, and its evidence. What they are is said in one of three ways:
 
     - **targets**: functions x (N, d) → log γ_k(x) (N,), one after another; the last is wanted.
@@ -90,7 +90,7 @@ def monte_carlo(
 
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
-    >>> found = monte_carlo(lk.Gaussian([0.0], 1.0), likelihood=seen, n=4000)
+    >>> found = smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=seen, n=4000)
     >>> round(found.log_evidence, 1), found.mean.round(1).tolist()  # N(1 | 0, 2) and the posterior's mean
     (-1.5, [0.5])
 
@@ -102,7 +102,7 @@ def monte_carlo(
     ...     return np.log([float(len({0, *one}) == len(one) + 1) for one in places.tolist()])
     >>> step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
     >>> with np.errstate(divide="ignore"):
-    ...     found = monte_carlo(step, [new_places] * 3, n=4000, proposal=lambda x: step)
+    ...     found = smc_sampler(step, [new_places] * 3, n=4000, proposal=lambda x: step)
     >>> abs(np.exp(found.log_evidences.cumsum()) - [4, 12, 36]).max() < 1
     np.True_
     """
@@ -151,7 +151,7 @@ class _Cloud:
     def step(self, increments: Array, target: Log, rule: _Rule, always: bool = False) -> tuple[float, float, float]:
         """Take in log γ_k − log γ_{k−1} (N,); move if few particles count. Increment of evidence, ESS, acceptance."""
         self.time += 1
-        self.logs, weights, news = normalised(self.logs + increments)
+        self.logs, weights, news = normalized(self.logs + increments)
         if np.isneginf(news):
             expected = f"some particle must be possible under target {self.time}"
             raise DataError(sentence(WHOSE, expected, "none", "take more particles, or more targets between"))
@@ -237,17 +237,17 @@ def _of_paths(target: Any, k: int, d: int) -> Log:
     return _checked(lambda x: target(x.reshape(len(x), k, d)) if callable(target) else target, f"target {k}")
 
 
-def _proposed(law: Any, n: int, d: int, k: int, rng: Generator) -> tuple[Array, Array]:
+def _proposed(distribution: Any, n: int, d: int, k: int, rng: Generator) -> tuple[Array, Array]:
     """x_k (N, d) drawn from the proposal's density, and its log-density (N,)."""
     whose = f"{WHOSE}: proposal at step {k}"
-    if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
-        raise DomainError(sentence(whose, "a density of x must be given", type(law).__name__))
-    members = getattr(law, "members", None)
+    if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
+        raise DomainError(sentence(whose, "a density of x must be given", type(distribution).__name__))
+    members = getattr(distribution, "members", None)
     if members not in (None, n):
         raise ShapeError(sentence(whose, f"one density per path ({n}) is needed, or one for all", members))
-    draw = law.sample(n, rng) if members is None else draw_each(law, rng)
+    draw = distribution.sample(n, rng) if members is None else draw_each(distribution, rng)
     new = as_states(draw, n, whose, d)
-    log = law.log_prob(draw) if members is None else log_prob_each(law, draw)
+    log = distribution.log_prob(draw) if members is None else log_prob_each(distribution, draw)
     return new, np.asarray(log, dtype=np.float64)
 
 
@@ -255,7 +255,7 @@ def _summed(parts: list[Log]) -> Log:
     return lambda x: np.sum([part(x) for part in parts], axis=0)
 
 
-def _tempered(cloud: _Cloud, likelihood: Log, rule: _Rule, temperatures: Any) -> MonteCarlo:
+def _tempered(cloud: _Cloud, likelihood: Log, rule: _Rule, temperatures: Any) -> SMCResult:
     """initial · likelihood^β for rising β."""
     log, prior = _checked(likelihood, "likelihood"), _checked(cloud.initial.log_prob, "initial")
     given = None if temperatures is None else _checked_temperatures(temperatures)
@@ -362,9 +362,9 @@ def _checked_temperatures(temperatures: Any) -> list[float]:
 
 def _report(
     cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None, grown: bool = False
-) -> MonteCarlo:
+) -> SMCResult:
     news, ess, accepted = np.array(steps).reshape(-1, 3).T.copy()
     if not grown:
-        return MonteCarlo(cloud.belief(), news, ess, accepted, betas)
+        return SMCResult(cloud.belief(), news, ess, accepted, betas)
     n, d = len(cloud.states), cloud.states.shape[1] // max(len(steps), 1)
-    return MonteCarlo(cloud.belief(d), news, ess, accepted, betas, cloud.states.reshape(n, -1, d))
+    return SMCResult(cloud.belief(d), news, ess, accepted, betas, cloud.states.reshape(n, -1, d))

@@ -1,4 +1,4 @@
-"""Divergences: how far one law is from another.
+"""Divergences: how far one distribution is from another.
 
 Every function gives an `Estimate`: a value and its standard error, which is 0 where the value was summed or integrated.
 Nats are the unit; bits if asked.
@@ -42,8 +42,8 @@ from likely.numerics.special import LOG_2
 def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
     """KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q rules out what p does not.
 
-    By draws, half of them come from each law, with weights that cannot exceed 2 and terms that are never negative.
-    Stacks go member by member; a lone law is compared with each member of a stack.
+    By draws, half of them come from each distribution, with weights that cannot exceed 2 and terms that are never
+    negative. Stacks go member by member; a lone distribution is compared with each member of a stack.
 
     >>> import likely as lk
     >>> lk.kl(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0)).value
@@ -97,7 +97,7 @@ def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 def _same_columns(p: Any, q: Any) -> None:
     d, e = getattr(p, "dim", None), getattr(q, "dim", None)
     if isinstance(d, int) and isinstance(e, int) and d != e:
-        raise ShapeError(sentence("information", "both laws must have equally many columns", (d, e)))
+        raise ShapeError(sentence("information", "both distributions must have equally many columns", (d, e)))
 
 
 def _plain(log_q: Array) -> bool:
@@ -147,16 +147,16 @@ def _gaussian_kl(p: Gaussian, q: Gaussian) -> Estimate:
     return exactly(p.affine(basis.T).kl(q.affine(basis.T)))
 
 
-def _flat(law: Gaussian) -> Array:
-    """An orthonormal basis (d, r) of the directions in which the law varies."""
-    rank = int(np.ravel(law.form.rank)[0])
-    values, vectors = np.linalg.eigh(law.covariance_matrix)
+def _flat(distribution: Gaussian) -> Array:
+    """An orthonormal basis (d, r) of the directions in which the distribution varies."""
+    rank = int(np.ravel(distribution.form.rank)[0])
+    values, vectors = np.linalg.eigh(distribution.covariance_matrix)
     return np.asarray(vectors[:, len(values) - rank :])
 
 
-def _on_flat(law: Gaussian, basis: Array) -> Array:
-    spread = np.sqrt(np.einsum("ir,ij,jr->r", basis, law.covariance_matrix, basis))
-    return np.concatenate([law.mean[None], law.mean + (basis * spread).T])
+def _on_flat(distribution: Gaussian, basis: Array) -> Array:
+    spread = np.sqrt(np.einsum("ir,ij,jr->r", basis, distribution.covariance_matrix, basis))
+    return np.concatenate([distribution.mean[None], distribution.mean + (basis * spread).T])
 
 
 def _sampled_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:

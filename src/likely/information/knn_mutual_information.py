@@ -21,32 +21,32 @@ OFTEN = 5  # rows a cell from which two columns are counted
 GROWS = 0.5  # share of log 2 by which halving the rows may lower the value; a function of x loses all of it
 
 
-def neighbour_information(x: Any, y: Any, neighbours: int = 4) -> Estimate:
-    """I[x; y] of paired rows (n, d) and (n, e) by k nearest neighbours, in nats, with an error bar.
+def neighbor_information(x: Any, y: Any, neighbors: int = 4) -> Estimate:
+    """I[x; y] of paired rows (n, d) and (n, e) by k nearest neighbors, in nats, with an error bar.
 
-    Kraskov, Stögbauer and Grassberger (2004): with ε_i the largest-coordinate distance to the k-th neighbour and nx, ny
+    Kraskov, Stögbauer and Grassberger (2004): with ε_i the largest-coordinate distance to the k-th neighbor and nx, ny
     the rows strictly nearer in x and in y alone, I = ψ(k) + ψ(n) − mean[ψ(nx + 1) + ψ(ny + 1)]. Columns are first
     brought to one scale. Where values repeat (labels, counts, rounded numbers) each is spread evenly over its own share
     of the ranks, each column by draws of its own and a fixed seed: that changes no information, since the value can be
     read off again. Two columns whose pairs mostly stand five times or more are counted as a table.
 
-    The error joins, by squares, the standard error of the mean term, times what overlapping neighbourhoods cost, with
-    what twice as many neighbours and half as many rows would change: a bias shows there. Where half of the rows know
+    The error joins, by squares, the standard error of the mean term, times what overlapping neighborhoods cost, with
+    what twice as many neighbors and half as many rows would change: a bias shows there. Where half of the rows know
     much less than all of them, one side looks like a function of the other, and that is told. Of rows with themselves
     it is infinite, unless they repeat. Of a side whose values repeat, the value never exceeds the entropy. Rows with a
     gap are left out. The value may be a little below 0.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(2000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
-    >>> value, error = neighbour_information(z[:, 0], z[:, 1])
+    >>> value, error = neighbor_information(z[:, 0], z[:, 1])
     >>> bool(abs(value + 0.5 * np.log(1 - 0.64)) < 3 * error)
     True
     """
     a, b = _complete(x, y)
-    if neighbours < 1 or neighbours != int(neighbours) or neighbours >= len(a):
-        expected = f"neighbours must be a whole number from 1 to {len(a) - 1}, one less than the rows"
-        raise DomainError(sentence(ME, expected, neighbours))
-    return _with_error(a, b, int(neighbours))
+    if neighbors < 1 or neighbors != int(neighbors) or neighbors >= len(a):
+        expected = f"neighbors must be a whole number from 1 to {len(a) - 1}, one less than the rows"
+        raise DomainError(sentence(ME, expected, neighbors))
+    return _with_error(a, b, int(neighbors))
 
 
 def _with_error(a: Array, b: Array, k: int) -> Estimate:
@@ -64,7 +64,7 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
     if value - fewer > GROWS * math.log(2.0) and value > 1:
         got = f"{value:.3g} nats of {n} rows, {fewer:.3g} of half as many"
         tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
-    # each row takes part in about k neighbourhoods, whose terms lean on one another
+    # each row takes part in about k neighborhoods, whose terms lean on one another
     chance = float(terms.std(ddof=1)) * _overlap(k) / math.sqrt(n)
     return Estimate(min(value, most), max(math.hypot(chance, value - fewer, value - wider), 1 / n))
 

@@ -19,7 +19,7 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.product import Product
 from likely.distributions.support import generator
 from likely.information.contingency_information import table_information
-from likely.information.knn_mutual_information import neighbour_information
+from likely.information.knn_mutual_information import neighbor_information
 
 ME = "mutual_information"
 ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits, may add to something else than 1
@@ -27,7 +27,7 @@ ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits,
 
 def mutual_information(
     joint: Any, other: Any = None, *, split: Any = None, given: Any = None, bits: bool = False, n: int = 100_000,
-    rng: Generator | None = None, neighbours: int = 4,
+    rng: Generator | None = None, neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
     """I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
 
@@ -36,9 +36,9 @@ def mutual_information(
     - a table (A, B) of probabilities, which are divided by their sum where that is 1 but for rounding (10⁻³), or of
       counts, whole numbers, corrected for their scatter, as `table_information` says;
     - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
-    - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t laws and
-      whatever has entropies are exact; mixtures and all others by n draws;
-    - rows X with `other` rows Y, pair by pair: by nearest neighbours, as `neighbour_information` says.
+    - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t distributions
+      and whatever has entropies are exact; mixtures and all others by n draws;
+    - rows X with `other` rows Y, pair by pair: by nearest neighbors, as `neighbor_information` says.
 
     >>> import likely as lk
     >>> lk.mutual_information([[0.5, 0.0], [0.0, 0.5]], bits=True)
@@ -47,12 +47,12 @@ def mutual_information(
     0.223144
     """
     if other is not None:
-        found = neighbour_information(joint, other, neighbours)
+        found = neighbor_information(joint, other, neighbors)
     elif isinstance(joint, ProbabilityTable):
         a, b = _sides(joint, split, given)
         return exactly(joint.mutual_information(a, b, given, bits))
     elif hasattr(joint, "log_prob"):
-        found = _of_law(joint, split, n, generator(rng))
+        found = _of_distribution(joint, split, n, generator(rng))
     else:
         found = table_information(*_table(joint, ME))
     return Estimate(in_units(found.value, bits), in_units(found.error, bits))
@@ -120,20 +120,22 @@ def _sides(table: ProbabilityTable, split: Any, given: Any) -> tuple[Any, Any]:
 # --------------------------------------------------------------------------- densities
 
 
-def _of_law(law: Any, split: Any, n: int, rng: Generator) -> Estimate:
-    if getattr(law, "members", None) is not None:
-        found = [_of_law(law.member(k), split, n, rng) for k in range(law.members)]
+def _of_distribution(distribution: Any, split: Any, n: int, rng: Generator) -> Estimate:
+    if getattr(distribution, "members", None) is not None:
+        found = [_of_distribution(distribution.member(k), split, n, rng) for k in range(distribution.members)]
         return Estimate(np.array([e.value for e in found]), np.array([e.error for e in found]))
     if split is None:
         raise DomainError(sentence(ME, "split must say which columns are one side", None, "for instance split=[0]"))
-    a, b = _both(law, split, ME)
-    if isinstance(law, Product):
+    a, b = _both(distribution, split, ME)
+    if isinstance(distribution, Product):
         return exactly(0.0)  # parts are independent
-    if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
-        found = [entropy(part, n=n, rng=rng) for part in (law.marginal(a), law.marginal(b), law)]
+    if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
+        found = [
+            entropy(part, n=n, rng=rng) for part in (distribution.marginal(a), distribution.marginal(b), distribution)
+        ]
         return _difference(found[:2], found[2])
-    x = law.sample(draws(n), rng)
-    return averaged(scores(law, x) - _scores_of(law, x, a) - _scores_of(law, x, b))
+    x = distribution.sample(draws(n), rng)
+    return averaged(scores(distribution, x) - _scores_of(distribution, x, a) - _scores_of(distribution, x, b))
 
 
 def _difference(apart: list[Estimate], both: Estimate) -> Estimate:
@@ -142,10 +144,10 @@ def _difference(apart: list[Estimate], both: Estimate) -> Estimate:
     return Estimate(max(0.0, found.value), found.error)
 
 
-def _both(law: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
+def _both(distribution: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
     """Both sides: columns of rows, or names of parts."""
-    names = _names(law)
-    everything = list(range(int(law.dim))) if names is None else names
+    names = _names(distribution)
+    everything = list(range(int(distribution.dim))) if names is None else names
     asked: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
     n = len(everything)
     a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in asked]
@@ -156,39 +158,39 @@ def _both(law: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
     return a, b
 
 
-def _names(law: Any) -> list[str] | None:
+def _names(distribution: Any) -> list[str] | None:
     """The names of parts, where rows have parts."""
-    inner = getattr(law, "parts", None) if not isinstance(law, Product) else law
+    inner = getattr(distribution, "parts", None) if not isinstance(distribution, Product) else distribution
     return inner.names if isinstance(inner, Product) else None
 
 
-def _scores_of(law: Any, x: Any, side: Sequence[Any]) -> Array:
+def _scores_of(distribution: Any, x: Any, side: Sequence[Any]) -> Array:
     """log p of some columns alone: the others were not observed."""
-    if _names(law) is not None:
-        return scores(_some_parts(law, side), {name: x[name] for name in side})
+    if _names(distribution) is not None:
+        return scores(_some_parts(distribution, side), {name: x[name] for name in side})
     hidden = np.full_like(np.asarray(x, dtype=np.float64), np.nan)
     hidden[:, side] = x[:, side]
-    return scores(law, hidden)
+    return scores(distribution, hidden)
 
 
-def _some_parts(law: Any, names: Sequence[str]) -> Any:
-    if isinstance(law, Product):
-        return Product.trusted(parts=tuple((name, law[name]) for name in names))
-    return law.replace(parts=_some_parts(law.parts, names))
+def _some_parts(distribution: Any, names: Sequence[str]) -> Any:
+    if isinstance(distribution, Product):
+        return Product.trusted(parts=tuple((name, distribution[name]) for name in names))
+    return distribution.replace(parts=_some_parts(distribution.parts, names))
 
 
-def _conditional(law: Any, given: Any, n: int, rng: Generator) -> Estimate:
-    if getattr(law, "members", None) is not None:
-        found = [_conditional(law.member(k), given, n, rng) for k in range(law.members)]
+def _conditional(distribution: Any, given: Any, n: int, rng: Generator) -> Estimate:
+    if getattr(distribution, "members", None) is not None:
+        found = [_conditional(distribution.member(k), given, n, rng) for k in range(distribution.members)]
         return Estimate(np.array([e.value for e in found]), np.array([e.error for e in found]))
-    a, b = _both(law, given, "conditional_entropy")
-    if isinstance(law, Product):
-        return added([entropy(law[name], n=n, rng=rng) for name in b])
-    if isinstance(law, Gaussian) or (hasattr(law, "entropy") and hasattr(law, "marginal")):
-        both, alone = entropy(law, n=n, rng=rng), entropy(law.marginal(a), n=n, rng=rng)
+    a, b = _both(distribution, given, "conditional_entropy")
+    if isinstance(distribution, Product):
+        return added([entropy(distribution[name], n=n, rng=rng) for name in b])
+    if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
+        both, alone = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
         return Estimate(both.value - alone.value, math.hypot(both.error, alone.error))
-    x = law.sample(draws(n), rng)
-    return averaged(_scores_of(law, x, a) - scores(law, x))
+    x = distribution.sample(draws(n), rng)
+    return averaged(_scores_of(distribution, x, a) - scores(distribution, x))
 
 
 __all__ = ["conditional_entropy", "mutual_information"]

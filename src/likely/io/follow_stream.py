@@ -44,7 +44,7 @@ def follow(
 
     - **model**: a value such as `HMM` or `LinearGaussian`, a fitted estimator of one, or an online learner: an
       estimator with `partial_fit` scores each row before it learns from it (classifiers: (row, label)), a conjugate
-      prior becomes the posterior. Its belief is then what was learnt so far.
+      prior becomes the posterior. Its belief is then what was learned so far.
     - **keep**: a file in which progress is kept every `every` observations and at the end. If it is there, the stream
       goes on from it, to the same bits. An observation counts once its successor is asked for, so that after a crash
       none is lost and none counts twice; of another model the file is refused.

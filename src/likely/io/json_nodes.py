@@ -31,7 +31,7 @@ LABELS = (str, int, float, bool)
 FIELD = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)  # what a class, a field or a setting may be called
 
 
-class Catalogue(Protocol):
+class Catalog(Protocol):
     """The classes that a file may hold: how to take one apart, and how to build it again."""
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
@@ -46,8 +46,8 @@ class Catalogue(Protocol):
 class Walk:
     """A way through a tree that knows where it is, so that a refusal can say so."""
 
-    def __init__(self, catalogue: Catalogue, most: int = MAX_NODES) -> None:
-        self.catalogue = catalogue
+    def __init__(self, catalog: Catalog, most: int = MAX_NODES) -> None:
+        self.catalog = catalog
         self.path: list[str | int] = []
         self.count, self.most = 0, most
 
@@ -79,8 +79,8 @@ class Walk:
 class Writer(Walk):
     """Turns things into nodes and keeps the arrays that the nodes mention."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        super().__init__(catalogue, LONGEST)
+    def __init__(self, catalog: Catalog) -> None:
+        super().__init__(catalog, LONGEST)
         self.arrays: list[NDArray[Any]] = []
 
     def node(self, x: Any) -> Any:
@@ -99,7 +99,7 @@ class Writer(Walk):
         return node
 
     def _of_class(self, x: Any) -> dict[str, Any]:
-        found = self.catalogue.take_apart(x)
+        found = self.catalog.take_apart(x)
         if found is None:
             raise Refusal(f"{self.where} cannot be saved", f"{type(x).__module__}.{type(x).__qualname__}", _remedy(x))
         name, parts = found
@@ -160,8 +160,8 @@ def _remedy(x: Any) -> str:
 class Reader(Walk):
     """Turns nodes back into things: each array is used once, and nothing is left over."""
 
-    def __init__(self, catalogue: Catalogue, arrays: list[NDArray[Any]], most: int = MAX_NODES) -> None:
-        super().__init__(catalogue, most)
+    def __init__(self, catalog: Catalog, arrays: list[NDArray[Any]], most: int = MAX_NODES) -> None:
+        super().__init__(catalog, most)
         self.arrays: list[NDArray[Any] | None] = [*arrays]
 
     def whole(self, node: Any) -> Any:
@@ -203,7 +203,7 @@ class Reader(Walk):
         if not isinstance(name, str) or not all(FIELD.fullmatch(n) for n in (name, *parts)):
             raise Refusal(f"{self.where} must be a class with plain field names", short([name, *parts]))
         built = {n: self._part(p, n) for n, p in parts.items()}
-        return self.catalogue.build(name, built, self.where)
+        return self.catalog.build(name, built, self.where)
 
     def _array(self, node: dict[str, Any]) -> NDArray[Any]:
         """The array of that number, which is then used up: a file must not give its memory out twice."""

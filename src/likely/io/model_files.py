@@ -26,19 +26,19 @@ FORMAT = 2  # the highest that is written here: 2 where the description is an ar
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "Agglomerative": lambda: import_module("likely.cluster.hierarchy.estimator").Agglomerative,
+    "AgglomerativeClustering": lambda: import_module("likely.cluster.hierarchy.estimator").AgglomerativeClustering,
     "BahadurDensity": lambda: import_module("likely.distributions.estimators.bahadur_density").BahadurDensity,
     "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.classify.bayes").BayesClassifier,
-    "Calibrated": lambda: import_module("likely.classify.calibration.calibrated").Calibrated,
+    "CalibratedClassifier": lambda: import_module("likely.classify.calibration.calibrated").CalibratedClassifier,
     "ContaminatedDensity": lambda: import_module("likely.mixture.estimators.contaminated_density").ContaminatedDensity,
     "CategoricalDensity": lambda: (
         import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
     ),
     "ChowTreeDensity": lambda: import_module("likely.distributions.estimators.chow_tree_density").ChowTreeDensity,
-    "ClassFrequencies": lambda: import_module("likely.classify.prior_classifier").ClassFrequencies,
-    "DistanceClassifier": lambda: import_module("likely.classify.nearest_centroid").DistanceClassifier,
-    "NearestNeighbours": lambda: import_module("likely.classify.k_neighbors").NearestNeighbours,
+    "PriorClassifier": lambda: import_module("likely.classify.prior_classifier").PriorClassifier,
+    "NearestCentroidClassifier": lambda: import_module("likely.classify.nearest_centroid").NearestCentroidClassifier,
+    "KNeighborsClassifier": lambda: import_module("likely.classify.k_neighbors").KNeighborsClassifier,
     "DTWClassifier": lambda: import_module("likely.alignment.estimator").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
     "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
@@ -49,8 +49,8 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
         import_module("likely.statespace.estimators.linear_gaussian_density").LinearGaussianDensity
     ),
     "HistogramDensity": lambda: import_module("likely.density.estimators.histogram_density").HistogramDensity,
-    "NeighbourDensity": lambda: import_module("likely.density.estimators.knn_density").NeighbourDensity,
-    "ParzenDensity": lambda: import_module("likely.density.estimators.kernel_density").ParzenDensity,
+    "KNNDensity": lambda: import_module("likely.density.estimators.knn_density").KNNDensity,
+    "KernelDensity": lambda: import_module("likely.density.estimators.kernel_density").KernelDensity,
     "HMMDensity": lambda: import_module("likely.hmm.estimators.hmm_density").HMMDensity,
     "FisherDiscriminant": lambda: import_module("likely.classify.fisher_discriminant").FisherDiscriminant,
     "FactorAnalysis": lambda: import_module("likely.decomposition.estimators.factor_analysis").FactorAnalysis,
@@ -260,10 +260,10 @@ def _packed(thing: Any) -> bytes:
     """The bytes of a file; they are read back once, so that nothing is written that could not be loaded."""
     from likely.io import container, json_nodes
 
-    catalogue = _Catalogue()
-    if catalogue.take_apart(thing) is None:
+    catalog = _Catalog()
+    if catalog.take_apart(thing) is None:
         raise container.Refusal(*_no_file_for(thing))
-    writer = json_nodes.Writer(catalogue)
+    writer = json_nodes.Writer(catalog)
     content, arrays = container.with_note(writer.node(thing), writer.arrays)
     number = 2 if "note" in content else 1
     note = {"format": number, "likely": __version__, "crc": container.checksum(arrays), "content": content}
@@ -293,10 +293,10 @@ def _thing(stream: BinaryIO, size: int) -> Any:
     header = container.header(stream, size)
     content = _content(header.note)
     arrays = container.arrays(stream, header.tensors)
-    reader = json_nodes.Reader(_Catalogue(), arrays)
+    reader = json_nodes.Reader(_Catalog(), arrays)
     if "note" in content:
         content, size = _of_class(container.note_of(content, arrays)), arrays[-1].size
-        reader = json_nodes.Reader(_Catalogue(), arrays[:-1], max(json_nodes.MAX_NODES, size // 32))
+        reader = json_nodes.Reader(_Catalog(), arrays[:-1], max(json_nodes.MAX_NODES, size // 32))
     try:
         thing = reader.whole(content)
     except container.Refusal as refusal:
@@ -349,7 +349,7 @@ def _other_version(note: dict[str, Any]) -> str:
     return "" if same else f"the file was written by likely {note['likely']!a}, this is {__version__}"
 
 
-class _Catalogue:
+class _Catalog:
     """All classes that a file may hold: the values of `io.schema`, and the estimators above."""
 
     def __init__(self) -> None:
@@ -358,17 +358,17 @@ class _Catalogue:
         self.values = Values()
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
-        """Name and parts; those of an estimator are its settings and, with names that end in _, what it learnt."""
+        """Name and parts; those of an estimator are its settings and, with names that end in _, what it learned."""
         name = type(thing).__name__
         if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
             return self.values.take_apart(thing)
         _refuse_what_says_so(thing)
-        learnt = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
+        learned = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
         settings = getattr(thing, "_settings_for_file", lambda: thing.get_params(deep=False))()
-        return name, {**settings, **learnt}
+        return name, {**settings, **learned}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
-        """The value, or the estimator with its settings and what it learnt."""
+        """The value, or the estimator with its settings and what it learned."""
         return _estimator(name, parts, where) if name in ESTIMATORS else self.values.build(name, parts, where)
 
 
@@ -383,20 +383,20 @@ def _refuse_what_says_so(estimator: Any) -> None:
 
 def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     from likely.io.container import Refusal
-    from likely.io.schema import refuse_learnt, same_names, unsound
+    from likely.io.schema import refuse_learned, same_names, unsound
 
     try:
         cls = ESTIMATORS[name]()
     except ImportError as error:
         raise Refusal(f"{name} needs a package that can be loaded", error) from error
     parts = {**getattr(cls, "_added", {}), **parts}
-    learnt = {n: parts.pop(n) for n in cls._saved if n in parts}
+    learned = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
-    refuse_learnt(learnt, where)
+    refuse_learned(learned, where)
     try:
         estimator = cls(**parts)
         _refuse_settings(estimator, parts, where)
-        vars(estimator).update(learnt)
+        vars(estimator).update(learned)
         getattr(estimator, "_check_state", lambda: None)()
     except Refusal:
         raise

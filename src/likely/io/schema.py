@@ -153,7 +153,7 @@ levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and 
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 density = value("a density", "log_prob", "sample", "members", "dim")
 SEQUENCES = ("viterbi", "smooth", "structure")  # what only densities of sequences have
-law = Kind(
+distribution = Kind(
     "a density of rows",
     lambda x, sizes: density.fits(x, sizes) and not any(hasattr(x, ability) for ability in SEQUENCES),
 )
@@ -175,9 +175,7 @@ one_or_each = Kind(
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
 positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
-distinct = Kind(
-    "different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x)
-)
+distinct = Kind("different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x))
 names = Kind(
     "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())
 )
@@ -196,7 +194,7 @@ ANNOTATED = {  # what an annotation says by itself
 
 # What estimators learn, by the name of the attribute: the same name means the same everywhere. Attributes that are
 # not listed are values, which their own classes check, or are checked by the estimator that has them.
-LEARNT = {
+LEARNED = {
     "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
     "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
     "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
@@ -206,30 +204,30 @@ LEARNT = {
 }  # fmt: skip
 
 
-def refuse_learnt(learnt: Mapping[str, Any], where: str) -> None:
+def refuse_learned(learned: Mapping[str, Any], where: str) -> None:
     """Fitted attributes of an estimator must be what their names say; letters of shapes hold for all of them."""
     sizes: Sizes = {}
-    for name, thing in learnt.items():
-        if name in LEARNT and not LEARNT[name].fits(thing, sizes):
-            raise Refusal(f"{name} of {where} must be {LEARNT[name].words}", _described(thing))
+    for name, thing in learned.items():
+        if name in LEARNED and not LEARNED[name].fits(thing, sizes):
+            raise Refusal(f"{name} of {where} must be {LEARNED[name].words}", _described(thing))
 
 
 # ---------------------------------------------------------- checks of whole values
 
 
-def spread_as_kind(centre: str, spread: str) -> Check:
+def spread_as_kind(center: str, spread: str) -> Check:
     """A spread must be written out as its kind says: no file may ask for more memory than it takes."""
 
     def check(parts: Mapping[str, Any]) -> str:
-        rank = {"full": 2, "diagonal": 1, "spherical": 0, "independent": parts[centre].ndim}[parts["kind"]]
+        rank = {"full": 2, "diagonal": 1, "spherical": 0, "independent": parts[center].ndim}[parts["kind"]]
         spare = parts[spread].ndim - rank
-        return "" if spare in (0, parts[centre].ndim - 1) else f"{spread} must be {parts['kind']}"
+        return "" if spare in (0, parts[center].ndim - 1) else f"{spread} must be {parts['kind']}"
 
     return check
 
 
 def sums_of_moments(parts: Mapping[str, Any]) -> str:
-    """Sums of a t law: their moments are of the same columns and members, and counts go from 0 to all columns."""
+    """Sums of a t distribution: their moments are of the same columns and members, and counts go from 0 to all columns."""
     inside, entries = parts["moments"], parts["entries"]
     if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
         return "moments must be of the same columns and members"
@@ -286,20 +284,23 @@ def no_negative_variance(parts: Mapping[str, Any]) -> str:
     return "" if least >= 0 else "variances must not be negative"
 
 
-def of_that_law(parts: Mapping[str, Any]) -> str:
-    """Earlier data must be such as the law learns from."""
+def of_that_distribution(parts: Mapping[str, Any]) -> str:
+    """Earlier data must be such as the distribution learns from."""
     try:
         with np.errstate(all="ignore"):
-            sound = isinstance(parts["law"].objective(parts["stats"]), float)
+            sound = isinstance(parts["distribution"].objective(parts["stats"]), float)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         sound = False
-    return "" if sound else "stats must be statistics of the law"
+    return "" if sound else "stats must be statistics of the distribution"
 
 
 def of_one_number_of_columns(parts: Mapping[str, Any]) -> str:
-    """A change of d columns changes a law of d columns."""
-    widths = {int(parts["law"].dim), *(len(a) for a in (parts["change"].scale, parts["change"].shift) if a.ndim)}
-    return "" if len(widths) == 1 else f"law and change must have one number of columns, not {sorted(widths)}"
+    """A change of d columns changes a distribution of d columns."""
+    widths = {
+        int(parts["distribution"].dim),
+        *(len(a) for a in (parts["change"].scale, parts["change"].shift) if a.ndim),
+    }
+    return "" if len(widths) == 1 else f"distribution and change must have one number of columns, not {sorted(widths)}"
 
 
 def as_the_class_says(name: str) -> Check:
@@ -340,15 +341,15 @@ def entry(
 
 
 TABLE: dict[str, Entry] = {
-    # laws
+    # distributions
     "Gaussian": entry(
         lambda: import_module("likely.distributions.gaussian.gaussian").Gaussian, spread_as_kind("mean", "covariance"),
         mean=numbers("* d"), kind=text("full", "diagonal", "spherical"),
     ),
     "StudentT": entry(
-        lambda: import_module("likely.distributions.student_t.student_t").StudentT, spread_as_kind("centre", "scale"),
+        lambda: import_module("likely.distributions.student_t.student_t").StudentT, spread_as_kind("center", "scale"),
         {"fixed_dof": False}, fixed_dof=flag,
-        centre=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
+        center=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
     ),
     "Exponential": entry(
         lambda: import_module("likely.distributions.univariate.exponential").Exponential, rate=numbers("* d", 0)
@@ -367,7 +368,7 @@ TABLE: dict[str, Entry] = {
     ),
     "EarlierData": entry(
         lambda: import_module("likely.distributions.priors.pseudo_data").EarlierData,
-        law=density, stats=stats, check=of_that_law
+        distribution=density, stats=stats, check=of_that_distribution
     ),
     "Uniform": entry(
         lambda: import_module("likely.distributions.univariate.uniform").Uniform,
@@ -378,8 +379,8 @@ TABLE: dict[str, Entry] = {
         rows=numbers("*", 0), weight=numbers("* d", 0),
         low=numbers("* d"), high=numbers("* d"),
     ),
-    "Plateau": entry(
-        lambda: import_module("likely.distributions.univariate.uniform_predictive").Plateau,
+    "UniformPredictive": entry(
+        lambda: import_module("likely.distributions.univariate.uniform_predictive").UniformPredictive,
         low=numbers("* d"), high=numbers("* d"),
         shape=numbers("* d", 0),
     ),
@@ -390,11 +391,11 @@ TABLE: dict[str, Entry] = {
     ),
     "Laplace": entry(
         lambda: import_module("likely.distributions.univariate.laplace").Laplace,
-        centre=numbers("* d"), scale=numbers("* d", 0)
+        center=numbers("* d"), scale=numbers("* d", 0)
     ),
     "Cauchy": entry(
         lambda: import_module("likely.distributions.univariate.cauchy").Cauchy,
-        centre=numbers("* d"), scale=numbers("* d", 0)
+        center=numbers("* d"), scale=numbers("* d", 0)
     ),
     "ChiSquare": entry(
         lambda: import_module("likely.distributions.univariate.chi_square").ChiSquare, dof=numbers("* d", 0)
@@ -420,11 +421,11 @@ TABLE: dict[str, Entry] = {
         size=numbers("* d", 0), a=numbers("* d", 0), b=numbers("* d", 0),
     ),
     "VonMises": entry(
-        lambda: import_module("likely.distributions.univariate.von_mises").VonMises, centre=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.von_mises").VonMises, center=numbers("* d"),
         concentration=numbers("* d", 0),
     ),
     "VonMisesSum": entry(
-        lambda: import_module("likely.distributions.univariate.von_mises_sum").VonMisesSum, centre=numbers("* d"),
+        lambda: import_module("likely.distributions.univariate.von_mises_sum").VonMisesSum, center=numbers("* d"),
         concentration=numbers("* d", 0), belief=numbers("* d", 0),
     ),
     "Successes": entry(
@@ -439,13 +440,13 @@ TABLE: dict[str, Entry] = {
         log_ways=numbers("*"),
     ),
     "Poisson": entry(lambda: import_module("likely.distributions.univariate.poisson").Poisson, rate=numbers("* d", 0)),
-    "Parzen": entry(
-        lambda: import_module("likely.density.kde").Parzen, points=numbers("n d"), scale=numbers("?"),
+    "KDE": entry(
+        lambda: import_module("likely.density.kde").KDE, points=numbers("n d"), scale=numbers("?"),
         kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
         tolerance=maybe(number(0)), rule=rule_or_number, unit=text("class", "pooled", "common"),
     ),
-    "NeighbourBalls": entry(
-        lambda: import_module("likely.density.knn_balls").NeighbourBalls, points=numbers("n d"), k=number(0),
+    "KNNBalls": entry(
+        lambda: import_module("likely.density.knn_balls").KNNBalls, points=numbers("n d"), k=number(0),
         weight=numbers("n", 0), unit=numbers("d", 0), metric=text("l1", "l2", "linf"), shared=flag, unbiased=flag,
         scaled=flag, edges=maybe(numbers("e", 0, np.int64)),
     ),
@@ -476,8 +477,8 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.distributions.binary.walsh").Walsh,
         expectations=numbers("* M"), dim=count, order=count
     ),
-    "LogWalsh": entry(
-        lambda: import_module("likely.distributions.binary.log_linear").LogWalsh,
+    "LogLinear": entry(
+        lambda: import_module("likely.distributions.binary.log_linear").LogLinear,
         weights=numbers("* M"), dim=count, order=count,
         error=numbers("*", 0),
     ),
@@ -491,22 +492,22 @@ TABLE: dict[str, Entry] = {
         parent=numbers("* d", dtype=np.int64),
         tables=numbers("* d L L", 0), levels=items(numbers()),
     ),
-    "FisherAxes": entry(
-        lambda: import_module("likely.decomposition.discriminant_subspace").FisherAxes,
+    "DiscriminantSubspace": entry(
+        lambda: import_module("likely.decomposition.discriminant_subspace").DiscriminantSubspace,
         mean=numbers("d"), axes=numbers("q d"),
-        within=numbers("q", 0), centres=numbers("K q"),
+        within=numbers("q", 0), centers=numbers("K q"),
     ),
     "FactorGaussian": entry(
         lambda: import_module("likely.distributions.gaussian.factor_gaussian").FactorGaussian,
         mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
     ),
-    "Product": entry(lambda: import_module("likely.distributions.product").Product, parts=pairs(law)),
-    "Several": entry(
-        lambda: import_module("likely.distributions.stacks.stack").Several, of_one_width, parts=items(density)
+    "Product": entry(lambda: import_module("likely.distributions.product").Product, parts=pairs(distribution)),
+    "Stack": entry(
+        lambda: import_module("likely.distributions.stacks.stack").Stack, of_one_width, parts=items(density)
     ),
-    "Shared": entry(
-        lambda: import_module("likely.distributions.stacks.tied").Shared,
-        parts=law, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
+    "Tied": entry(
+        lambda: import_module("likely.distributions.stacks.tied").Tied,
+        parts=distribution, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
     ),
     # priors
     "Dirichlet": entry(
@@ -519,12 +520,12 @@ TABLE: dict[str, Entry] = {
         known=maybe(numbers("* d | d | ", 0)),
     ),
     "DirectionPrior": entry(
-        lambda: import_module("likely.distributions.priors.direction_prior").DirectionPrior, belief=law,
+        lambda: import_module("likely.distributions.priors.direction_prior").DirectionPrior, belief=distribution,
         concentration=numbers("?", 0),
     ),
     "MultinomialPrior": entry(
         lambda: import_module("likely.distributions.priors.multinomial_prior").MultinomialPrior,
-        belief=law, length=numbers("", 0)
+        belief=distribution, length=numbers("", 0)
     ),
     "StudentTPrior": entry(
         lambda: import_module("likely.distributions.priors.student_t_prior").StudentTPrior,
@@ -536,8 +537,8 @@ TABLE: dict[str, Entry] = {
         mean=numbers("* d"), kappa=numbers("* d", 0),
         shape=numbers("* d", 0), rate=numbers("* d", 0),
     ),
-    "KnownMean": entry(
-        lambda: import_module("likely.distributions.priors.covariance_given_mean").KnownMean, mean=numbers("d"), law=law
+    "CovarianceGivenMean": entry(
+        lambda: import_module("likely.distributions.priors.covariance_given_mean").CovarianceGivenMean, mean=numbers("d"), distribution=distribution
     ),
     "Wishart": entry(
         lambda: import_module("likely.distributions.matrix.wishart").Wishart,
@@ -549,7 +550,7 @@ TABLE: dict[str, Entry] = {
     ),
     "Elliptical": entry(
         lambda: import_module("likely.distributions.elliptical.elliptical").Elliptical,
-        profile=text("gaussian", "t", "laplace", "power", "logistic", "uniform"), centre=numbers("* d"),
+        profile=text("gaussian", "t", "laplace", "power", "logistic", "uniform"), center=numbers("* d"),
         scale=numbers("* d d"), shape=numbers("", 0),
     ),
     "WeightedRows": entry(
@@ -584,9 +585,9 @@ TABLE: dict[str, Entry] = {
         mean=numbers("* d"), kappa=numbers("* d", 0), scale=numbers("* d | d | * | ", 0),
         dof=numbers("* d | d | * | ", 0), kind=text("diagonal", "spherical"),
     ),
-    "NormalMean": entry(
-        lambda: import_module("likely.distributions.priors.mean_given_covariance").NormalMean,
-        belief=law, covariance=numbers("d d | d | "),
+    "MeanGivenCovariance": entry(
+        lambda: import_module("likely.distributions.priors.mean_given_covariance").MeanGivenCovariance,
+        belief=distribution, covariance=numbers("d d | d | "),
     ),
     "ProductPrior": entry(
         lambda: import_module("likely.distributions.priors.product_prior").ProductPrior, parts=pairs(maybe(prior))
@@ -648,7 +649,7 @@ TABLE: dict[str, Entry] = {
     "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), parts=density),
     "HMM": entry(
         lambda: import_module("likely.hmm.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
-        emissions=law, ends=maybe(numbers("* N", 0)),
+        emissions=distribution, ends=maybe(numbers("* N", 0)),
     ),
     "HMMStats": entry(
         lambda: import_module("likely.hmm.hmm_stats").HMMStats, starts=numbers("* N", 0), moves=numbers("* N N", 0),
@@ -660,7 +661,7 @@ TABLE: dict[str, Entry] = {
     ),
     "DrivenHMM": entry(
         lambda: import_module("likely.hmm.driven.driven_hmm").DrivenHMM, starts=numbers("K", 0),
-        coefficients=numbers("K K q"), emissions=law, possible=numbers("K K", dtype=np.bool_),
+        coefficients=numbers("K K q"), emissions=distribution, possible=numbers("K K", dtype=np.bool_),
         units=maybe(numbers("t p")),
     ),
     "DrivenStats": entry(
@@ -669,7 +670,7 @@ TABLE: dict[str, Entry] = {
         curvature=numbers("K q q"), coefficients=numbers("K K q"),
     ),
     "DrivenPrior": entry(
-        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, worth=number(0), centre=numbers("p"),
+        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, worth=number(0), center=numbers("p"),
         ridge=numbers("p", 0), parts=maybe(prior),
     ),
     "LinearGaussian": entry(
@@ -690,8 +691,8 @@ TABLE: dict[str, Entry] = {
         mean=numbers("d"), root=numbers("d d"),
         loose=maybe(of_class("Loose")),
     ),
-    "ContinuousLinear": entry(
-        lambda: import_module("likely.statespace.continuous.linear_sde").ContinuousLinear, drift=numbers("d d"),
+    "LinearSDE": entry(
+        lambda: import_module("likely.statespace.continuous.linear_sde").LinearSDE, drift=numbers("d d"),
         diffusion=numbers("d d"), emission=numbers("p d"), observation=numbers("p p"), mean=numbers("d"),
         covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
     ),
@@ -704,19 +705,19 @@ TABLE: dict[str, Entry] = {
         states=numbers("N d"), log_weights=logs,
         time=whole, seed=whole, seen=flag, before=maybe(numbers("N d")), ancestors=maybe(numbers("N", dtype=np.int64)),
     ),
-    "SwitchingLinear": entry(
-        lambda: import_module("likely.statespace.switching.switching_linear").SwitchingLinear,
+    "SwitchingLinearGaussian": entry(
+        lambda: import_module("likely.statespace.switching.switching_linear").SwitchingLinearGaussian,
         regimes=items(of_class("LinearGaussian")),
         moves=numbers("K K", 0), starts=numbers("K", 0),
     ),
-    "InteractingModels": entry(
-        lambda: import_module("likely.statespace.switching.imm_filter").InteractingModels,
-        model=of_class("SwitchingLinear"),
+    "IMMFilter": entry(
+        lambda: import_module("likely.statespace.switching.imm_filter").IMMFilter,
+        model=of_class("SwitchingLinearGaussian"),
         method=text("imm", "gpb2"),
     ),
-    "RaoBlackwell": entry(
-        lambda: import_module("likely.statespace.switching.rao_blackwellized_filter").RaoBlackwell,
-        model=of_class("SwitchingLinear"), n=count,
+    "RaoBlackwellizedFilter": entry(
+        lambda: import_module("likely.statespace.switching.rao_blackwellized_filter").RaoBlackwellizedFilter,
+        model=of_class("SwitchingLinearGaussian"), n=count,
         resample=maybe(text()), threshold=number(0), proposal=text("optimal", "prior"), seed=count,
     ),
     "SwitchingBelief": entry(
@@ -792,9 +793,9 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.language.word_network").WordNetwork, words=densities, names=texts,
         bigram=numbers("C C", 0), starts=numbers("C", 0), ends=numbers("C", 0), silence=maybe(density), pause=number(0),
     ),
-    "Cepstra": entry(
-        lambda: import_module("likely.features.mfcc").Cepstra,
-        normalise=maybe(text("mean", "mean and variance", "level")), high=maybe(number(0)), trim=maybe(number(0)),
+    "MFCC": entry(
+        lambda: import_module("likely.features.mfcc").MFCC,
+        normalize=maybe(text("mean", "mean and variance", "level")), high=maybe(number(0)), trim=maybe(number(0)),
         taper=text("hamming", "hann", "rectangular"),
     ),
     "Dendrogram": entry(
@@ -806,48 +807,48 @@ TABLE: dict[str, Entry] = {
         k=numbers("m", 1, np.int64), log_likelihood=numbers("m"),
         bic=numbers("m"), covariance=text("pooled", "full", "diagonal"),
     ),
-    "Principal": entry(
-        lambda: import_module("likely.decomposition.principal_subspace").Principal,
+    "PrincipalSubspace": entry(
+        lambda: import_module("likely.decomposition.principal_subspace").PrincipalSubspace,
         mean=numbers("d"), axes=numbers("q d"), variances=numbers("q", 0), rest=numbers("", 0),
     ),
-    "Centres": entry(
-        lambda: import_module("likely.cluster.kmeans.centroids").Centres,
+    "Centroids": entry(
+        lambda: import_module("likely.cluster.kmeans.centroids").Centroids,
         mean=numbers("K d"), variance=maybe(numbers("K", 0)),
         typical=maybe(numbers("", 0)),
     ),
-    "CentreStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentreStats, moments=stats),
-    "Fixed": entry(lambda: import_module("likely.mixture.interpolation").Fixed, parts=law),
+    "CentroidStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentroidStats, moments=stats),
+    "FixedComponents": entry(lambda: import_module("likely.mixture.interpolation").FixedComponents, parts=distribution),
     "FixedStats": entry(
         lambda: import_module("likely.mixture.interpolation").FixedStats, weight=numbers("K", 0), total=numbers("K")
     ),
-    "LatticeLaw": entry(
-        lambda: import_module("likely.distributions.sums.lattice_distribution").LatticeLaw,
+    "LatticeDistribution": entry(
+        lambda: import_module("likely.distributions.sums.lattice_distribution").LatticeDistribution,
         first=number(), step=number(0),
         probs=numbers("m", 0), error=number(0),
     ),
-    "GridLaw": entry(
-        lambda: import_module("likely.distributions.sums.grid_distribution").GridLaw, first=number(), step=number(0),
+    "GridDistribution": entry(
+        lambda: import_module("likely.distributions.sums.grid_distribution").GridDistribution, first=number(), step=number(0),
         masses=numbers("m", 0), error=number(0),
     ),
-    "Change": entry(
-        lambda: import_module("likely.distributions.transforms.bijector").Change,
+    "Bijector": entry(
+        lambda: import_module("likely.distributions.transforms.bijector").Bijector,
         scale=numbers(" | d | d d"), shift=numbers(" | d"),
     ),
     "Transformed": entry(
         lambda: import_module("likely.distributions.transforms.transformed").Transformed, of_one_number_of_columns,
-        law=law, change=of_class("Change"),
+        distribution=distribution, change=of_class("Bijector"),
     ),
     "TransformedStats": entry(
         lambda: import_module("likely.distributions.transforms.transformed").TransformedStats,
         parts=stats, slope=numbers("*"),
     ),
-    "MaximumEntropyLaw": entry(
-        lambda: import_module("likely.distributions.maxent.maximum_entropy_distribution").MaximumEntropyLaw,
+    "MaximumEntropyDistribution": entry(
+        lambda: import_module("likely.distributions.maxent.maximum_entropy_distribution").MaximumEntropyDistribution,
         features=texts,
-        multipliers=numbers("k"), low=end, high=end, centre=number(), scale=number(0),
+        multipliers=numbers("k"), low=end, high=end, center=number(), scale=number(0),
     ),
     "RobbinsMonro": entry(
-        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, law=law, step=number(0), delay=number(0),
+        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, distribution=distribution, step=number(0), delay=number(0),
         power=number(0), learn=texts, natural=flag, average=flag, seed=count,
     ),
     "RunningEstimate": entry(
@@ -855,8 +856,8 @@ TABLE: dict[str, Entry] = {
         rule=of_class("RobbinsMonro"), theta=numbers("P"),
         average=numbers("P"), fisher=numbers("P P"), count=count, drift=numbers("?"),
     ),
-    "Scaled": entry(
-        lambda: import_module("likely.mixture.scaled_copies").Scaled, base=law, factors=numbers("F", 0)
+    "ScaledCopies": entry(
+        lambda: import_module("likely.mixture.scaled_copies").ScaledCopies, base=distribution, factors=numbers("F", 0)
     ),
     "GivenWeights": entry(
         lambda: import_module("likely.mixture.fixed_weights").GivenWeights, probs=numbers("K", 0)
@@ -933,7 +934,7 @@ TABLE: dict[str, Entry] = {
 
 
 class Values:
-    """The catalogue of values: what `nodes` asks when it meets a class."""
+    """The catalog of values: what `nodes` asks when it meets a class."""
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
         """Name and fields of a value in the table; numbers that NumPy made of 0-d arrays become arrays again."""

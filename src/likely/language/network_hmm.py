@@ -10,8 +10,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.distributions.stacks.stack import Several
-from likely.distributions.stacks.tied import Shared
+from likely.distributions.stacks.stack import Stack
+from likely.distributions.stacks.tied import Tied
 from likely.hmm.hmm import HMM
 from likely.hmm.markov_chain import Chain
 
@@ -57,8 +57,8 @@ def _emissions(network: Any) -> Any:
         return network.words.emissions
     parts = list(network.words) if isinstance(network.words, tuple) else [network.words]
     parts += [] if network.silence is None else [network.silence]
-    members = Several(tuple(part.emissions.member(k) for part in parts for k in range(part.emissions.members)))
-    return members if network.silence is None else Shared(members, np.concatenate(network._columns[0]))
+    members = Stack(tuple(part.emissions.member(k) for part in parts for k in range(part.emissions.members)))
+    return members if network.silence is None else Tied(members, np.concatenate(network._columns[0]))
 
 
 # ------------------------------------------------------------------------ drawing

@@ -116,10 +116,10 @@ class WordNetwork(Value):
         - **beam**: states whose score is more than that below the best one, in nats, are not gone on with. None is
           exact; where a beam loses all ways to the end, decoding is done again without.
         - **penalty** is taken off for every word: more makes fewer words. **scale** multiplies the logarithms of
-          the bigram, because neighbouring frames say the same thing twice and the densities are too sure.
+          the bigram, because neighboring frames say the same thing twice and the densities are too sure.
         - **confidence** sums over all ways under the same scores, whatever the beam; False saves its time, which is
           several times that of decoding. A number is the share of their log-likelihood that frames count in it: less
-          than 1 where neighbours repeat each other (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
+          than 1 where neighbors repeat each other (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
         """
         seqs, width, plan = Ragged.of(x), _checked_beam(beam), self._plan(penalty, scale)
         units, share = (self._units(best=True), self._units(best=False)), _checked_share(confidence)

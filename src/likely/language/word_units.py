@@ -97,7 +97,7 @@ class Boundaries(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What passing a boundary costs, with the language model scaled and words penalised: all in logarithms."""
+    """What passing a boundary costs, with the language model scaled and words penalized: all in logarithms."""
 
     lm: Array  # (G, C): into a word
     highest: Array  # (G,): the largest of each row, 0 for a row without any

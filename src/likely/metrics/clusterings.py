@@ -22,7 +22,7 @@ class Contingency(NamedTuple):
 
 
 def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
-    """The table of two labellings (n,) of the same rows; labels may be of any kind.
+    """The table of two labelings (n,) of the same rows; labels may be of any kind.
 
     >>> contingency(["a", "a", "b"], [1, 2, 2]).table
     array([[1., 1.],
@@ -30,7 +30,7 @@ def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
     """
     a, b = codes(first, "partitions"), codes(second, "partitions")
     if len(a[1]) != len(b[1]):
-        expected = "both labellings must be of the same rows"
+        expected = "both labelings must be of the same rows"
         raise ShapeError(sentence("partitions", expected, f"{len(a[1])} and {len(b[1])} labels"))
     w = weights(weight, len(a[1]), "partitions")
     if w is not None and w.ndim != 1:
@@ -91,20 +91,20 @@ def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
     return _Pairs(*(float((m * (m - 1)).sum()) / 2 for m in (t, t.sum(axis=1), t.sum(axis=0), t.sum())))
 
 
-def rand(first: Any, second: Any, weight: Any = None) -> float:
+def rand_index(first: Any, second: Any, weight: Any = None) -> float:
     """The share of pairs of rows on which both agree: together in both, or apart in both (Rand 1971).
 
-    >>> rand([0, 0, 1, 1], ["x", "x", "y", "z"])
+    >>> rand_index([0, 0, 1, 1], ["x", "x", "y", "z"])
     0.8333333333333334
     """
     p = _pairs(first, second, weight)
     return 1.0 if p.all <= 0 else (p.all + 2 * p.both - p.first - p.second) / p.all
 
 
-def adjusted_rand(first: Any, second: Any, weight: Any = None) -> float:
+def adjusted_rand_index(first: Any, second: Any, weight: Any = None) -> float:
     """Rand's index, moved so that chance gives 0 and agreement 1 (Hubert and Arabie 1985).
 
-    >>> round(adjusted_rand([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
     p = _pairs(first, second, weight)
@@ -155,10 +155,10 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
     return _information(contingency(first, second, weight).table).mutual
 
 
-def normalised_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+def normalized_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
     """Mutual information as a share of the mean entropy: "arithmetic", "geometric", "min" or "max".
 
-    >>> round(normalised_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
+    >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.8
     """
     found = _information(contingency(first, second, weight).table)
@@ -185,7 +185,7 @@ def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mea
     """
     table = contingency(first, second, weight).table
     if not (table == np.round(table)).all():
-        remedy = "use normalised_mutual_information, or whole numbers of copies"
+        remedy = "use normalized_mutual_information, or whole numbers of copies"
         raise DomainError(sentence("adjusted_mutual_information", "weights must be whole numbers", "fractions", remedy))
     found, n = _information(table), table.sum()
     if min(table.shape) == max(table.shape) == 1 or (min(table.shape) == n and max(table.shape) == n):

@@ -72,20 +72,22 @@ def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
 # -------------------------------------------------------------------- proportions
 
 
-def proportion(wrong: Any, n: Any, level: float = 0.95, method: str = "exact") -> Interval:
+def proportion_interval(wrong: Any, n: Any, level: float = 0.95, method: str = "exact") -> Interval:
     """A rate k/n with its interval: Clopper and Pearson's exact one, or Wilson's (Ney 2.5, testing error rates).
 
-    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta laws, which also serve for k
+    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, which also serve for k
     and n that are no whole numbers (weights, through `as_counts`). Arrays go entry by entry.
 
-    >>> tuple(round(x, 4) for x in proportion(2, 178))
+    >>> tuple(round(x, 4) for x in proportion_interval(2, 178))
     (0.0112, 0.0014, 0.04)
     """
     k, n = np.asarray(wrong, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if not ((n > 0) & (k >= 0) & (k <= n * (1 + 1e-12))).all():
-        raise DataError(sentence("proportion", "0 ≤ wrong ≤ n and n > 0 are needed", f"{wrong} of {n}"))
+        raise DataError(sentence("proportion_interval", "0 ≤ wrong ≤ n and n > 0 are needed", f"{wrong} of {n}"))
     if method not in _INTERVALS:
-        raise DomainError(sentence("proportion", f"method must be one of {', '.join(_INTERVALS)}", repr(method)))
+        raise DomainError(
+            sentence("proportion_interval", f"method must be one of {', '.join(_INTERVALS)}", repr(method))
+        )
     tail = _tail(level)
     k = np.minimum(k, n)
     low, high = _INTERVALS[method](k, n, tail)
@@ -100,9 +102,9 @@ def _exact(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
 
 def _wilson(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
     z2 = float(ndtri(tail)) ** 2
-    centre = (k + z2 / 2) / (n + z2)
+    center = (k + z2 / 2) / (n + z2)
     half = np.sqrt(z2 * (k * (n - k) / n + z2 / 4)) / (n + z2)
-    return np.where(k > 0, centre - half, 0.0), np.where(k < n, centre + half, 1.0)
+    return np.where(k > 0, center - half, 0.0), np.where(k < n, center + half, 1.0)
 
 
 _INTERVALS = {"exact": _exact, "wilson": _wilson}
@@ -113,7 +115,7 @@ def weighted_proportion(hit: Any, weight: Array, level: float = 0.95, method: st
     if not weight.size or not weight.any():
         return None
     w = as_counts(weight, len(weight))
-    return proportion(float(w @ np.asarray(hit, dtype=np.float64)), float(w.sum()), level, method)
+    return proportion_interval(float(w @ np.asarray(hit, dtype=np.float64)), float(w.sum()), level, method)
 
 
 # -------------------------------------------------------------------------- means

@@ -376,7 +376,7 @@ def _whole(given: Any, n: int, name: str, size: int | None = None) -> Index:
     if size is not None and ((a < 0) | (a >= size)).any():
         row = int(np.flatnonzero((a < 0) | (a >= size))[0])
         got = f"{a[row]} at row {row}"
-        raise DataError(sentence("Evaluation", f"{name} must lie in 0 … {size - 1}", got, "leave out unlabelled rows"))
+        raise DataError(sentence("Evaluation", f"{name} must lie in 0 … {size - 1}", got, "leave out unlabeled rows"))
     return a
 
 

@@ -11,7 +11,7 @@ from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, Mask
 
-WINDOW = 10  # frames whose evidence is counted together, as neighbours repeat each other
+WINDOW = 10  # frames whose evidence is counted together, as neighbors repeat each other
 ERRORS = 2.0  # standard errors that a mean over windows may be too low by
 TAIL = 0.1  # share of frames from which rarer ones are foretold
 FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
@@ -22,7 +22,7 @@ ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 
 
 class Tail(NamedTuple):
-    """The largest values of a series: a share of them lies above a border, by an exponential law."""
+    """The largest values of a series: a share of them lies above a border, by an exponential distribution."""
 
     border: float
     share: float
@@ -55,10 +55,10 @@ def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
 def safe_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
     """Log-odds that a share of at most `rate` of normal frames should exceed, from those of held-out stretches.
 
-    Under the true law of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov, Ville), so
-    that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames, in 1 % of which there is
-    one, hold five to ten of these, and a sample may well lack the long ones. Hence a tail is believed to be longer
-    than a nat where it is found to be, but not to be shorter.
+    Under the true distribution of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov,
+    Ville), so that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames, in 1 % of which
+    there is one, hold five to ten of these, and a sample may well lack the long ones. Hence a tail is believed to be
+    longer than a nat where it is found to be, but not to be shorter.
     """
     found = tail(odds, w, max(TAIL, rate))
     return max(found._replace(excess=max(found.excess, NAT)).threshold(rate), quantile(odds, w, rate))
@@ -169,8 +169,8 @@ def runs(which: Mask) -> int:
 def allowed_share(ratios: Sequence[Array], w: Array) -> float:
     """The largest share s ≤ 1 of the evidence for a fault for which E e^{s z} ≤ 1 over windows of normal frames.
 
-    A likelihood ratio has mean 1 where the denominator is true; neighbours that repeat each other, tails that are
-    heavier than Gaussian, and dynamics that were learnt from few frames make it more.
+    A likelihood ratio has mean 1 where the denominator is true; neighbors that repeat each other, tails that are
+    heavier than Gaussian, and dynamics that were learned from few frames make it more.
     """
     cut = [(np.add.reduceat(z, np.arange(0, len(z), WINDOW)), v) for z, v in zip(ratios, w, strict=True) if len(z)]
     if not cut:
@@ -196,7 +196,7 @@ def _mean_ratio(z: Array, w: Array, share: float) -> float:
 
 
 def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | None = None) -> Array:
-    """Shares (J,) of the laws of all ratios (T, J), by parts[stretch][part]; one part may be left out of all."""
+    """Shares (J,) of the distributions of all ratios (T, J), by parts[stretch][part]; one part may be left out of all."""
     some = [(z, v) for stretch, v in zip(parts, w, strict=True) for k, z in enumerate(stretch) if k != without]
     own = np.array([v for _, v in some])
     return np.array([allowed_share([z[:, j] for z, _ in some], own) for j in range(some[0][0].shape[1])])

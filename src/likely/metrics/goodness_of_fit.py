@@ -1,4 +1,4 @@
-"""Does a Gaussian law fit at all: squared distances from its centre should follow χ²."""
+"""Does a Gaussian distribution fit at all: squared distances from its center should follow χ²."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import chdtr, chdtrc, chdtri, kolmogorov
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.metrics.confidence_intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import Interval, as_counts, proportion_interval, shown_p
 from likely.metrics.reliability import Statistic
 
 TINY = 1e-300
@@ -21,7 +21,7 @@ PAIRS = 200  # points of a quantile plot
 
 @dataclass(frozen=True, eq=False)
 class DistanceCheck(Value):
-    """Squared distances beside the χ² law they follow if the rows are Gaussian as the model says."""
+    """Squared distances beside the χ² distribution they follow if the rows are Gaussian as the model says."""
 
     dim: int  # columns; the most that a row has, where rows have gaps
     rows: float  # how many rows these are worth
@@ -39,16 +39,16 @@ class DistanceCheck(Value):
         if p >= 0.025:  # two tests at 5 % together
             return f"The distances agree with χ² of {self.dim} degrees ({shown_p(p)}); {share}."
         if self.beyond.low > 1 - OUTER:
-            return f"The tails are heavier than Gaussian: {share}. Look for outliers, several modes, or use a t law."
+            return f"The tails are heavier than Gaussian: {share}. Look for outliers, several modes, or use a t distribution."
         if self.observed[len(self.observed) // 2] < self.expected[len(self.expected) // 2]:
-            return f"Most rows lie nearer than a Gaussian law says ({share}): a few far ones stretch the covariance."
+            return f"Most rows lie nearer than a Gaussian distribution says ({share}): a few far ones stretch the covariance."
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
 def check_squared_distances(d2: Any, dim: Any, weight: Any = None) -> DistanceCheck:
     """Squared Mahalanobis distances (n,) against χ²_dim   (Ney 3.2).
 
-    `dim` is the number of columns, or (n,) of those that each row has observed. The law should come from other
+    `dim` is the number of columns, or (n,) of those that each row has observed. The distribution should come from other
     rows, or from many more rows than it has parameters: distances to an estimate of their own are a little short.
 
     >>> rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def check_squared_distances(d2: Any, dim: Any, weight: Any = None) -> DistanceCh
     expected, observed = _quantile_pairs(same, w, most)
     return DistanceCheck.trusted(
         dim=most, rows=n, kolmogorov=_kolmogorov(below, steps, n), anderson=_anderson(below, above, steps, n),
-        beyond=proportion(far, n), expected=expected, observed=observed,
+        beyond=proportion_interval(far, n), expected=expected, observed=observed,
     )  # fmt: skip
 
 

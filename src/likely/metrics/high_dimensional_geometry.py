@@ -12,7 +12,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 
 class GaussianShell(NamedTuple):
-    """The law of ‖x − μ‖² under a Gaussian with Σ = I: χ² of D degrees."""
+    """The distribution of ‖x − μ‖² under a Gaussian with Σ = I: χ² of D degrees."""
 
     mean: float
     variance: float
@@ -21,7 +21,7 @@ class GaussianShell(NamedTuple):
 
 
 def gaussian_shell(dim: int) -> GaussianShell:
-    """Where the rows of a D-dimensional Gaussian lie: not at its centre, but near the radius √D   (Ney 3.2).
+    """Where the rows of a D-dimensional Gaussian lie: not at its center, but near the radius √D   (Ney 3.2).
 
     >>> shell = gaussian_shell(16)
     >>> shell.mean, shell.variance, shell.mode, round(shell.height, 5)
@@ -53,7 +53,7 @@ def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
 
 
 def relative_contrast(nearest: Any, farthest: Any) -> Array:
-    """(farthest − nearest) / nearest for each row (n,): near 0, a neighbour hardly differs from a stranger.
+    """(farthest − nearest) / nearest for each row (n,): near 0, a neighbor hardly differs from a stranger.
 
     It falls like 1/√D for independent columns   (Beyer and others 1999); infinite where a copy is the nearest.
 
@@ -69,29 +69,29 @@ def relative_contrast(nearest: Any, farthest: Any) -> Array:
 
 
 class Hubness(NamedTuple):
-    """How unequally rows are neighbours of others."""
+    """How unequally rows are neighbors of others."""
 
     skewness: float  # of the counts; near 0 where every row is chosen about alike
     largest: float  # how often the most popular row is chosen, over the mean
     orphans: float  # share of rows that nobody chose
 
 
-def hubness(neighbours: Any, n: int) -> Hubness:
+def hubness(neighbors: Any, n: int) -> Hubness:
     """Skewness of how often each of n rows is among the k nearest of another   (Radovanović and others 2010).
 
-    `neighbours` (m, k) are row numbers 0 … n − 1.
+    `neighbors` (m, k) are row numbers 0 … n − 1.
 
     >>> hubness([[1], [0], [1], [1]], 4).orphans
     0.5
     """
-    rows: Index = np.asarray(neighbours)
+    rows: Index = np.asarray(neighbors)
     if rows.ndim != 2 or not rows.size or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n:
-        expected = f"neighbours must be row numbers 0 … {n - 1} in shape (m, k)"
+        expected = f"neighbors must be row numbers 0 … {n - 1} in shape (m, k)"
         raise ShapeError(sentence("hubness", expected, rows.shape))
     counts = np.bincount(rows.ravel(), minlength=n).astype(np.float64)
-    centred = counts - counts.mean()
-    spread = np.sqrt(np.mean(centred**2))
-    skewness = float(np.mean(centred**3) / spread**3) if spread > 0 else 0.0
+    centered = counts - counts.mean()
+    spread = np.sqrt(np.mean(centered**2))
+    skewness = float(np.mean(centered**3) / spread**3) if spread > 0 else 0.0
     return Hubness(skewness, float(counts.max() / counts.mean()), float(np.mean(counts == 0)))
 
 
@@ -103,13 +103,13 @@ class Dimension(NamedTuple):
 
 
 def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
-    """The dimension in which neighbours thin out as they do: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
+    """The dimension in which neighbors thin out as they do: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
 
-    away (n, k) are distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0. The number of neighbours
+    away (n, k) are distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0. The number of neighbors
     within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows together (MacKay and
     Ghahramani 2005), with (n(k − 1) − 1) for n(k − 1). The standard error leaves out `blocks` of rows one by one: give
-    rows in an order in which neighbours stand together, for these tell nearly the same. Where dimensions are many
-    and rows few, neighbours are far, and the estimate is too small.
+    rows in an order in which neighbors stand together, for these tell nearly the same. Where dimensions are many
+    and rows few, neighbors are far, and the estimate is too small.
 
     >>> radius = np.sort(np.random.default_rng(0).random((4000, 10)), axis=1) ** (1 / 3)
     >>> round(intrinsic_dimension(radius).value, 1)

@@ -1,4 +1,4 @@
-"""Can distances be trusted here: are neighbours nearer than strangers, and how many dimensions are there really?"""
+"""Can distances be trusted here: are neighbors nearer than strangers, and how many dimensions are there really?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
 from likely.metrics.high_dimensional_geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
-from likely.neighbors.nearest_neighbors import NeighbourSearch, _Tree
+from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
 MOST = 5000  # rows that are looked at: spread evenly over all
 QUERIES = 200  # rows whose distances to all others are taken
@@ -44,17 +44,17 @@ class HighDimensions(Value):
         m, error = self.dimension
         told = f"{self.columns} columns vary like {m:.1f} ± {2 * error:.1g} independent ones"
         if self.at_least:
-            told = f"{self.columns} columns vary like {m:.0f} independent ones or more: neighbours are too far to tell"
+            told = f"{self.columns} columns vary like {m:.0f} independent ones or more: neighbors are too far to tell"
         if self.contrast < 1.0:
             found = (
                 f"Distances say little: the farthest row is only {1 + self.contrast:.1f} times as far as the nearest"
             )
             advice = "; use fewer columns, or a model with a covariance"
         elif self.hubs.skewness > 2.0:
-            found = f"Some rows are everybody's neighbour ({self.hubs.largest:.0f} times as often as the mean)"
+            found = f"Some rows are everybody's neighbor ({self.hubs.largest:.0f} times as often as the mean)"
             advice = ", others nobody's; edit or condense rows, or use another metric"
         else:
-            found, advice = f"Neighbours are near: strangers are up to {1 + self.contrast:.0f} times as far", ""
+            found, advice = f"Neighbors are near: strangers are up to {1 + self.contrast:.0f} times as far", ""
         notes = f" {self.left_out} rows with gaps were left out." if self.left_out else ""
         return f"{found}{advice}. {told}.{notes}"
 
@@ -65,7 +65,7 @@ def high_dimensions(
     """A look at the geometry of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
 
     Copies of a row count once and rows with gaps not at all; of more than `most` rows, so many spread evenly are
-    looked at. Columns are divided by their deviation unless another `metric` is named. k neighbours show hubs and
+    looked at. Columns are divided by their deviation unless another `metric` is named. k neighbors show hubs and
     dimension. The estimate of the dimension is too small for Gaussian rows, the more so the more dimensions there are:
     what it lacks for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
     a lower bound (`at_least`).
@@ -79,7 +79,7 @@ def high_dimensions(
     x, left_out, copies = _distinct(X, weight, most)
     if len(x) < 3:
         raise DataError(sentence("high_dimensions", "at least 3 distinct rows without gaps are needed", len(x)))
-    search = NeighbourSearch.of(x, metric, p=p, whose="high_dimensions")
+    search = NeighborSearch.of(x, metric, p=p, whose="high_dimensions")
     away, found = search.nearest_others(int(min(max(k, 2), len(x) - 1)), whose="high_dimensions")
     contrast, spread = _to_all(search)
     dimension = _dimension(search, away)
@@ -104,7 +104,7 @@ def _distinct(X: Any, weight: Any, most: int) -> tuple[Array, int, float]:
     return once[pick], int((there & gaps).sum()), 1.0 - len(once) / max(len(whole), 1)
 
 
-def _to_all(search: NeighbourSearch) -> tuple[float, float]:
+def _to_all(search: NeighborSearch) -> tuple[float, float]:
     """Median contrast and relative spread of distances, of some rows to all others."""
     n = len(search)
     at = np.unique(np.linspace(0, n - 1, min(n, QUERIES)).astype(np.intp))
@@ -117,13 +117,13 @@ def _with_bias(found: Dimension, n: int, k: int) -> Dimension:
     """With what the estimate lacks for n Gaussian rows of about as many independent columns as part of its error."""
     columns = max(round(found.value), 1)
     x = np.random.default_rng(0).standard_normal((n, columns))
-    search = NeighbourSearch.of(x)
+    search = NeighborSearch.of(x)
     lacks = columns - _dimension(search, search.nearest_others(k)[0]).value
     return Dimension(found.value, float(np.hypot(found.error, lacks * found.value / columns)))
 
 
-def _dimension(search: NeighbourSearch, away: Array) -> Dimension:
-    """From rows in the order of a tree, where neighbours stand together; without those the metric cannot tell apart."""
+def _dimension(search: NeighborSearch, away: Array) -> Dimension:
+    """From rows in the order of a tree, where neighbors stand together; without those the metric cannot tell apart."""
     order = _Tree.order_of(np.array(search.points))
     away = away[order]
     apart = away[:, 0] > 0

@@ -11,7 +11,7 @@ from scipy.special import chdtrc, ndtr, rel_entr, xlogy
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.metrics.confidence_intervals import as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import as_counts, proportion_interval, shown_p
 
 FEW = 20  # rows below which no test of probabilities says anything
 
@@ -93,7 +93,7 @@ def reliability(
     which = _bins(p, w, bins, equal)
     total: Array = np.bincount(which, w).astype(np.float64)
     confidence, hits = np.bincount(which, w * p) / total, np.bincount(which, w * y)
-    rate = proportion(np.minimum(hits, total), total, level)
+    rate = proportion_interval(np.minimum(hits, total), total, level)
     return Reliability.trusted(
         confidence=confidence, frequency=rate.value, low=rate.low, high=rate.high, weight=total,
         brier=_brier_parts(p, y, w, confidence, rate.value, total),
@@ -144,7 +144,7 @@ def _log_loss_parts(p: Array, y: Array, w: Array, confidence: Array, frequency: 
 
 
 def _kl(a: Any, b: Any) -> Array:
-    """Divergence of two binary laws."""
+    """Divergence of two binary distributions."""
     return rel_entr(a, b) + rel_entr(1 - np.asarray(a), 1 - np.asarray(b))
 
 

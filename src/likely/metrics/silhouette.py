@@ -15,17 +15,17 @@ from likely.metrics.confidence_intervals import as_counts
 ENTRIES = 1_000_000  # distances that are held at a time by a thread
 
 
-def silhouettes(X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", at: Any = None) -> Array:
+def silhouette_samples(X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", at: Any = None) -> Array:
     """(b − a) / max(a, b) of each row: a its mean distance to its own cluster, b to the nearest other (Rousseeuw 1987).
 
     A cluster of a single row has silhouette 0. Distances are taken a strip at a time: memory grows with n, not n².
     `metric` is one of SciPy's, or "precomputed" for a matrix; `at` are the rows wanted, all if None. A row of weight w
     is w copies; fractions are scaled to what they are worth in rows (`as_counts`).
 
-    >>> silhouettes([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]).round(3)
+    >>> silhouette_samples([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]).round(3)
     array([0.905, 0.895, 0.895, 0.905])
     """
-    x, label, w = _labelled(X, labels, weight, "silhouettes", metric)
+    x, label, w = _labeled(X, labels, weight, "silhouette_samples", metric)
     wanted = np.arange(len(x)) if at is None else np.asarray(at, dtype=np.intp)
     order = np.argsort(label, kind="stable")
     starts = np.searchsorted(label[order], np.arange(label.max() + 1))
@@ -59,24 +59,24 @@ def _silhouettes(sums: Array, label: Index, mass: Array) -> Array:
     return np.where((mass[label] > 1) & (np.maximum(inside, outside) > 0), value, 0.0)
 
 
-def silhouette(
+def silhouette_score(
     X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", sample: int | None = None, rng: Any = None
 ) -> float:
     """The mean silhouette of all rows, −1 … 1; or of a `sample` of them, each compared with all rows.
 
-    >>> round(silhouette([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
+    >>> round(silhouette_score([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
     0.9
     """
-    n, at = len(codes(labels, "silhouette")[1]), None
+    n, at = len(codes(labels, "silhouette_score")[1]), None
     if sample is not None:
         if not isinstance(sample, int | np.integer) or sample < 1:
-            raise DomainError(sentence("silhouette", "sample must be a whole number from 1 on", sample))
+            raise DomainError(sentence("silhouette_score", "sample must be a whole number from 1 on", sample))
         at = np.random.default_rng(rng).choice(n, min(sample, n), replace=False)
-    values = silhouettes(X, labels, weight=weight, metric=metric, at=at)
-    w = as_counts(weight, n, "silhouette")
+    values = silhouette_samples(X, labels, weight=weight, metric=metric, at=at)
+    w = as_counts(weight, n, "silhouette_score")
     w = w if at is None else w[at]
     if not w.any():
-        raise DataError(sentence("silhouette", "the sample must have weight", "rows without any", "draw more"))
+        raise DataError(sentence("silhouette_score", "the sample must have weight", "rows without any", "draw more"))
     return float(np.average(values, weights=w))
 
 
@@ -86,7 +86,7 @@ def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
     >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     0.1
     """
-    x, label, w = _labelled(X, labels, weight, "davies_bouldin")
+    x, label, w = _labeled(X, labels, weight, "davies_bouldin")
     mass, mean = _means(x, label, w)
     spread = np.bincount(label, w * np.linalg.norm(x - mean[label], axis=1)) / mass
     apart = np.linalg.norm(mean[:, None] - mean[None], axis=2)
@@ -103,10 +103,10 @@ def calinski_harabasz(X: Any, labels: Any, weight: Any = None) -> float:
     >>> calinski_harabasz([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     200.0
     """
-    x, label, w = _labelled(X, labels, weight, "calinski_harabasz")
+    x, label, w = _labeled(X, labels, weight, "calinski_harabasz")
     mass, mean = _means(x, label, w)
-    centre = w @ x / w.sum()
-    between = float(mass @ ((mean - centre) ** 2).sum(axis=1))
+    center = w @ x / w.sum()
+    between = float(mass @ ((mean - center) ** 2).sum(axis=1))
     within = float(w @ ((x - mean[label]) ** 2).sum(axis=1))
     k = len(mass)
     return float(between * (w.sum() - k) / (within * (k - 1))) if within > 0 else np.inf
@@ -121,7 +121,7 @@ def _masses(label: Index, w: Array) -> Array:
     return np.asarray(np.bincount(label, w), dtype=np.float64)
 
 
-def _labelled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") -> tuple[Array, Index, Array]:
+def _labeled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") -> tuple[Array, Index, Array]:
     """Rows about their middle, cluster numbers and counts; at least two clusters, and fewer than rows."""
     x = rows(X, None, whose) if metric != "precomputed" else _square(X, whose)
     refuse_infinite(x, whose)

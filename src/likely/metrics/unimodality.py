@@ -1,4 +1,4 @@
-"""A unimodality test: where classes have one mode each, the nearest neighbour should not win."""
+"""A unimodality test: where classes have one mode each, the nearest neighbor should not win."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import betainc
 from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.metrics.confidence_intervals import Interval, as_counts, proportion, shown_p
+from likely.metrics.confidence_intervals import Interval, as_counts, proportion_interval, shown_p
 from likely.metrics.reliability import Statistic
 from likely.numerics.spd import cholesky, solve_factor
 
@@ -21,10 +21,10 @@ WORK = 4 * 10**8  # distances that may be taken one by one: some seconds
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourCheck(Value):
+class NeighborCheck(Value):
     """The error of the nearest other row beside that of a classifier, on the same rows."""
 
-    neighbour: Interval  # its error
+    neighbor: Interval  # its error
     classifier: Interval  # the classifier's error
     mcnemar: Statistic  # the smaller number of rows that only one of them gets right; exact p
     rows: float  # how many rows these are worth
@@ -34,29 +34,29 @@ class NeighbourCheck(Value):
     @property
     def verdict(self) -> str:
         """What it means, in a sentence."""
-        errors = f"nearest neighbour {self.neighbour.value:.1%}, classifier {self.classifier.value:.1%}"
+        errors = f"nearest neighbor {self.neighbor.value:.1%}, classifier {self.classifier.value:.1%}"
         p = shown_p(self.mcnemar.p_value)
         if self.mcnemar.p_value >= 0.05:
             found = f"No sign of several modes: {errors} ({p})."
-        elif self.neighbour.value < self.classifier.value:
-            found = f"The nearest neighbour errs less ({errors}, {p}): classes may have several modes; try mixtures."
+        elif self.neighbor.value < self.classifier.value:
+            found = f"The nearest neighbor errs less ({errors}, {p}): classes may have several modes; try mixtures."
         else:
-            found = f"The classifier errs less than the nearest neighbour ({errors}, {p}): its shapes serve these rows."
+            found = f"The classifier errs less than the nearest neighbor ({errors}, {p}): its shapes serve these rows."
         return found + self._reservations
 
     @property
     def _reservations(self) -> str:
-        twins = f" {self.twins:.0%} of rows have an exact copy, which flatters the neighbour."
+        twins = f" {self.twins:.0%} of rows have an exact copy, which flatters the neighbor."
         gaps = f" {self.left_out} rows with gaps were left out."
         return (twins if self.twins > 0.05 else "") + (gaps if self.left_out else "")
 
 
 def check_unimodality(
     X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, most: int = 20_000
-) -> NeighbourCheck:
-    """Leave-one-out nearest neighbour against a classifier's decisions   (Ney 3.5).
+) -> NeighborCheck:
+    """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
 
-    If classes have one mode each and the model's shape, the neighbour cannot do better (its error is up to twice
+    If classes have one mode each and the model's shape, the neighbor cannot do better (its error is up to twice
     the least possible, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
     by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried,
     and fewer (2,000 at least) where there are many rows of more than 10 columns.
@@ -65,17 +65,17 @@ def check_unimodality(
     >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
     >>> y = np.repeat([0, 1, 0], 60)
     >>> check_unimodality(X, y, np.zeros(180, dtype=int)).verdict.split(":")[0]
-    'The nearest neighbour errs less (nearest neighbour 0.0%, classifier 33.3%, p < 0.001)'
+    'The nearest neighbor errs less (nearest neighbor 0.0%, classifier 33.3%, p < 0.001)'
     """
-    x, label, called, w, left_out = _labelled(X, y, decided, weight)
+    x, label, called, w, left_out = _labeled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
     tried = _tried(len(z), z.shape[1], most)
     nearest, twin = _nearest_label(z, label, w, tried)
     n, right = w[tried], label[tried]
     near_wrong, wrong = nearest != right, called[tried] != right
     total = float(n.sum())
-    return NeighbourCheck.trusted(
-        neighbour=proportion(float(n @ near_wrong), total), classifier=proportion(float(n @ wrong), total),
+    return NeighborCheck.trusted(
+        neighbor=proportion_interval(float(n @ near_wrong), total), classifier=proportion_interval(float(n @ wrong), total),
         mcnemar=mcnemar(float(n @ (~near_wrong & wrong)), float(n @ (near_wrong & ~wrong))),
         rows=total, left_out=left_out, twins=float(n @ twin) / total,
     )  # fmt: skip
@@ -98,7 +98,7 @@ def mcnemar(first: float, second: float) -> Statistic:
     return Statistic(float(k), p)
 
 
-def _labelled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, Index, Array, int]:
+def _labeled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, Index, Array, int]:
     """Rows without gaps that have weight, with labels and decisions as codes of one list."""
     x = rows(X, None, "check_unimodality")
     refuse_infinite(x, "check_unimodality")
@@ -121,11 +121,11 @@ def _scaled(x: Array, label: Index, w: Array) -> Array:
     """Columns over their pooled deviation within classes; where that is 0, over the deviation of all."""
     total = np.maximum(np.bincount(label, w), TINY)
     means = np.stack([np.bincount(label, w * column) for column in x.T], axis=1) / total[:, None]
-    centred = x - np.average(x, axis=0, weights=w)
-    within, whole = (np.sqrt(np.average(a**2, axis=0, weights=w)) for a in (x - means[label], centred))
+    centered = x - np.average(x, axis=0, weights=w)
+    within, whole = (np.sqrt(np.average(a**2, axis=0, weights=w)) for a in (x - means[label], centered))
     tiny = 1e-12 * np.maximum(np.abs(x).max(axis=0), TINY)
     scale = np.where(within > tiny, within, np.where(whole > tiny, whole, 1.0))
-    return centred / scale
+    return centered / scale
 
 
 def _whitened(x: Array, covariance: Any) -> Array:

@@ -59,7 +59,7 @@ class WordAlignment:
 
 @dataclass(frozen=True, eq=False)
 class WordErrors:
-    """Errors of a recogniser over utterances; totals are sums over them, times their weights.
+    """Errors of a recognizer over utterances; totals are sums over them, times their weights.
 
     - **counts** (n, 4): substitutions, deletions, insertions and reference words of each utterance.
     - **alignments**: n of them; **weight** (n,) or None.

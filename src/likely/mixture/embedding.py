@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from likely.cluster.kmeans.kmeans_plus_plus import standardised
+from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core.arrays import Array
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.product import Product
-from likely.distributions.stacks.stack import Several
-from likely.distributions.stacks.tied import Shared
+from likely.distributions.stacks.stack import Stack
+from likely.distributions.stacks.tied import Tied
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
@@ -30,25 +30,25 @@ WIDEST = 64  # coordinates of counts of very many words: projected at random, di
 
 
 @singledispatch
-def embedded(law: Any, x: Any, weight: Array) -> Array:
-    """Points (n, e) for rows of a law: its columns with variance 1, gaps at their mean."""
-    return standardised(x, weight)
+def embedded(distribution: Any, x: Any, weight: Array) -> Array:
+    """Points (n, e) for rows of a distribution: its columns with variance 1, gaps at their mean."""
+    return standardized(x, weight)
 
 
 @embedded.register
-def _(law: Poisson, x: Any, weight: Array) -> Array:
+def _(distribution: Poisson, x: Any, weight: Array) -> Array:
     """Square roots of counts have one variance, whatever the rate."""
     if issparse(x) and x.shape[1] > WIDEST:
         return _projected_roots(csr_array(x), weight)
-    return standardised(np.sqrt(np.maximum(dense(x), 0.0)), weight)
+    return standardized(np.sqrt(np.maximum(dense(x), 0.0)), weight)
 
 
 @embedded.register
-def _(law: NegativeBinomial, x: Any, weight: Array) -> Array:
+def _(distribution: NegativeBinomial, x: Any, weight: Array) -> Array:
     """As Poisson counts where rows are sparse: roots, which tame a long tail."""
     if not issparse(x):
-        return standardised(x, weight)
-    return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardised(np.sqrt(dense(x)), weight)
+        return standardized(x, weight)
+    return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardized(np.sqrt(dense(x)), weight)
 
 
 def _projected_roots(counts: Any, weight: Array) -> Array:
@@ -64,7 +64,7 @@ def _projected_roots(counts: Any, weight: Array) -> Array:
 
 
 @embedded.register
-def _(law: VonMises, x: Any, weight: Array) -> Array:
+def _(distribution: VonMises, x: Any, weight: Array) -> Array:
     """Points of circles: a whole turn is no distance; a gap lies in the middle."""
     angle = dense(x)
     sides = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
@@ -72,7 +72,7 @@ def _(law: VonMises, x: Any, weight: Array) -> Array:
 
 
 @embedded.register
-def _(law: Multinomial, x: Any, weight: Array) -> Array:
+def _(distribution: Multinomial, x: Any, weight: Array) -> Array:
     """Square roots of shares: their distance is Hellinger's."""
     counts = csr_array(x) if issparse(x) else csr_array(np.nan_to_num(np.asarray(x, dtype=np.float64)))
     total = np.asarray(counts.sum(axis=1)).ravel()
@@ -87,8 +87,8 @@ def _(law: Multinomial, x: Any, weight: Array) -> Array:
 
 
 @embedded.register
-def _(law: Bernoulli, x: Any, weight: Array) -> Array:
-    return standardised(dense(x), weight)
+def _(distribution: Bernoulli, x: Any, weight: Array) -> Array:
+    return standardized(dense(x), weight)
 
 
 def by_thirds(frames: Array, x: Any, weight: Array) -> Array:
@@ -99,48 +99,50 @@ def by_thirds(frames: Array, x: Any, weight: Array) -> Array:
     sums = np.zeros((len(x) * THIRDS, frames.shape[1]))
     np.add.at(sums, cell, frames)
     means = sums / np.maximum(np.bincount(cell, minlength=len(sums)), 1)[:, None]
-    return standardised(np.column_stack([means.reshape(len(x), -1), np.log1p(x.lengths)]), weight)
+    return standardized(np.column_stack([means.reshape(len(x), -1), np.log1p(x.lengths)]), weight)
 
 
 @embedded.register
-def _(law: Categorical, x: Any, weight: Array) -> Array:
+def _(distribution: Categorical, x: Any, weight: Array) -> Array:
     """One coordinate a level: two different levels are 1 apart; a level not known, or a gap, lies between all."""
-    codes = law.encode(x)
-    points = np.full((len(codes), law.size), 1.0 / law.size)
+    codes = distribution.encode(x)
+    points = np.full((len(codes), distribution.size), 1.0 / distribution.size)
     known = codes >= 0
-    points[known] = np.eye(law.size)[codes[known]]
+    points[known] = np.eye(distribution.size)[codes[known]]
     return points / np.sqrt(2.0)
 
 
 @embedded.register
-def _(law: Product, x: Any, weight: Array) -> Array:
+def _(distribution: Product, x: Any, weight: Array) -> Array:
     """The parts side by side: a column of numbers has variance 1, two levels are 1 apart, words count as some columns.
 
     A part is not scaled by its own spread: where nearly all rows have one level, the others would lie far out.
     """
-    rows = law._cut(x)
-    return np.concatenate([_said(part, embedded(part, rows[name], weight), weight) for name, part in law.parts], axis=1)
+    rows = distribution._cut(x)
+    return np.concatenate(
+        [_said(part, embedded(part, rows[name], weight), weight) for name, part in distribution.parts], axis=1
+    )
 
 
-def _said(law: Any, points: Array, weight: Array) -> Array:
-    if not isinstance(law, Multinomial):
+def _said(distribution: Any, points: Array, weight: Array) -> Array:
+    if not isinstance(distribution, Multinomial):
         return points
     return points * np.sqrt(WORDS / max(_spread(points, weight), 1e-300))
 
 
 @embedded.register
-def _(law: Shared, x: Any, weight: Array) -> Array:
-    return embedded(law.parts, x, weight)
+def _(distribution: Tied, x: Any, weight: Array) -> Array:
+    return embedded(distribution.parts, x, weight)
 
 
 @embedded.register
-def _(law: Several, x: Any, weight: Array) -> Array:
-    return embedded(law.parts[0], x, weight)
+def _(distribution: Stack, x: Any, weight: Array) -> Array:
+    return embedded(distribution.parts[0], x, weight)
 
 
 @embedded.register
-def _(law: Mixture, x: Any, weight: Array) -> Array:
-    return embedded(law.parts, x, weight)
+def _(distribution: Mixture, x: Any, weight: Array) -> Array:
+    return embedded(distribution.parts, x, weight)
 
 
 def dense(x: Any) -> Array:

@@ -32,11 +32,11 @@ class GivenWeights(Value):
         self._set(probs=probs)
 
     def update(self, stats: Any) -> GivenWeights:
-        """Itself: nothing is learnt."""
+        """Itself: nothing is learned."""
         return self
 
     def point(self, rule: str = "mode") -> Categorical:
-        """The law over the parts."""
+        """The distribution over the parts."""
         return Categorical.trusted(probs=np.array(self.probs), levels=None)
 
     def draw(self, rng: Generator) -> Categorical:

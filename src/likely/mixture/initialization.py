@@ -21,13 +21,13 @@ SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
 
 
-def grouped(law: Any, sketch: Sketch, k: int, rng: Generator, how: str = "kmeans++") -> Index:
+def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str = "kmeans++") -> Index:
     """A group 0 … k − 1 for each row of a sketch (m,): fewer groups where fewer rows are distinct.
 
     `how`: "kmeans++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
     (two groups, of which the wider is cut in two, and so on: LBG).
     """
-    points = embedded(law, sketch.rows, sketch.weight)
+    points = embedded(distribution, sketch.rows, sketch.weight)
     if how == "split":
         return _by_splitting(points, sketch.weight, k)
     seeds = (plus_plus if how == "kmeans++" else _random_seeds)(points, sketch.weight, k, rng)
@@ -38,15 +38,15 @@ def _random_seeds(points: Array, weight: Array, k: int, rng: Generator) -> Index
     return at_random(weight, k, rng)
 
 
-def _nearest(points: Array, weight: Array, centres: Array, rounds: int) -> Index:
-    """The nearest centre of each point, after some rounds of k-means; a centre that lost all keeps its place."""
-    own = squared_distances(points, centres).argmin(axis=0)
+def _nearest(points: Array, weight: Array, centers: Array, rounds: int) -> Index:
+    """The nearest center of each point, after some rounds of k-means; a center that lost all keeps its place."""
+    own = squared_distances(points, centers).argmin(axis=0)
     for _ in range(rounds):
-        total = np.bincount(own, weight, len(centres))
-        sums = np.zeros_like(centres)
+        total = np.bincount(own, weight, len(centers))
+        sums = np.zeros_like(centers)
         np.add.at(sums, own, points * weight[:, None])
-        centres = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centres)
-        new = squared_distances(points, centres).argmin(axis=0)
+        centers = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centers)
+        new = squared_distances(points, centers).argmin(axis=0)
         if (new == own).all():
             break
         own = new
@@ -62,8 +62,8 @@ def _by_splitting(points: Array, weight: Array, k: int) -> Index:
             break  # no two distinct points are left in any group
         mine = np.flatnonzero(own == g)
         own[mine[halves(points[mine], weight[mine]) == 1]] = new
-        centres = np.stack([weight[own == j] @ points[own == j] / weight[own == j].sum() for j in range(new + 1)])
-        own = _nearest(points, weight, centres, LLOYD)
+        centers = np.stack([weight[own == j] @ points[own == j] / weight[own == j].sum() for j in range(new + 1)])
+        own = _nearest(points, weight, centers, LLOYD)
     return own
 
 
@@ -75,8 +75,8 @@ def halves(points: Array, weight: Array) -> Index:
     side = ((points - mean) @ direction > 0).astype(np.intp)
     if side.min() == side.max():
         side[int(np.argmax(((points - mean) ** 2).sum(axis=1)))] ^= 1
-    centres = np.stack([weight[side == j] @ points[side == j] / weight[side == j].sum() for j in (0, 1)])
-    return _nearest(points, weight, centres, LLOYD)
+    centers = np.stack([weight[side == j] @ points[side == j] / weight[side == j].sum() for j in (0, 1)])
+    return _nearest(points, weight, centers, LLOYD)
 
 
 def _scatter(points: Array, weight: Array) -> float:
@@ -90,7 +90,7 @@ def _scatter(points: Array, weight: Array) -> float:
 
 
 def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) -> Mixture:
-    """A mixture whose parts learnt from their shares (n, K) of rows; nothing is said of what a start is short of."""
+    """A mixture whose parts learned from their shares (n, K) of rows; nothing is said of what a start is short of."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = shares * w[:, None]
     with unheard():

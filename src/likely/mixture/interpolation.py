@@ -1,4 +1,4 @@
-"""Densities that stay as they are while their weights are learnt: interpolation of models made elsewhere."""
+"""Densities that stay as they are while their weights are learned: interpolation of models made elsewhere."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.distributions.distribution import Law
-from likely.distributions.stacks.stack import Several
+from likely.distributions.distribution import Distribution
+from likely.distributions.stacks.stack import Stack
 from likely.mixture.mixture import Mixture
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed(Law):
+class FixedComponents(Distribution):
     """A stack of densities that `refit` leaves alone: in a `Mixture` only the weights learn (Ney 6.1).
 
     >>> import likely as lk
-    >>> Fixed(lk.Gaussian([[0.0], [4.0]], 1.0)).n_parameters
+    >>> FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)).n_parameters
     0
     """
 
@@ -34,7 +34,9 @@ class Fixed(Law):
 
     def __post_init__(self) -> None:
         if getattr(self.parts, "members", None) is None:
-            raise DomainError(sentence("Fixed", "parts must be a stack", repr(self.parts)[:60], "use Several([...])"))
+            raise DomainError(
+                sentence("FixedComponents", "parts must be a stack", repr(self.parts)[:60], "use Stack([...])")
+            )
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
@@ -60,9 +62,9 @@ class Fixed(Law):
         """One member."""
         return self.parts.member(k)
 
-    def some(self, index: Any) -> Fixed:
+    def some(self, index: Any) -> FixedComponents:
         """Some members, as a stack."""
-        return Fixed.trusted(parts=self.parts.some(index))
+        return FixedComponents.trusted(parts=self.parts.some(index))
 
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K)."""
@@ -75,9 +77,9 @@ class Fixed(Law):
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> FixedStats:
         """How much each member was asked to explain, and how well it did."""
         n = n_rows(x)
-        w = weights(weight, n, "Fixed")
+        w = weights(weight, n, "FixedComponents")
         if owner is not None:
-            at = owners(owner, n, self.members, "Fixed")
+            at = owners(owner, n, self.members, "FixedComponents")
             shares = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
         else:
             shares = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
@@ -86,7 +88,7 @@ class Fixed(Law):
             each = np.where(shares > 0, shares * self.log_prob(x), 0.0)
         return FixedStats.trusted(weight=shares.sum(axis=0), total=each.sum(axis=0))
 
-    def refit(self, stats: Any, prior: Any = None) -> Fixed:
+    def refit(self, stats: Any, prior: Any = None) -> FixedComponents:
         """Itself."""
         return self
 
@@ -95,7 +97,7 @@ class Fixed(Law):
         return float(stats.total.sum())
 
     def weak_prior(self, stats: Any) -> None:
-        """Nothing is learnt, so nothing is believed."""
+        """Nothing is learned, so nothing is believed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +139,9 @@ def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None
     >>> interpolate([near, far], x).weights.round(2)
     array([1., 0.])
     """
-    parts = Several(tuple(densities)) if isinstance(densities, Sequence) else densities
+    parts = Stack(tuple(densities)) if isinstance(densities, Sequence) else densities
     K = parts.members
-    start = Mixture(np.full(K, 1.0 / K), Fixed(parts))
+    start = Mixture(np.full(K, 1.0 / K), FixedComponents(parts))
     report = fit(start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or Stop(2000, 1e-8))
     if not report.converged:
         tell(f"interpolate: not converged: {report.reason}")

@@ -20,7 +20,7 @@ from likely.core.fit_report import EMPTY
 from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.distribution import REMEDIES, Law, NotKnown
+from likely.distributions.distribution import REMEDIES, Distribution, NotKnown
 from likely.distributions.gaussian import mahalanobis
 from likely.distributions.gaussian.fused_em_sweep import shared_sweep
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -46,11 +46,13 @@ from likely.mixture.responsibilities import Unsettled, settled
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
 FLOOR = 1e-12  # weight of a part that a sparse prior has emptied
-WHOLE = 16  # parts up to which any law may take many rows with owners at once: some need a number a row and part
+WHOLE = (
+    16  # parts up to which any distribution may take many rows with owners at once: some need a number a row and part
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(Law):
+class Mixture(Distribution):
     """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
     `parts` is a stack of K members: a classifier has one per class. With labels given (`owner`) learning takes one
@@ -236,9 +238,9 @@ class Mixture(Law):
         """n rows, each from a part drawn by weight; a stack gives (n, C, …). `how` goes to the parts."""
         if self.members is not None:
             return side_by_side([self.member(c).sample(n, rng, **how) for c in range(self.members)])
-        return self.sample_labelled(n, rng, **how)[0]
+        return self.sample_labeled(n, rng, **how)[0]
 
-    def sample_labelled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
+    def sample_labeled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
         """n rows, and the part that each came from; `how` goes to the parts, as the `length` of sequences."""
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
@@ -553,7 +555,7 @@ def _(stats: MixtureStats, part: Any) -> Any:
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:
-    """Weights (…, K) that maximise Σ (n_k + α_k − 1) log w_k.
+    """Weights (…, K) that maximize Σ (n_k + α_k − 1) log w_k.
 
     Where a sparse prior (α < 1) turns a term negative, the maximum is at the edge: such a part is emptied. The edge is
     FLOOR, not 0, where the density of the prior would be infinite and nothing could be compared any more.
@@ -597,14 +599,14 @@ def _stacked(draws: list[Any]) -> Any:
 
 
 def level_counts(counts: Array) -> Any:
-    """Weights of parts as counts of levels: what a Dirichlet law learns from."""
+    """Weights of parts as counts of levels: what a Dirichlet distribution learns from."""
     from likely.distributions.categorical.categorical import LevelCounts
 
     return LevelCounts.trusted(counts=counts, rows=np.asarray(counts.sum()))
 
 
 def categorical(probs: Array) -> Any:
-    """Weights as a law over the parts."""
+    """Weights as a distribution over the parts."""
     from likely.distributions.categorical.categorical import Categorical
 
     return Categorical.trusted(probs=probs, levels=None)

@@ -10,10 +10,10 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import LikelyError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.distribution import NotKnown
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.stacks.stack import Several
+from likely.distributions.stacks.stack import Stack
 from likely.distributions.support import is_discrete
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
@@ -91,7 +91,7 @@ def _of_each(parts: Any, name: str) -> Array:
     if goes_round(parts):
         raise _unknown(parts, name)
     try:
-        several = isinstance(parts, Several)
+        several = isinstance(parts, Stack)
         found = [getattr(part, name) for part in parts.parts] if several else getattr(parts, name)
         out = np.asarray(found, dtype=np.float64)
     except (LikelyError, AttributeError, TypeError, ValueError) as error:
@@ -113,21 +113,24 @@ def _unknown(parts: Any, name: str) -> NotKnown:
 
 def _covariances(parts: Any) -> Array:
     """Covariances (K, d, d), diagonal where columns are independent."""
-    if isinstance(parts, Several):
+    if isinstance(parts, Stack):
         return np.stack([_one_covariance(part) for part in _members(parts)])
     return np.broadcast_to(_one_covariance(parts), (parts.members, parts.dim, parts.dim))
 
 
-def _one_covariance(law: Any) -> Array:
+def _one_covariance(distribution: Any) -> Array:
     """(d, d), or (K, d, d) of a stack."""
-    if isinstance(law, Gaussian) or hasattr(law, "covariance_matrix"):
-        return np.asarray(law.covariance_matrix)
-    apart = isinstance(law, ColumnLaw | Poisson | Bernoulli) or getattr(law, "kind", "full") != "full"
-    if apart or (law.dim == 1 and not hasattr(law, "covariance")):
-        lead = () if law.members is None else (law.members,)
-        v = np.asarray(law.variance, dtype=np.float64).reshape((*lead, law.dim))
-        return np.asarray(v[..., None] * np.eye(law.dim))
-    return np.asarray(law.covariance, dtype=np.float64)
+    if isinstance(distribution, Gaussian) or hasattr(distribution, "covariance_matrix"):
+        return np.asarray(distribution.covariance_matrix)
+    apart = (
+        isinstance(distribution, ColumnDistribution | Poisson | Bernoulli)
+        or getattr(distribution, "kind", "full") != "full"
+    )
+    if apart or (distribution.dim == 1 and not hasattr(distribution, "covariance")):
+        lead = () if distribution.members is None else (distribution.members,)
+        v = np.asarray(distribution.variance, dtype=np.float64).reshape((*lead, distribution.dim))
+        return np.asarray(v[..., None] * np.eye(distribution.dim))
+    return np.asarray(distribution.covariance, dtype=np.float64)
 
 
 def _by_weight(weights: Array, each: Array) -> Array:

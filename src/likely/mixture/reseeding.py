@@ -15,7 +15,7 @@ from likely.mixture.mixture import Mixture
 
 
 def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
-    """The mixture with its dead components set into the heaviest ones, learnt from a sketch of the rows."""
+    """The mixture with its dead components set into the heaviest ones, learned from a sketch of the rows."""
     points = embedded(model.parts, sketch.rows, sketch.weight)
     shares = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):

@@ -11,21 +11,21 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.stacks.stack_statistics import joined
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Law):
+class ScaledCopies(Distribution):
     """A stack N(μ, f Σ) for each factor f: mean and covariance are shared, sizes differ.
 
-    `Mixture([1 − ε, ε], Scaled(g, [1, α]))` is Tukey's contamination model (Ney 6.1). With a base stack of C members,
-    the stack has C · F: all factors of the first, then of the second.
+    `Mixture([1 − ε, ε], ScaledCopies(g, [1, α]))` is Tukey's contamination model (Ney 6.1). With a base stack of C
+    members, the stack has C · F: all factors of the first, then of the second.
 
     >>> import likely as lk
-    >>> tukey = lk.Mixture([0.95, 0.05], Scaled(lk.Gaussian([0.0], 1.0), [1.0, 100.0]))
+    >>> tukey = lk.Mixture([0.95, 0.05], ScaledCopies(lk.Gaussian([0.0], 1.0), [1.0, 100.0]))
     >>> tukey.posterior([[0.5], [6.0]]).round(3)
     array([[0.994, 0.006],
            [0.   , 1.   ]])
@@ -35,14 +35,14 @@ class Scaled(Law):
     factors: Array  # (F,)
 
     def __post_init__(self) -> None:
-        factors = parameter(self.factors, "Scaled", "factors")
+        factors = parameter(self.factors, "ScaledCopies", "factors")
         if factors.ndim != 1 or not factors.size:
-            raise ShapeError(sentence("Scaled", "factors must have shape (F,)", factors.shape))
+            raise ShapeError(sentence("ScaledCopies", "factors must have shape (F,)", factors.shape))
         if not (factors > 0).all():
-            raise DomainError(sentence("Scaled", "factors must be positive", float(factors.min())))
+            raise DomainError(sentence("ScaledCopies", "factors must be positive", float(factors.min())))
         if not isinstance(self.base, Gaussian) or self.base.tied:
             expected = "base must be a Gaussian, each member with its own covariance"
-            raise DomainError(sentence("Scaled", expected, type(self.base).__name__))
+            raise DomainError(sentence("ScaledCopies", expected, type(self.base).__name__))
         self._set(factors=factors)
 
     @property
@@ -86,7 +86,7 @@ class Scaled(Law):
         if not (whole and (at[::F] % F == 0).all()):
             return self.gaussian.some(index)
         base = self.base if self.base.members is None else self.base.some(at[::F] // F)
-        part = Scaled.trusted(base=base, factors=self.factors)
+        part = ScaledCopies.trusted(base=base, factors=self.factors)
         part.gaussian.__dict__["origin"] = self.gaussian.origin
         return part
 
@@ -102,7 +102,7 @@ class Scaled(Law):
         """Each member's own moments."""
         return self.gaussian.collect(x, weight, owner=owner)
 
-    def refit(self, stats: Any, prior: Any = None) -> Scaled:
+    def refit(self, stats: Any, prior: Any = None) -> ScaledCopies:
         """Mean and covariance from all sizes together: a row of the wide one counts 1/f, and spreads f times as far."""
         stats = self.gaussian._suited(stats)
         F, C = len(self.factors), self.base.members
@@ -134,7 +134,7 @@ class Scaled(Law):
         return base._in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
 
     def objective(self, stats: Any, prior: Any = None) -> float:
-        """What `refit` maximises: the prior is met once a base."""
+        """What `refit` maximizes: the prior is met once a base."""
         value = self.gaussian.objective(stats)
         if prior is not None:
             value += float(np.sum(self.base._suited_prior(prior).log_density(self.base)))

@@ -59,7 +59,7 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseWeights(Value):
-    """log p(w) = Σ (α − 1) log w_k + constant with α below 1, also below 0: a Dirichlet law that need not be proper.
+    """log p(w) = Σ (α − 1) log w_k + constant with α below 1, also below 0: a Dirichlet distribution that need not be proper.
 
     A part that explains fewer than 1 − α rows gets no weight. With 1 − α half the number of a part's parameters
     this is the message length of Figueiredo and Jain (2002): emptied parts are those that do not pay for themselves.
@@ -99,20 +99,20 @@ class SparseWeights(Value):
         return Categorical.trusted(probs=weights_mode(self.alpha, np.zeros_like(self.alpha)), levels=None)
 
     def log_density(self, model: Categorical) -> Any:
-        """Σ (α − 1) log w_k, without the constant that an improper law lacks."""
+        """Σ (α − 1) log w_k, without the constant that an improper distribution lacks."""
         with np.errstate(divide="ignore"):
             return ((self.alpha - 1) * np.log(model.probs)).sum(axis=-1)
 
     def draw(self, rng: Any) -> Any:
-        """Not possible: the law is improper."""
+        """Not possible: the distribution is improper."""
         raise self._improper("draws")
 
     def predictive(self) -> Any:
-        """Not possible: the law is improper."""
-        raise self._improper("predictive law")
+        """Not possible: the distribution is improper."""
+        raise self._improper("predictive distribution")
 
     def log_evidence(self, stats: Any) -> float:
-        """Not possible: the law is improper."""
+        """Not possible: the distribution is improper."""
         raise self._improper("evidence")
 
     def _improper(self, what: str) -> DomainError:

@@ -1,4 +1,4 @@
-"""Test on what was not learnt from: out-of-fold posteriors of any classifier, and all that is measured from them."""
+"""Test on what was not learned from: out-of-fold posteriors of any classifier, and all that is measured from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
-from likely.estimation.class_labels import checked_labels, labelled_things
+from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.parallel import in_threads
@@ -30,7 +30,8 @@ def evaluate(
     With `cv="prefit"` a fitted classifier is measured as it is: X and y are then test rows that it was not fitted to.
     Otherwise copies of it are fitted to parts of X, and each is tested on the rest; the classifier itself is not used.
 
-    - **estimator**: any classifier with probabilities; `lk.Calibrated` gives them to the others. It is not changed.
+    - **estimator**: any classifier with probabilities; `lk.CalibratedClassifier` gives them to the others. It is not
+      changed.
     - **cv**: a number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by
       what came before it in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter, or
       "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
@@ -65,7 +66,7 @@ def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[st
         expected, remedy = 'cv="prefit" needs a fitted classifier', "fit it first, or pass a number of folds"
         raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
     classes = np.asarray(classes)
-    labels = checked_labels(y, rows_of(X), type(estimator).__name__, each=labelled_things(X))
+    labels = checked_labels(y, rows_of(X), type(estimator).__name__, each=labeled_things(X))
     truth = _places(labels, classes)
     tested = _tested(estimator, X, classes)
     return Evaluation(tested.log_posterior, truth, classes, weight=sample_weight, score=tested.score, **costs)
@@ -114,7 +115,7 @@ def out_of_fold(
     estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, time: Any = None, sample_weight: Any = None,
     random_state: Any = 0, n_jobs: int | None = None,
 ) -> OutOfFold:  # fmt: skip
-    """Posteriors of each tested row under a model that was learnt without it; parameters as in `evaluate`."""
+    """Posteriors of each tested row under a model that was learned without it; parameters as in `evaluate`."""
     X = as_table(X)
     classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
     if isinstance(cv, str) and cv == "leave-one-out" and groups is None and hasattr(estimator, "leave_one_out"):
@@ -191,7 +192,7 @@ def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], owner: Index,
 
 
 def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
-    """A class that was not in training cannot be recognised: its posterior is 0, and that is said."""
+    """A class that was not in training cannot be recognized: its posterior is 0, and that is said."""
     absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1

@@ -17,7 +17,7 @@ from likely.core.warnings import said_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
 from likely.estimation.foreign_tables import as_table, column_keys, take_columns, take_rows
 from likely.estimation.parallel import in_threads
-from likely.metrics.confidence_intervals import as_counts, proportion
+from likely.metrics.confidence_intervals import as_counts, proportion_interval
 from likely.model_selection.splits import Copies, Split, make_splits
 
 POINTS = 8  # on a curve, unless others are asked for
@@ -164,8 +164,8 @@ def _curve(what: str, at: Index, folds: int, errors: Callable[[int, int], _Error
         done = in_threads(lambda job: errors(*job), jobs, n_jobs)
     parts = [np.array([getattr(e, name) for e in done]).reshape(len(at), folds) for name in _Errors.__annotations__]
     train_wrong, train, test_wrong, test = parts
-    trained = proportion(train_wrong.sum(axis=1) / folds, train.sum(axis=1) / folds)
-    tested = proportion(test_wrong.sum(axis=1), test.sum(axis=1))
+    trained = proportion_interval(train_wrong.sum(axis=1) / folds, train.sum(axis=1) / folds)
+    tested = proportion_interval(test_wrong.sum(axis=1), test.sum(axis=1))
     return ErrorCurve(what, at, *trained[:3], *tested[:3], test_wrong / test)
 
 

@@ -1,4 +1,4 @@
-"""A class is its centre: how near a row is to each, and how much a distance means."""
+"""A class is its center: how near a row is to each, and how much a distance means."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ STEPS = 60  # of Newton's method, halving included: it needs about eight
 
 @dataclass(frozen=True, eq=False)
 class Prototypes(Value):
-    """Scores −rate · distance to each of C centres: log p(x | c) but for a constant, where `metric` has a density.
+    """Scores −rate · distance to each of C centers: log p(x | c) but for a constant, where `metric` has a density.
 
-    With metric "l1" that is the Laplace law of independent columns, p(x | c) = Π (rate/2) exp(−rate |x − centre|); with
-    the others scores are logarithms of a softmax, and the rate is the reciprocal of its temperature.
+    With metric "l1" that is the Laplace distribution of independent columns, p(x | c) = Π (rate/2) exp(−rate |x −
+    center|); with the others scores are logarithms of a softmax, and the rate is the reciprocal of its temperature.
 
     >>> Prototypes(Metric("l1"), np.array([[0.0], [4.0]]), 0.5).scores(np.array([[1.0]]))
     array([[-0.5, -1.5]])
     """
 
     metric: Metric
-    centres: Array  # (C, d)
+    centers: Array  # (C, d)
     rate: float
 
     def distances(self, x: Array) -> Array:
         """Distances (n, C); over the columns that a row has, scaled to all; 0 where it has none."""
-        away = self.metric.between(self.centres, x).T
+        away = self.metric.between(self.centers, x).T
         return np.where(np.isnan(x).all(axis=1, keepdims=True), 0.0, away)
 
     def scores(self, x: Array) -> Array:
@@ -40,7 +40,7 @@ class Prototypes(Value):
 
 
 def laplace_rate(away: Array, owner: Index, weight: Array, columns: Array, dim: int) -> float:
-    """The rate of a Laplace law with one width: columns over summed absolute deviations, by maximum likelihood.
+    """The rate of a Laplace distribution with one width: columns over summed absolute deviations, by maximum likelihood.
 
     away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has seen.
     """

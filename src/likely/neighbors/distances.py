@@ -17,7 +17,7 @@ from likely.numerics.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
 SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
-LEARNT = ("scaled", "mahalanobis")  # these need to know how rows spread
+LEARNED = ("scaled", "mahalanobis")  # these need to know how rows spread
 HIGHEST = 64.0  # powers beyond leave the range of numbers; the limit is linf
 
 
@@ -28,8 +28,8 @@ class Metric(Value):
     l1, l2, linf and lp are the plain ones; "scaled" divides columns by `scale` (d,); "mahalanobis" whitens rows by a
     covariance `scale` (d, d); "correlation" is 1 − r, half the squared distance of rows brought to mean 0 and
     length 1. A row without spread has no correlation: its r with others is 0. Squared Mahalanobis distances of rows
-    with missing entries (NaN) are those expected under a Gaussian `law` of all rows, if there is one. The names
-    "euclidean", "manhattan", "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
+    with missing entries (NaN) are those expected under a Gaussian `distribution` of all rows, if there is one. The
+    names "euclidean", "manhattan", "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
 
     >>> Metric("lp", p=3.0).between([[0.0, 0.0]], [[1.0, 1.0], [2.0, 0.0]]).round(3)
     array([[1.26, 2.  ]])
@@ -38,7 +38,7 @@ class Metric(Value):
     name: str = "l2"
     p: float = 2.0
     scale: Array | None = None  # (d,) of "scaled", (d, d) of "mahalanobis"
-    law: Gaussian | None = None  # of all rows: what "mahalanobis" expects in gaps
+    distribution: Gaussian | None = None  # of all rows: what "mahalanobis" expects in gaps
     unsure: bool = False  # whether known rows have gaps: one more column then says how unsure each is
 
     def __post_init__(self) -> None:
@@ -53,26 +53,26 @@ class Metric(Value):
         self._set(name=self.name, p=p, scale=_checked_scale(self.name, self.scale))
 
     @classmethod
-    def learnt(
+    def learned(
         cls, name: str, x: Array, weight: Array | None = None, owner: Index | None = None, *,
         p: float = 2.0, scale: Any = None,
     ) -> Self:  # fmt: skip
         """The metric for rows x (n, d): what "scaled" and "mahalanobis" need is their spread, within classes if these
         are known (`owner`), as `GaussianDensity("pooled")` estimates it."""
         name = plain_name(name)
-        gaps, law = name == "mahalanobis" and any_missing(x), None
+        gaps, distribution = name == "mahalanobis" and any_missing(x), None
         if gaps or (name == "mahalanobis" and scale is None):
             stats = em_moments(x, weight, "Gaussian") if gaps else Gaussian.blank(x).collect(x, weight)
-            law = gaussian_of(stats)
-        if name in LEARNT and scale is None:
+            distribution = gaussian_of(stats)
+        if name in LEARNED and scale is None:
             scale = _spread(x, weight, owner, "diagonal" if name == "scaled" else "full")
-        return cls(name, p, scale if name in LEARNT else None, law, gaps)
+        return cls(name, p, scale if name in LEARNED else None, distribution, gaps)
 
     def prepare(self, x: Any, whose: str, *, asked: bool = False) -> Array:
         """Rows in coordinates of which the plain distance is meant; of queries (`asked`) or of known rows."""
         z = rows(x, None if self.scale is None else len(self.scale), whose)
         refuse_infinite(z, whose)
-        if self.name == "mahalanobis" and self.law is not None:
+        if self.name == "mahalanobis" and self.distribution is not None:
             return self._expected(z, asked)
         if self.name in ("mahalanobis", "correlation") and np.isnan(z).any():
             remedy = 'use metric="scaled", or fill them in first (GaussianDensity().impute)'
@@ -91,12 +91,12 @@ class Metric(Value):
 
     def uncertainty(self, x: Array) -> Array:
         """tr Σ⁻¹Cov[x | seen] of queries (n,): what squared distances from them are larger by; 0 without gaps."""
-        return np.zeros(len(x)) if self.law is None or not any_missing(x) else self._filled(x)[1]
+        return np.zeros(len(x)) if self.distribution is None or not any_missing(x) else self._filled(x)[1]
 
     def _filled(self, z: Array) -> tuple[Array, Array]:
-        assert self.law is not None
+        assert self.distribution is not None
         white = inverse_factor(self._root())
-        return expected_rows(self.law, z, white.T @ white)
+        return expected_rows(self.distribution, z, white.T @ white)
 
     def distances(self, sums: Array) -> Array:
         """Distances from sums Σ|z|^p of prepared rows."""
@@ -150,10 +150,10 @@ def sums(known: Array, query: Array, p: float) -> Array:
 
 
 def _checked_scale(name: str, scale: Any) -> Array | None:
-    if name not in LEARNT:
+    if name not in LEARNED:
         return None
     if scale is None:
-        raise DomainError(sentence("Metric", f'"{name}" needs a scale', "None", "use Metric.learnt, or give one"))
+        raise DomainError(sentence("Metric", f'"{name}" needs a scale', "None", "use Metric.learned, or give one"))
     a = parameter(scale, "Metric", "scale")
     if a.ndim != (1 if name == "scaled" else 2) or (a.ndim == 2 and a.shape[0] != a.shape[1]):
         wanted = "(d,), deviations" if name == "scaled" else "(d, d), a covariance"
@@ -171,8 +171,8 @@ def _spread(x: Array, weight: Array | None, owner: Index | None, kind: str) -> A
         with unheard():
             return np.array(gaussian_of(em_moments(x, weight, "Gaussian", owner, members)).covariance)
     stats = blank.collect(x, weight) if owner is None else blank.collect(x, weight, owner=owner)
-    law = blank.refit(stats, blank.weak_prior(stats))
-    return np.sqrt(law.covariance) if kind == "diagonal" else np.array(law.covariance)
+    distribution = blank.refit(stats, blank.weak_prior(stats))
+    return np.sqrt(distribution.covariance) if kind == "diagonal" else np.array(distribution.covariance)
 
 
 def _standing(z: Array, asked: bool) -> Array:
@@ -181,10 +181,10 @@ def _standing(z: Array, asked: bool) -> Array:
         raise ShapeError(sentence("Metric", "correlation needs at least two columns", z.shape[1]))
     top = np.abs(z).max(axis=1, keepdims=True, initial=0.0)
     unit = z / np.where(top > 0, top, 1.0)
-    centred = unit - unit.mean(axis=1, keepdims=True)
-    length = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    centered = unit - unit.mean(axis=1, keepdims=True)
+    length = np.sqrt((centered**2).sum(axis=1, keepdims=True))
     flat = length[:, 0] <= 1e-14 * np.sqrt(z.shape[1])
     out = np.zeros((len(z), z.shape[1] + 2))
-    out[:, :-2] = np.where(flat[:, None], 0.0, centred / np.where(length > 0, length, 1.0))
+    out[:, :-2] = np.where(flat[:, None], 0.0, centered / np.where(length > 0, length, 1.0))
     out[flat, -1 if asked else -2] = 1.0
     return out

@@ -1,4 +1,4 @@
-"""Fewer rows that decide as well: editing takes out what its neighbours contradict, condensing what they repeat."""
+"""Fewer rows that decide as well: editing takes out what its neighbors contradict, condensing what they repeat."""
 
 from __future__ import annotations
 
@@ -11,43 +11,45 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
-from likely.neighbors.nearest_neighbors import NeighbourSearch, _kind
+from likely.neighbors.nearest_neighbors import NeighborSearch, _kind
 from likely.neighbors.voting import Voters
 
 EDITS = ("wilson", "repeated", "all-k", "multiedit")
 PARTS, CALM = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
 
 
-def edit(
+def edited_nearest_neighbors(
     X: Any, y: Any, k: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
 ) -> Index:
-    """The rows that their neighbours agree with, as row numbers: what is left has smoother borders.
+    """The rows that their neighbors agree with, as row numbers: what is left has smoother borders.
 
     - how="wilson": rows whose class is that of most of their k nearest others (Wilson 1972); of equals the first.
     - "repeated": again and again, until nothing changes.
-    - "all-k": rows that 1, 2, … and k neighbours all agree with (Tomek 1976).
+    - "all-k": rows that 1, 2, … and k neighbors all agree with (Tomek 1976).
     - "multiedit": rows are dealt to three parts by what they hold, each part is edited by the nearest of the next one,
       and all is dealt again, until three rounds change nothing (Devijver and Kittler 1980). It takes out the
-      most, and leaves rows that one neighbour decides almost as Bayes' rule would.
+      most, and leaves rows that one neighbor decides almost as Bayes' rule would.
 
     `weight` of w means w copies (of which multiedit asks one); a row without weight is left out. A class of which
     nothing would be left stays as it is, with a warning.
 
     >>> X, y = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [5.15]], [0, 0, 0, 1, 1, 1, 0]
-    >>> edit(X, y)
+    >>> edited_nearest_neighbors(X, y)
     array([0, 1, 2, 3, 4, 5])
     """
     if how not in EDITS:
-        raise DomainError(sentence("edit", f"how must be one of {', '.join(EDITS)}", repr(how)))
-    x, owner, w, at = _labelled(X, y, weight, "edit")
+        raise DomainError(sentence("edited_nearest_neighbors", f"how must be one of {', '.join(EDITS)}", repr(how)))
+    x, owner, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DomainError(sentence("edit", "k must be a whole number above 0", k))
-    search = NeighbourSearch.of(x, metric, p=p, weight=w, owner=owner, whose="edit")
+        raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", k))
+    search = NeighborSearch.of(x, metric, p=p, weight=w, owner=owner, whose="edited_nearest_neighbors")
     keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[how]
     return at[_no_class_lost(keep(search, owner, w, int(k)), owner)]
 
 
-def condense(X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None) -> Index:
+def condensed_nearest_neighbor(
+    X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None
+) -> Index:
     """Rows that are enough for the nearest one to decide all rows rightly, as row numbers: a consistent subset.
 
     - how="hart": rows join when those that joined before decide them wrongly, until none does (Hart 1968). They are
@@ -55,15 +57,16 @@ def condense(X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float 
     - "reduced": then those without which all is still decided rightly leave again, the last first (Gates 1972).
 
     Only rows at one place with different classes can be decided wrongly by what is left. Rows with little weight count
-    as others; those without weight are left out. It keeps what lies near borders, noise as well: `edit` first.
+    as others; those without weight are left out. It keeps what lies near borders, noise as well:
+    `edited_nearest_neighbors` first.
 
-    >>> len(condense([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
+    >>> len(condensed_nearest_neighbor([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
     2
     """
     if how not in ("hart", "reduced"):
-        raise DomainError(sentence("condense", 'how must be "hart" or "reduced"', repr(how)))
-    x, owner, w, at = _once(*_labelled(X, y, weight, "condense"))
-    search = NeighbourSearch.of(x, metric, p=p, weight=w, owner=owner, whose="condense")
+        raise DomainError(sentence("condensed_nearest_neighbor", 'how must be "hart" or "reduced"', repr(how)))
+    x, owner, w, at = _once(*_labeled(X, y, weight, "condensed_nearest_neighbor"))
+    search = NeighborSearch.of(x, metric, p=p, weight=w, owner=owner, whose="condensed_nearest_neighbor")
     order = np.argsort(row_hashes(np.column_stack([x, owner])), kind="stable")
     there = _condensed(np.array(search.points)[order], search.metric.p, owner[order], how == "reduced")
     return np.sort(at[order[there]])
@@ -72,16 +75,16 @@ def condense(X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float 
 # ---------------------------------------------------------------------- editing
 
 
-def _wilson(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+def _wilson(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
     votes, _ = Voters.trusted(search=search, owner=owner, weight=w, classes=int(owner.max()) + 1).votes_left_out(k)
     return np.asarray(votes.argmax(axis=1) == owner)
 
 
-def _all_k(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+def _all_k(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
     return np.all([_wilson(search, owner, w, i) for i in range(1, k + 1)], axis=0)
 
 
-def _repeated(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+def _repeated(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
     keep = np.ones(len(owner), dtype=bool)
     while True:
         here = np.flatnonzero(keep)
@@ -92,7 +95,7 @@ def _repeated(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
         keep[here[~agreed]] = False
 
 
-def _multiedit(search: NeighbourSearch, owner: Index, w: Array, k: int) -> Mask:
+def _multiedit(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
     keep, calm, hashes = np.ones(len(owner), dtype=bool), 0, row_hashes(search.points)
     round_ = 0
     while calm < CALM:
@@ -113,7 +116,7 @@ def _dealt(hashes: Any, round_: int) -> Index:
     return part
 
 
-def _one_round(search: NeighbourSearch, owner: Index, here: Index, part: Index) -> Index:
+def _one_round(search: NeighborSearch, owner: Index, here: Index, part: Index) -> Index:
     """Rows whose nearest row in the next part is of another class."""
     lost = []
     for i in range(PARTS):
@@ -124,7 +127,7 @@ def _one_round(search: NeighbourSearch, owner: Index, here: Index, part: Index) 
     return np.concatenate(lost) if lost else here[:0]
 
 
-def _part(search: NeighbourSearch, at: Index) -> NeighbourSearch:
+def _part(search: NeighborSearch, at: Index) -> NeighborSearch:
     """A search among some rows, in the same coordinates."""
     from likely.neighbors.nearest_neighbors import _again
 
@@ -164,7 +167,7 @@ def _condensed(points: Array, p: float, owner: Index, reduced: bool) -> Mask:
 # ----------------------------------------------------------------------- border
 
 
-def _labelled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Array, Index]:
+def _labeled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Array, Index]:
     """Rows that have weight, with classes as numbers, weights, and their places among all rows."""
     from likely.core.arrays import refuse_infinite, rows
 

@@ -22,14 +22,14 @@ SMALL = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourSearch(Value):
+class NeighborSearch(Value):
     """Rows that are found by distance: exact, the same bits whatever the way, and of equals the smallest row first.
 
     A row x with missing entries (NaN), or a query with some, is compared over the columns that both have, and the sum
     of terms is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
     done row by row, without a tree. Squared Mahalanobis distances are the expected ones (see `Metric`).
 
-    >>> found = NeighbourSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
+    >>> found = NeighborSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
     >>> found[0].round(1), found[1]
     (array([[0.2, 1.2]]), array([[1, 0]]))
     """
@@ -42,16 +42,16 @@ class NeighbourSearch(Value):
     @classmethod
     def of(
         cls, x: Any, metric: Any = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
-        owner: Index | None = None, whose: str = "NeighbourSearch",
+        owner: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
-        """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learnt from x (see `Metric.learnt`)."""
+        """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learned from x (see `Metric.learned`)."""
         z = rows(x, None, whose)
         refuse_infinite(z, whose)
         if not z.size:
             raise DataError(sentence(whose, "at least one row and one column are needed", z.shape))
         w = weights(weight, len(z), whose)
-        meant = metric if isinstance(metric, Metric) else Metric.learnt(metric, z, w, owner, p=p, scale=scale)
-        if meant.law is not None and any_missing(z):
+        meant = metric if isinstance(metric, Metric) else Metric.learned(metric, z, w, owner, p=p, scale=scale)
+        if meant.distribution is not None and any_missing(z):
             meant = meant.replace(unsure=True)
         points = meant.prepare(z, whose)
         unit = _unit(points, meant.p)
@@ -65,15 +65,15 @@ class NeighbourSearch(Value):
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.metric, self.points, self.unit)
 
-    def nearest(self, x: Any, k: int, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
+    def nearest(self, x: Any, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit
-        law = self.metric.law
-        more = None if law is None else self.metric.uncertainty(rows(x, None, whose)) / self.unit / self.unit
+        distribution = self.metric.distribution
+        more = None if distribution is None else self.metric.uncertainty(rows(x, None, whose)) / self.unit / self.unit
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
-    def nearest_others(self, k: int, of: Any = None, whose: str = "NeighbourSearch") -> tuple[Array, Index]:
+    def nearest_others(self, k: int, of: Any = None, whose: str = "NeighborSearch") -> tuple[Array, Index]:
         """The same for rows that are known themselves, or those numbered `of` (m,): each among all the others."""
         k = self._sound(k, len(self) - 1, whose)
         at = np.arange(len(self)) if of is None else np.asarray(of, dtype=np.intp)
@@ -161,9 +161,9 @@ class NeighbourSearch(Value):
     def _by_products(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
         from likely.neighbors._loops.box_tree import settle
 
-        middle, centred, norms = self.tree.centred
+        middle, centered, norms = self.tree.centered
         q = z[part] - middle
-        products = (-2.0 * q) @ centred.T
+        products = (-2.0 * q) @ centered.T
         length = np.sqrt((q**2).sum(axis=1)) + np.sqrt(norms.max(initial=0.0))
         slack = 4.0 * (z.shape[1] + 8) * np.finfo(np.float64).eps * length**2
         near, who = np.empty((len(part), away.shape[1])), np.empty((len(part), away.shape[1]), dtype=np.int64)
@@ -187,11 +187,11 @@ class _Tree:
         self.blocks, self.numbers = np.empty((self.leaves, d, LANES)), np.empty((self.leaves, LANES), dtype=np.int64)
         self.boxes = np.full((self.firsts[-1], 2, d, FAN), np.inf)
         fill(self.points, self.order_of(self.points), self.blocks, self.numbers, self.boxes, self.firsts)
-        self._centred: Any = None
+        self._centered: Any = None
 
     @staticmethod
     def order_of(points: Array) -> Index:
-        """Rows in an order in which neighbours stand together: what one query fetched, the next one finds."""
+        """Rows in an order in which neighbors stand together: what one query fetched, the next one finds."""
         from likely.neighbors._loops.box_tree import grow
 
         order = np.arange(len(points), dtype=np.int64)
@@ -207,19 +207,19 @@ class _Tree:
         return int(search(z, order, own, *tree, kind, p, away, rows))
 
     @property
-    def centred(self) -> tuple[Array, Array, Array]:
+    def centered(self) -> tuple[Array, Array, Array]:
         """The middle of all rows, rows about it, and their squared lengths: products then lose few digits."""
-        if self._centred is None:
+        if self._centered is None:
             middle = self.points.mean(axis=0)
             about = self.points - middle
-            self._centred = middle, about, (about**2).sum(axis=1)
-        found: tuple[Array, Array, Array] = self._centred
+            self._centered = middle, about, (about**2).sum(axis=1)
+        found: tuple[Array, Array, Array] = self._centered
         return found
 
 
-def _again(metric: Metric, points: Array, unit: float) -> NeighbourSearch:
+def _again(metric: Metric, points: Array, unit: float) -> NeighborSearch:
     tree = None if np.isnan(points).any() else _Tree(points)
-    return NeighbourSearch.trusted(metric=metric, points=points, unit=unit, tree=tree)
+    return NeighborSearch.trusted(metric=metric, points=points, unit=unit, tree=tree)
 
 
 def _each(work: Any, order: Index, piece: int = PIECE) -> None:
@@ -243,4 +243,4 @@ def _unit(points: Array, p: float) -> float:
     return 1.0 if moderate or top == 0 else float(2.0 ** (np.frexp(top)[1] - 1))
 
 
-__all__ = ["NeighbourSearch", "sums"]
+__all__ = ["NeighborSearch", "sums"]

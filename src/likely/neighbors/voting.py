@@ -1,4 +1,4 @@
-"""Neighbours vote: k nearest units of weight, and how many of them belong to each class."""
+"""Neighbors vote: k nearest units of weight, and how many of them belong to each class."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
-from likely.neighbors.nearest_neighbors import NeighbourSearch
+from likely.neighbors.nearest_neighbors import NeighborSearch
 
-BLOCK = 2**21  # neighbours that are held at once
+BLOCK = 2**21  # neighbors that are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Voters(Value):
     that have no entry in common with a query) have no vote.
     """
 
-    search: NeighbourSearch
+    search: NeighborSearch
     owner: Index  # (n,)
     weight: Array  # (n,), above 0
     classes: int
@@ -111,7 +111,7 @@ class Voters(Value):
 
 
 def _among(away: Array, rows: Index, weight: Array, own: Index, left: Array) -> tuple[Array, Index, Array]:
-    """Neighbours with what is left of the rows themselves among them: at distance 0, in the order of row numbers."""
+    """Neighbors with what is left of the rows themselves among them: at distance 0, in the order of row numbers."""
     place = ((away == 0) & (rows < own[:, None])).sum(axis=1)[:, None]
     at = np.arange(rows.shape[1] + 1)[None]
     source = np.minimum(at - (at > place), rows.shape[1] - 1)

@@ -59,7 +59,7 @@ def _settled(z, i, state, edges):  # type: ignore[no-untyped-def]
 
 @compiled
 def _tail(state, start):  # type: ignore[no-untyped-def]
-    """|z| beyond the start, by an exponential law that covers the tail (Marsaglia 1964)."""
+    """|z| beyond the start, by an exponential distribution that covers the tail (Marsaglia 1964)."""
     while True:
         x = -math.log(1.0 - _uniform(state)) / start
         if -2.0 * math.log(1.0 - _uniform(state)) > x * x:

@@ -1,4 +1,4 @@
-"""Shapes of gamma and Dirichlet laws from mean logarithms: the equations of maximum likelihood, solved to rounding."""
+"""Shapes of gamma and Dirichlet distributions from mean logarithms: the equations of maximum likelihood, solved to rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALLEST, LARGEST = 1e-8, 1e12  # shapes that are looked for
 
 
 def gamma_shape(gap: Any) -> Array:
-    """a with log a − ψ(a) = gap > 0: what the log of a mean exceeds the mean log by, under a gamma law of shape a.
+    """a with log a − ψ(a) = gap > 0: what the log of a mean exceeds the mean log by, under a gamma distribution of shape a.
 
     >>> gamma_shape(digamma_gap([1e-3, 2.5, 1e9])).round(6)
     array([1.0e-03, 2.5e+00, 1.0e+09])
@@ -33,7 +33,7 @@ def gamma_shape(gap: Any) -> Array:
 
 
 def dirichlet_shapes(mean_log: Array) -> Array:
-    """α of maximum likelihood for the mean logarithms (L,) of points of the simplex; L = 2 is the beta law.
+    """α of maximum likelihood for the mean logarithms (L,) of points of the simplex; L = 2 is the beta distribution.
 
     >>> from scipy.special import digamma
     >>> dirichlet_shapes(digamma([2.0, 5.0, 0.5]) - digamma(7.5)).round(9)
@@ -48,7 +48,7 @@ def dirichlet_shapes(mean_log: Array) -> Array:
 
 
 def dirichlet_height(alpha: Array, mean_log: Array) -> Array:
-    """E log p of a Dirichlet law (..., L) for mean logarithms (..., L), without cancellation for large α."""
+    """E log p of a Dirichlet distribution (..., L) for mean logarithms (..., L), without cancellation for large α."""
     whole = alpha.sum(axis=-1, keepdims=True)
     far = (alpha * (np.log(alpha / whole) - mean_log)).sum(axis=-1)
     tall = (peak(alpha) + np.log(alpha) - mean_log).sum(axis=-1) - (peak(whole) + np.log(whole))[..., 0]

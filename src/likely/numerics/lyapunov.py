@@ -6,7 +6,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.numerics.sde_discretization import coupled, discretise, doubled
+from likely.numerics.sde_discretization import coupled, discretize, doubled
 
 
 def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:
@@ -41,6 +41,6 @@ def settled_drift(drift: Array, diffusion: Array, whose: str = "settled") -> Arr
         if not rates.max() < 0:
             expected = "a stationary start needs a drift whose eigenvalues have negative real parts"
             raise DomainError(sentence(whose, expected, f"one of {rates.max():.6g}", "pass start=(mean, covariance)"))
-        A, Q = discretise(F, Qc, np.array([1.0 / np.abs(rates).max()]))
+        A, Q = discretize(F, Qc, np.array([1.0 / np.abs(rates).max()]))
         P[block] = settled(A[0], Q[0], whose)
     return P

@@ -1,4 +1,4 @@
-"""The flattest law with given expectations: exp(λ·f), with λ at the bottom of a convex bowl."""
+"""The flattest distribution with given expectations: exp(λ·f), with λ at the bottom of a convex bowl."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Dual(NamedTuple):
     """Where the climb ended: multipliers, log ∫ exp(λ·f), expectations still missed, and whether it settled."""
 
     multipliers: Array  # (k,)
-    log_normaliser: float
+    log_normalizer: float
     missed: Array  # (k,): E f − c, in units of the feature
     settled: bool
 
 
 def solve_dual(features: Array, log_base: Array, targets: Array, units: Array, start: Array, ends: Index) -> Dual:
-    """λ (k,) with Σ p_i f_i = c for p ∝ base · exp(λ·f): minimises log Σ base exp(λ·(f − c)) by Newton's steps.
+    """λ (k,) with Σ p_i f_i = c for p ∝ base · exp(λ·f): minimizes log Σ base exp(λ·(f − c)) by Newton's steps.
 
     `features` (m, k) at m points with log weights `log_base` (m,); `ends` are points at which the density must be
     negligible. The function is convex, so its lowest point is the answer, or there is none.
@@ -54,7 +54,7 @@ def solve_dual(features: Array, log_base: Array, targets: Array, units: Array, s
 
 
 def dual_value(away: Array, log_base: Array, lam: Array, ends: Index) -> float:
-    """log Σ base exp(λ·(f − c)), infinite where the law would have no integral."""
+    """log Σ base exp(λ·(f − c)), infinite where the distribution would have no integral."""
     return _value(away, log_base, lam, ends)[0]
 
 

@@ -1,10 +1,10 @@
-"""Pólya's urn in logarithms: of each colour a little more is put back than was drawn, so what came comes again.
+"""Pólya's urn in logarithms: of each color a little more is put back than was drawn, so what came comes again.
 
-The chance that of N draws xⱼ are of colour j, from an urn with αⱼ of each and S = Σ αⱼ, is
+The chance that of N draws xⱼ are of color j, from an urn with αⱼ of each and S = Σ αⱼ, is
 
     N! Γ(S) / Γ(N + S) · Πⱼ Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!)
 
-As peaks and deviances of x among x + α, one colour is as far away from its share as the others are together, and
+As peaks and deviances of x among x + α, one color is as far away from its share as the others are together, and
 
     log p = Σⱼ (log root(xⱼ, αⱼ) + rest(xⱼ, αⱼ)) − (log root(N, S) + rest(N, S))
 
@@ -35,8 +35,8 @@ def heap(x: Any, a: Any) -> tuple[Array, Array]:
     return np.asarray(a / n * np.sqrt(u_n / (u_a * u_x))), np.asarray(s_n - s_a - s_x)
 
 
-def colour(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
-    """`root` and `rest` of one colour, drawn x times of `total`, of which there are a among `whole`.
+def color(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
+    """`root` and `rest` of one color, drawn x times of `total`, of which there are a among `whole`.
 
     x, α, N and S may be any real numbers from 0 on, α and S above it. `low` is what S lost when it was rounded.
     """
@@ -46,7 +46,7 @@ def colour(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Arra
 
 
 def fall(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> Array:
-    """How far below its peak a colour is: the deviances of α and x from their shares of α + x."""
+    """How far below its peak a color is: the deviances of α and x from their shares of α + x."""
     with np.errstate(all="ignore"):
         away, both, n = _away(x, a, total, whole, low), whole + total, a + x
         return np.asarray(deviance(a, n * (whole / both), away) + deviance(x, n * (total / both), -away))
@@ -87,22 +87,22 @@ def log_product(
         return out if fine.all() else np.where(fine, out, total(np.log(roots)) - np.log(whole))
 
 
-def log_two_colours(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) -> Array:
-    """log p of x draws of one colour and y of the other, n in all, from an urn with a and b; times a factor."""
+def log_two_colors(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) -> Array:
+    """log p of x draws of one color and y of the other, n in all, from an urn with a and b; times a factor."""
     x, y, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, y, n, a, b))
     whole = a + b
     low = rounded_off(np.stack(np.broadcast_arrays(a, b), axis=-1), whole)
     (one, first), (other, second), (root, rest) = (
-        colour(x, a, n, whole, low), colour(y, b, n, whole, low), heap(n, whole)
+        color(x, a, n, whole, low), color(y, b, n, whole, low), heap(n, whole)
     )  # fmt: skip
     with np.errstate(all="ignore"):
         return np.asarray(np.log(one * other / root * factor) + (first + second - rest))
 
 
 def nearly_certain(log_p: Array, where: Any, other: Any, one: Any, n: Any) -> Array:
-    """`log_p`, made better where all n draws are of one colour and this is nearly certain.
+    """`log_p`, made better where all n draws are of one color and this is nearly certain.
 
-    Then log p has digits below those of 1. There are a of the `other` colours and b of the `one`; a and n count alike.
+    Then log p has digits below those of 1. There are a of the `other` colors and b of the `one`; a and n count alike.
     """
     if not np.any(where):
         return log_p

@@ -16,7 +16,7 @@ REACH = 0.5  # ‖F h‖ at which the series begins: 18 terms then leave nothing
 TERMS = 18
 
 
-def discretise(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Array]:
+def discretize(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Array]:
     """A = e^{F h} and Q = ∫₀ʰ e^{F s} Q_c e^{Fᵀ s} ds for dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt, of each step (m,).
 
     Both are power series for a short step, Q = Σ_k hᵏ/k! Lᵏ⁻¹(Q_c) with L(X) = F X + X Fᵀ, and two steps make one:
@@ -24,7 +24,7 @@ def discretise(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Arr
     which holds e^{−F h}, does: stable, unstable and singular drifts, short and long steps. States that do not act on
     each other are done apart, each in units of its own. Gives (m, d, d) twice.
 
-    >>> A, Q = discretise(np.array([[0.0, 1.0], [0.0, 0.0]]), np.diag([0.0, 3.0]), np.array([2.0]))
+    >>> A, Q = discretize(np.array([[0.0, 1.0], [0.0, 0.0]]), np.diag([0.0, 3.0]), np.array([2.0]))
     >>> A[0].tolist(), Q[0].tolist()
     ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
     """

@@ -150,7 +150,7 @@ def is_semidefinite(a: Array) -> bool:
 
 
 def repaired(a: Array) -> tuple[Array, int]:
-    """A positive definite neighbour of a semi-definite (d, d), and the rank that was found.
+    """A positive definite neighbor of a semi-definite (d, d), and the rank that was found.
 
     Directions of the correlation matrix that carry less than 1e-9 of a column's variance get
     that much: enough for a safe factor, far below anything measured.

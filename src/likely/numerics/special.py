@@ -5,7 +5,7 @@ Loader's remedy (2000) writes it as the height of the peak less a deviance, both
 
     log Poisson(x | λ) = peak(x) − deviance(x, λ)
 
-and the gamma, negative binomial, Dirichlet and t laws are made of the same two functions.
+and the gamma, negative binomial, Dirichlet and t distributions are made of the same two functions.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def peak_parts(z: Any) -> tuple[Array, Array]:
 
 
 def peak(x: Any) -> Array:
-    """log (xˣ e⁻ˣ / x!) for real x ≥ 0: the log-probability of x under a Poisson law of rate x."""
+    """log (xˣ e⁻ˣ / x!) for real x ≥ 0: the log-probability of x under a Poisson distribution of rate x."""
     u, s = peak_parts(x)
     return np.asarray(-s - 0.5 * np.log(u))
 
@@ -191,25 +191,26 @@ def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Arr
     return out
 
 
-def count_by_count(x: Array, f: Callable[..., Array], *law: Array) -> Array:
+def count_by_count(x: Array, f: Callable[..., Array], *distribution: Array) -> Array:
     """f(x, parameters) of counts (n, d); where all are small and whole, of each once: 3 to 40 times faster.
 
     Expected counts need not be whole. f goes entry by entry, so both ways answer alike, whatever the other rows are.
     """
     last = float(x.max(initial=0.0))
     if last >= min(TABLE, len(x)):
-        return f(x, *law)
+        return f(x, *distribution)
     d, at = x.shape[1], x.astype(np.intp)
     if not np.array_equal(at, x):
-        return f(x, *law)
-    table = f(np.repeat(np.arange(last + 1)[:, None], d, axis=1), *law)
+        return f(x, *distribution)
+    table = f(np.repeat(np.arange(last + 1)[:, None], d, axis=1), *distribution)
     return np.asarray(table.ravel().take(at * d + np.arange(d)))
 
 
 def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:
     """a log b − log Γ(a) + (a − 1) log x − b x for x ≥ 0, entry by entry, in the form that keeps most digits.
 
-    What depends on a and b alone is computed in their own shape: a law of d columns has d of them, and many rows.
+    What depends on a and b alone is computed in their own shape: a distribution of d columns has d of them, and many
+    rows.
     """
     x, a, b = (np.asarray(part, dtype=np.float64) for part in (x, a, rate))
     positive = x > 0
@@ -271,7 +272,7 @@ def digamma_gap(a: Any) -> Array:
 
 
 def gamma_entropy(a: Any) -> Array:
-    """a + log Γ(a) + (1 − a) ψ(a): the entropy of the gamma law of rate 1."""
+    """a + log Γ(a) + (1 − a) ψ(a): the entropy of the gamma distribution of rate 1."""
     a = np.asarray(a, dtype=np.float64)
     large = np.maximum(a, 1.0)
     far = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * digamma_gap(large)
@@ -279,7 +280,7 @@ def gamma_entropy(a: Any) -> Array:
 
 
 def gamma_divergence(b: Any, a: Any) -> Array:
-    """D(b, a) = log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma law of shape a from that of shape b.
+    """D(b, a) = log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma distribution of shape a from that of shape b.
 
     Shapes below 1 go through D(b, a) = D(b + 1, a + 1) + deviance(a, b) / a, two terms of one sign.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "density_display": ["DensityDisplay"], "evaluation_display": ["EvaluationDisplay"],
     "decision_regions": ["decision_map"], "boundary_plot": ["border"], "fit_trace": ["components", "trace"],
-    "density_curve": ["law_curve"], "chow_liu_plot": ["dependence_tree"], "fisher_plot": ["fisher_plane"],
+    "density_curve": ["distribution_curve"], "chow_liu_plot": ["dependence_tree"], "fisher_plot": ["fisher_plane"],
     "dendrogram_plot": ["dendrogram"], "scree_display": ["ScoresDisplay", "ScreeDisplay"],
     "state_sequences": ["occupancy", "trellis"], "state_graph": ["chain"],
     "warping_plot": ["alignment", "warping_path"], "word_plot": ["words"], "state_bands": ["bands"],
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from likely.plots.chow_liu_plot import dependence_tree
     from likely.plots.decision_regions import decision_map
     from likely.plots.dendrogram_plot import dendrogram
-    from likely.plots.density_curve import law_curve
+    from likely.plots.density_curve import distribution_curve
     from likely.plots.density_display import DensityDisplay
     from likely.plots.evaluation_display import EvaluationDisplay
     from likely.plots.fisher_plot import fisher_plane
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DensityDisplay", "EvaluationDisplay", "ScoresDisplay", "ScreeDisplay", "alignment", "bands", "border", "chain",
-    "cloud", "components", "decision_map", "dendrogram", "dependence_tree", "fisher_plane", "law_curve",
+    "cloud", "components", "decision_map", "dendrogram", "dependence_tree", "fisher_plane", "distribution_curve",
     "occupancy",
     "regimes", "trace", "track", "trellis", "warping_path", "words",
 ]  # fmt: skip

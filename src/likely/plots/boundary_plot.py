@@ -16,21 +16,21 @@ ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 
 
 def border(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")) -> Any:
-    """Draw what `lk.boundary` found in two columns: regions, ellipses of 1 and 2 σ, the curve. Returns the axes.
+    """Draw what `lk.decision_boundary` found in two columns: regions, ellipses of 1 and 2 σ, the curve. Returns the axes.
 
     >>> import likely as lk
-    >>> border(lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))).get_title(loc="left")
+    >>> border(lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))).get_title(loc="left")
     'Parabola'
     """
     if found.dim != 2:
-        remedy = "take marginal([i, j]) of both laws first"
+        remedy = "take marginal([i, j]) of both distributions first"
         raise DomainError(sentence("border", "two columns can be drawn", f"{found.dim}", remedy))
     frame = found.window() if window is None else np.asarray(window, dtype=np.float64)
     with themed():
         ax = axes(ax)
         _sides(ax, found, frame)
-        for law, colour, name in zip((found.first, found.second), PALETTE, names, strict=False):
-            _ellipses(ax, law, colour, name)
+        for distribution, color, name in zip((found.first, found.second), PALETTE, names, strict=False):
+            _ellipses(ax, distribution, color, name)
         for line in found.points(400, frame):
             ax.plot(*line.T, color=INK, lw=1.6)
         if found.foci is not None:
@@ -44,15 +44,15 @@ def _sides(ax: Any, found: Boundary, frame: Any) -> None:
     x, y = (np.linspace(low, high, 240) for low, high in frame)
     grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
     value = found.value(grid).reshape(len(y), len(x))
-    for sign, colour in ((1.0, PALETTE[0]), (-1.0, PALETTE[1])):
+    for sign, color in ((1.0, PALETTE[0]), (-1.0, PALETTE[1])):
         if (sign * value > 0).any():
-            ax.contourf(x, y, sign * value, levels=[0.0, np.inf], colors=[colour], alpha=0.16)
+            ax.contourf(x, y, sign * value, levels=[0.0, np.inf], colors=[color], alpha=0.16)
 
 
-def _ellipses(ax: Any, law: Gaussian, colour: str, name: str) -> None:
+def _ellipses(ax: Any, distribution: Gaussian, color: str, name: str) -> None:
     around = np.linspace(0, 2 * np.pi, 200)
     circle = np.stack([np.cos(around), np.sin(around)], axis=1)
-    root = np.linalg.cholesky(law.covariance_matrix)
+    root = np.linalg.cholesky(distribution.covariance_matrix)
     for k, size in enumerate(ROUNDS):
-        ax.plot(*(law.mean + size * circle @ root.T).T, color=colour, lw=1.1, label=name if k == 0 else None)
-    ax.plot(*law.mean, marker="o", color=colour, ms=4)
+        ax.plot(*(distribution.mean + size * circle @ root.T).T, color=color, lw=1.1, label=name if k == 0 else None)
+    ax.plot(*distribution.mean, marker="o", color=color, ms=4)

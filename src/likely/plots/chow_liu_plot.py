@@ -13,7 +13,7 @@ from likely.plots.theme import INK, PALETTE, axes, themed
 
 
 def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
-    """Draw a `ChowTree`, or what an estimator learnt as one, hung from its middle; returns the axes.
+    """Draw a `ChowTree`, or what an estimator learned as one, hung from its middle; returns the axes.
 
     Lines say how much the two columns tell of each other, in bits. The direction of a line has no meaning: any column
     could be the root.
@@ -22,20 +22,22 @@ def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str 
     >>> dependence_tree(ChowTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
     '3 columns, 1.00 bits shared'
     """
-    law = getattr(tree, "model_", tree)
-    if not isinstance(law, ChowTree) or law.members is not None:
-        got = f"a stack of {law.members}" if isinstance(law, ChowTree) else type(law).__name__
+    distribution = getattr(tree, "model_", tree)
+    if not isinstance(distribution, ChowTree) or distribution.members is not None:
+        got = (
+            f"a stack of {distribution.members}" if isinstance(distribution, ChowTree) else type(distribution).__name__
+        )
         raise DomainError(sentence("dependence_tree", "one ChowTree is needed", got, "take member(k) of a stack"))
-    called = _names(names, tree, law.dim)
-    shared = {edge: bits for edge, bits in zip(law.edges, _bits(law), strict=True)}
-    x, y = _places(law.edges, law.dim)
+    called = _names(names, tree, distribution.dim)
+    shared = {edge: bits for edge, bits in zip(distribution.edges, _bits(distribution), strict=True)}
+    x, y = _places(distribution.edges, distribution.dim)
     with themed():
         ax = axes(ax, figsize=(max(5.0, min(12.0, 0.9 * (x.max() + 1.5))), max(2.6, 0.85 * (y.max() - y.min() + 1.5))))
         most = max(max(shared.values(), default=0.0), 1e-9)
         for (a, b), bits in shared.items():
             ax.plot([x[a], x[b]], [y[a], y[b]], color=PALETTE[0], alpha=0.75, solid_capstyle="round",
                     linewidth=0.6 + 5.0 * bits / most, zorder=1)  # fmt: skip
-            if law.dim <= 24:
+            if distribution.dim <= 24:
                 ax.text(0.5 * (x[a] + x[b]), 0.5 * (y[a] + y[b]), f"{bits:.2f}", fontsize=7, color=INK, ha="center",
                         va="center", zorder=2, bbox={"fc": "white", "ec": "none", "pad": 0.8})  # fmt: skip
         for j, name in enumerate(called):
@@ -43,7 +45,7 @@ def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str 
                     bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f5", "edgecolor": PALETTE[0]})  # fmt: skip
         ax.set(xlim=(x.min() - 0.7, x.max() + 0.7), ylim=(y.min() - 0.6, y.max() + 0.6))
         ax.set_axis_off()
-        ax.set_title(title or f"{law.dim} columns, {sum(shared.values()):.2f} bits shared", loc="left")
+        ax.set_title(title or f"{distribution.dim} columns, {sum(shared.values()):.2f} bits shared", loc="left")
     return ax
 
 
@@ -56,24 +58,24 @@ def _names(names: Any, tree: Any, d: int) -> list[str]:
     return called
 
 
-def _bits(law: ChowTree) -> list[float]:
+def _bits(distribution: ChowTree) -> list[float]:
     """Mutual information along each edge."""
-    one, found = law.marginals(), []
-    for p, j in law.edges:
-        T = law.tables[j]
+    one, found = distribution.marginals(), []
+    for p, j in distribution.edges:
+        T = distribution.tables[j]
         ratio = np.divide(T, one[j], out=np.ones_like(T), where=(T > 0) & (one[j] > 0))
         found.append(float((one[p][:, None] * T * np.log2(ratio)).sum()))
     return found
 
 
 def _places(edges: list[tuple[int, int]], d: int) -> tuple[Array, Array]:
-    """Where each column stands: leaves side by side, others above the middle of theirs, hung from the tree's centre."""
+    """Where each column stands: leaves side by side, others above the middle of theirs, hung from the tree's center."""
     near: list[list[int]] = [[] for _ in range(d)]
     for a, b in edges:
         near[a].append(b)
         near[b].append(a)
     x, y, free = np.zeros(d), np.zeros(d), 0
-    for root in _centres(near, d):
+    for root in _centers(near, d):
         order, above = _walk(near, root)
         for j in order:
             y[j] = 0.0 if above[j] < 0 else y[above[j]] - 1.0
@@ -112,7 +114,7 @@ def _leaves_first(near: list[list[int]], root: int) -> list[int]:
     return out
 
 
-def _centres(near: list[list[int]], d: int) -> list[int]:
+def _centers(near: list[list[int]], d: int) -> list[int]:
     """The middle of the longest path of each tree."""
     left, found = set(range(d)), []
     while left:

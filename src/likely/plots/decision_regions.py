@@ -1,4 +1,4 @@
-"""What a classifier decides over a plane: regions in colour, paler where it is less sure, and where it refuses."""
+"""What a classifier decides over a plane: regions in color, paler where it is less sure, and where it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
-from likely.decision.boundary.boundary import boundary
+from likely.decision.boundary.boundary import decision_boundary
 from likely.decision.decide import decide, foreign_posterior
 from likely.decision.reject import NOVEL, REJECT
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -22,8 +22,8 @@ HUES = (
 )  # fmt: skip
 MARKS = "os^DvP*Xp<"
 REFUSED, STRANGE, OTHER = "#ffffff", "#c4c9cd", "#9aa3a9"  # REJECT, NOVEL, further actions
-PALE, FULL = 0.1, 0.52  # share of a class's colour where all classes are alike, and where one is certain
-LABELLED = 5  # classes from which regions carry their names: so many colours are not kept in mind
+PALE, FULL = 0.1, 0.52  # share of a class's color where all classes are alike, and where one is certain
+LABELED = 5  # classes from which regions carry their names: so many colors are not kept in mind
 NARROW = 0.035  # of the picture's width: regions that hold no circle of this radius carry none
 
 
@@ -44,15 +44,15 @@ def decision_map(
 ) -> Any:  # fmt: skip
     """What a classifier decides over the plane of two columns, refusals included. Returns the axes.
 
-    - clf: a fitted `BayesClassifier`, `NearestNeighbours`, …, or anybody's classifier with `predict_proba`.
+    - clf: a fitted `BayesClassifier`, `KNeighborsClassifier`, …, or anybody's classifier with `predict_proba`.
     - X (n, d), y (n,): rows that set the frame of the picture, and with labels are drawn into it.
     - at: what the other columns hold: a row (d,) of numbers, "median" or "unobserved" (integrated out). None:
       unobserved where the classifier can leave columns out, else medians.
     - how: for `decide`: cost, reject_cost, reject_below, novelty.
     - exact: borders between Gaussian classes as the conics that they are, not as steps of the grid.
-    - shade: colours fade to where the classes are equally probable.
+    - shade: colors fade to where the classes are equally probable.
 
-    Refused regions are white and hatched, novel ones grey and dotted.
+    Refused regions are white and hatched, novel ones gray and dotted.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [3.0, 1.0]], 30, axis=0)
@@ -71,7 +71,7 @@ def decision_map(
         _borders(ax, plane, lines)
         if y is not None:
             _rows(ax, rows, np.asarray(y), columns, getattr(clf, "classes_", None))
-        if len(plane.names) >= LABELLED:
+        if len(plane.names) >= LABELED:
             _labels(ax, plane)
         _key(ax, plane, y is not None)
     names = _names(clf, X, rows.shape[1])
@@ -163,7 +163,7 @@ def _span(values: Array, steps: int) -> Array:
 
 
 def _framed(grid: Array, X: Any) -> Any:
-    """The grid as a data frame of the same library, where X is one: classifiers want the names they learnt."""
+    """The grid as a data frame of the same library, where X is one: classifiers want the names they learned."""
     if not (hasattr(X, "columns") and hasattr(X, "to_numpy")):
         return grid
     import narwhals as nw
@@ -183,24 +183,24 @@ def _names(clf: Any, X: Any, d: int) -> list[str]:
 
 
 def hue(k: int) -> str:
-    """The colour of class k."""
+    """The color of class k."""
     return HUES[k % len(HUES)]
 
 
-def _colour(plane: Plane, k: int) -> str:
+def _color(plane: Plane, k: int) -> str:
     return hue(k) if k < plane.classes else OTHER
 
 
-def _colours(plane: Plane) -> Any:
+def _colors(plane: Plane) -> Any:
     from matplotlib.colors import to_rgb
 
-    named = [_colour(plane, k) for k in range(len(plane.names))]
+    named = [_color(plane, k) for k in range(len(plane.names))]
     return np.array([to_rgb(c) for c in [*named, STRANGE, REFUSED]])  # from the back: −1 REJECT, −2 NOVEL
 
 
 def _paint(ax: Any, plane: Plane, shade: bool) -> None:
-    """Each cell in the colour of its decision, mixed with white as the classifier is in doubt."""
-    base = _colours(plane)[plane.region]
+    """Each cell in the color of its decision, mixed with white as the classifier is in doubt."""
+    base = _colors(plane)[plane.region]
     share = PALE + (FULL - PALE) * (plane.sure if shade else np.full_like(plane.sure, 0.5))
     share = np.where(plane.region < 0, 1.0, share)[..., None]
     picture = 1 - share * (1 - base)
@@ -224,14 +224,14 @@ def _smooth(mask: Any) -> Array:
 
 
 def _hatch(ax: Any, plane: Plane) -> None:
-    """Lines over what is refused, dots over what is novel: to be told apart without colour."""
-    for code, pattern, colour in ((REJECT.code, "////", "#b9c2c8"), (NOVEL.code, "..", "#8d969c")):
+    """Lines over what is refused, dots over what is novel: to be told apart without color."""
+    for code, pattern, color in ((REJECT.code, "////", "#b9c2c8"), (NOVEL.code, "..", "#8d969c")):
         mask = plane.region == code
         if mask.any():
             drawn = ax.contourf(
                 plane.xs, plane.ys, _smooth(mask), levels=[0.5, 1.5], colors="none", hatches=[pattern], zorder=1
             )
-            drawn.set(edgecolor=colour, linewidth=0)
+            drawn.set(edgecolor=color, linewidth=0)
 
 
 def _borders(ax: Any, plane: Plane, lines: list[Array]) -> None:
@@ -279,12 +279,12 @@ def _key(ax: Any, plane: Plane, marks: bool) -> None:
     handles: list[Any] = []
     for k in shown:
         mark = MARKS[k % len(MARKS)] if marks and k < plane.classes else "s"
-        handles.append(Line2D([], [], ls="", marker=mark, ms=6, color=_colour(plane, k), label=plane.names[k]))
-    for code, colour, pattern, edge, label in (
+        handles.append(Line2D([], [], ls="", marker=mark, ms=6, color=_color(plane, k), label=plane.names[k]))
+    for code, color, pattern, edge, label in (
         (REJECT.code, REFUSED, "////", "#b9c2c8", "refused"), (NOVEL.code, STRANGE, "..", "#8d969c", "unlike all")
     ):  # fmt: skip
         if (plane.region == code).any():
-            handles.append(Patch(facecolor=colour, edgecolor=edge, hatch=pattern, label=label, linewidth=0))
+            handles.append(Patch(facecolor=color, edgecolor=edge, hatch=pattern, label=label, linewidth=0))
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, handletextpad=0.4)
 
 
@@ -303,27 +303,27 @@ def _conics(clf: Any, plane: Plane, columns: Any, d: int, at: Any, how: dict[str
     )
     if not (isinstance(parts, Gaussian) and plain):
         return []
-    laws = parts.marginal(list(columns))
+    distributions = parts.marginal(list(columns))
     cost = how.get("cost", getattr(clf, "cost", None))
     try:
-        return _met(laws, model.weights, cost, plane)
+        return _met(distributions, model.weights, cost, plane)
     except LikelyError:  # singular covariances, further actions: the grid shows them
         return []
 
 
-def _met(laws: Gaussian, weights: Any, cost: Any, plane: Plane) -> list[Array]:
+def _met(distributions: Gaussian, weights: Any, cost: Any, plane: Plane) -> list[Array]:
     """Of the border of each pair, the stretches where no third class is better."""
     K = len(weights)
     if cost is not None and K > 2:
         return []
     window, out = (plane.xs[[0, -1]], plane.ys[[0, -1]]), []
     for i, j in combinations(range(K), 2):
-        found = boundary(
-            laws.member(i), laws.member(j), class_prior=weights[[i, j]] / weights[[i, j]].sum(),
+        found = decision_boundary(
+            distributions.member(i), distributions.member(j), class_prior=weights[[i, j]] / weights[[i, j]].sum(),
             cost=None if cost is None else cost,
         )  # fmt: skip
         for line in found.points(600, window):
-            joint = laws.log_prob(line) + np.log(weights)
+            joint = distributions.log_prob(line) + np.log(weights)
             alone = joint.max(axis=1) <= joint[:, [i, j]].max(axis=1) + 1e-6
             out += [np.where(alone[:, None], line, np.nan)] if alone.any() else []
     return out

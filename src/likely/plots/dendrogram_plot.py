@@ -11,7 +11,7 @@ from likely.core.arrays import Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, axes
 
-BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a wedge may hold several, and is grey
+BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a wedge may hold several, and is gray
 
 
 def dendrogram(
@@ -20,7 +20,7 @@ def dendrogram(
     """Draw a tree on the axes given, or on new ones, and return the axes.
 
     - labels: names of the rows (n,); their numbers if None.
-    - cut: a whole number of clusters, or a height (a float): clusters get colours, and a line shows where.
+    - cut: a whole number of clusters, or a height (a float): clusters get colors, and a line shows where.
     - most: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the height at
       which its rows are one cluster, and says how many they are.
 
@@ -55,7 +55,7 @@ class _Picture:
         self.x[self.tips] = np.arange(len(self.tips))
         for node in range(self.first, 2 * n - 1):
             self.x[node] = self.x[tree.merges[node - n]].mean()
-        self.colour = _colours(tree, self.leaf, groups)
+        self.color = _colors(tree, self.leaf, groups)
 
     def _tips(self) -> list[int]:
         """Leaves and folded nodes from left to right."""
@@ -89,8 +89,8 @@ def _groups(tree: Dendrogram, cut: Any) -> tuple[Index, float | None]:
     return groups, None if tree.inversions else float(below + above) / 2
 
 
-def _colours(tree: Dendrogram, leaf: Index, groups: Index) -> list[str]:
-    """A node of one cluster has that cluster's colour, counted from left to right; one of several is grey."""
+def _colors(tree: Dendrogram, leaf: Index, groups: Index) -> list[str]:
+    """A node of one cluster has that cluster's color, counted from left to right; one of several is gray."""
     n = len(tree)
     whole = np.append(np.ones(n, dtype=bool), np.zeros(n - 1, dtype=bool))
     for t, (a, b) in enumerate(tree.merges.tolist(), n):
@@ -104,22 +104,22 @@ def _colours(tree: Dendrogram, leaf: Index, groups: Index) -> list[str]:
 def _draw(ax: Any, p: _Picture, line: float | None) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
-    n, bends, colours = len(p.tree), [], []
+    n, bends, colors = len(p.tree), [], []
     for node in range(max(p.first, n), 2 * n - 1):
         a, b = p.tree.merges[node - n]
         a, b = (a, b) if p.x[a] < p.x[b] else (b, a)
         h = p.height[node]
         bends.append([(p.x[a], p.height[a]), (p.x[a], h), (p.x[b], h), (p.x[b], p.height[b])])
-        colours.append(p.colour[node])
+        colors.append(p.color[node])
         bends += [
             [bends[-1][0], bends[-1][1]],
             [bends[-1][3], bends[-1][2]],
-        ]  # each leg in the colour of its own branch
-        colours += [p.colour[a], p.colour[b]]
-    ax.add_collection(LineCollection(bends, colors=colours, linewidths=1.3, capstyle="round"))
+        ]  # each leg in the color of its own branch
+        colors += [p.color[a], p.color[b]]
+    ax.add_collection(LineCollection(bends, colors=colors, linewidths=1.3, capstyle="round"))
     folded = [node for node in p.tips if node >= n]
     wedges = [[(p.x[i] - 0.36, 0.0), (p.x[i], p.height[i]), (p.x[i] + 0.36, 0.0)] for i in folded]
-    ax.add_collection(PolyCollection(wedges, facecolors=[p.colour[i] for i in folded], edgecolors="none", alpha=0.75))
+    ax.add_collection(PolyCollection(wedges, facecolors=[p.color[i] for i in folded], edgecolors="none", alpha=0.75))
     top = float(p.height.max())
     ax.set_ylim(min(0.0, float(p.height.min())), 1.05 * top if top > 0 else 1.0)
     if line is not None:

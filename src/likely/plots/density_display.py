@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli
-from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.categorical.chow_liu import ChowTree
 from likely.distributions.univariate.poisson import Poisson
@@ -18,13 +18,13 @@ from likely.distributions.univariate.von_mises import VonMises
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first
-FEW_LEVELS = (Bernoulli, ChowTree, SignLaw)  # laws of columns that hold few values
+FEW_LEVELS = (Bernoulli, ChowTree, SignDistribution)  # distributions of columns that hold few values
 FAR = 8.0  # spreads between the quartiles beyond which tails are not followed
 
 
 @dataclass
 class DensityDisplay:
-    """The picture of a density, with the data it was learnt from if they are given.
+    """The picture of a density, with the data it was learned from if they are given.
 
     `DensityDisplay.from_estimator(estimator, X).plot()` in scikit-learn's manner; `from_model` takes a value.
     """
@@ -37,7 +37,7 @@ class DensityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
-        """Draw the density that an estimator has learnt."""
+        """Draw the density that an estimator has learned."""
         X = None if X is None else estimator._rows(X, reset=False)
         return cls(estimator.model_, X, estimator._column_names()).plot(ax, **style)
 
@@ -67,7 +67,7 @@ class DensityDisplay:
         elif width == 2:
             _contours(ax, self.model, self.X, names, color, label)
         else:
-            expected = "pictures need one or two columns, or a law with marginals on its own figure"
+            expected = "pictures need one or two columns, or a distribution with marginals on its own figure"
             raise DomainError(sentence("DensityDisplay", expected, f"{width} columns", "draw a marginal"))
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -129,7 +129,7 @@ def _curve(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None
 
 
 def _reach(model: Any, rows: Array | None) -> Array:
-    """Where a one-dimensional law is worth drawing: nearly all of it and of the rows, but no endless tails."""
+    """Where a one-dimensional distribution is worth drawing: nearly all of it and of the rows, but no endless tails."""
     if isinstance(model, VonMises):
         return np.linspace(-np.pi, np.pi, 400)
     at = np.array([1e-3, 0.25, 0.75, 1 - 1e-3])
@@ -151,13 +151,15 @@ def _turned(model: Any, rows: Array) -> Array:
 def _contours(ax: Any, model: Any, X: Any, names: list[str], color: str, label: str | None) -> None:
     draws = _turned(model, model.sample(20_000, np.random.default_rng(0)))
     score = model.log_prob(draws)
-    levels = np.unique(np.quantile(score, 1 - np.array(CONTENTS))) - 1e-9  # a flat law has one level, and lies on it
+    levels = (
+        np.unique(np.quantile(score, 1 - np.array(CONTENTS))) - 1e-9
+    )  # a flat distribution has one level, and lies on it
     if X is not None:
         rows = _turned(model, np.asarray(X, float))
         ax.scatter(rows[:, 0], rows[:, 1], s=9, color=color, alpha=0.45, linewidths=0)
     gx, gy = np.meshgrid(*_sides(model, draws[score >= levels[0]]))
     height = model.log_prob(np.column_stack([gx.ravel(), gy.ravel()])).reshape(gx.shape)
-    height = np.maximum(height, levels[0] - 100.0)  # so that lines close where the law ends
+    height = np.maximum(height, levels[0] - 100.0)  # so that lines close where the distribution ends
     widths = (0.7, 1.1, 1.6)[-len(levels) :]
     ax.contour(gx, gy, height, levels=levels, colors=[color], linewidths=widths, linestyles="solid")
     ax.plot([], [], color=color, label=label)

@@ -108,7 +108,7 @@ class EvaluationDisplay:
         return ax
 
     def _positives(self) -> list[tuple[Any, str]]:
-        """Classes with a curve each, and its colour: of two classes the second says it all."""
+        """Classes with a curve each, and its color: of two classes the second says it all."""
         classes = self.evaluation.classes.tolist()
         shown = classes[1:] if len(classes) == 2 else classes[:CURVES]
         return [(label, PALETTE[i % len(PALETTE)]) for i, label in enumerate(shown)]

@@ -15,7 +15,7 @@ STEPS = 300  # points of the map of decisions, each way
 def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
     """Draw rows X with labels y along the first two axes of a fitted `FisherDiscriminant`; returns the axes.
 
-    Circles hold 90 % of a Gaussian class with spread I; the ground has the colour of the class that is decided in this
+    Circles hold 90 % of a Gaussian class with spread I; the ground has the color of the class that is decided in this
     plane. With one axis only, histograms are drawn.
 
     >>> import likely as lk
@@ -28,41 +28,41 @@ def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = 
     if not hasattr(fisher, "axes_"):
         raise DomainError(sentence("fisher_plane", "a fitted FisherDiscriminant is needed", type(fisher).__name__))
     z, labels = np.asarray(fisher.transform(X), dtype=np.float64), np.asarray(y)
-    colours = [PALETTE[k % len(PALETTE)] for k in range(len(fisher.classes_))]
+    colors = [PALETTE[k % len(PALETTE)] for k in range(len(fisher.classes_))]
     with themed():
         ax = axes(ax, figsize=(6.4, 4.8) if z.shape[1] > 1 else (6.4, 3.2))
-        (_plane if z.shape[1] > 1 else _line)(ax, fisher, z, labels, colours)
+        (_plane if z.shape[1] > 1 else _line)(ax, fisher, z, labels, colors)
         if legend:
             ax.legend(title="class")
     return ax
 
 
-def _plane(ax: Any, fisher: Any, z: Any, labels: Any, colours: list[str]) -> None:
+def _plane(ax: Any, fisher: Any, z: Any, labels: Any, colors: list[str]) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Circle
 
-    centres, radius = fisher.axes_.centres[:, :2], np.sqrt(-2 * np.log(0.1))
-    ends = np.concatenate([z[:, :2], centres - radius, centres + radius])
+    centers, radius = fisher.axes_.centers[:, :2], np.sqrt(-2 * np.log(0.1))
+    ends = np.concatenate([z[:, :2], centers - radius, centers + radius])
     low, high = ends.min(axis=0) - 0.4, ends.max(axis=0) + 0.4
     grid = np.meshgrid(*(np.linspace(a, b, STEPS) for a, b in zip(low, high, strict=True)))
     at = np.stack([g.ravel() for g in grid], axis=1)
     with np.errstate(divide="ignore"):
-        score = np.log(fisher.class_prior_) + at @ centres.T - 0.5 * (centres**2).sum(axis=1)
+        score = np.log(fisher.class_prior_) + at @ centers.T - 0.5 * (centers**2).sum(axis=1)
     best = score.argmax(axis=1).reshape(grid[0].shape)
     ax.imshow(best, extent=(low[0], high[0], low[1], high[1]), origin="lower", aspect="auto", alpha=0.13, zorder=0,
-              cmap=ListedColormap(colours), vmin=-0.5, vmax=len(colours) - 0.5, interpolation="nearest")  # fmt: skip
-    for k, (name, colour) in enumerate(zip(fisher.classes_, colours, strict=True)):
+              cmap=ListedColormap(colors), vmin=-0.5, vmax=len(colors) - 0.5, interpolation="nearest")  # fmt: skip
+    for k, (name, color) in enumerate(zip(fisher.classes_, colors, strict=True)):
         mine = labels == name
-        ax.scatter(z[mine, 0], z[mine, 1], s=13, color=colour, alpha=0.75, linewidths=0, label=str(name))
-        ax.add_patch(Circle(tuple(centres[k]), radius, fill=False, color=INK, linewidth=0.8, alpha=0.7))
+        ax.scatter(z[mine, 0], z[mine, 1], s=13, color=color, alpha=0.75, linewidths=0, label=str(name))
+        ax.add_patch(Circle(tuple(centers[k]), radius, fill=False, color=INK, linewidth=0.8, alpha=0.7))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
     ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel=f"axis 2 (λ = {_told(fisher.ratios_[1])})")
 
 
-def _line(ax: Any, fisher: Any, z: Any, labels: Any, colours: list[str]) -> None:
+def _line(ax: Any, fisher: Any, z: Any, labels: Any, colors: list[str]) -> None:
     edges = np.histogram_bin_edges(z[:, 0], bins=min(40, max(8, len(z) // 12)))
-    for name, colour in zip(fisher.classes_, colours, strict=True):
-        ax.hist(z[labels == name, 0], edges, color=colour, alpha=0.6, label=str(name))
+    for name, color in zip(fisher.classes_, colors, strict=True):
+        ax.hist(z[labels == name, 0], edges, color=color, alpha=0.6, label=str(name))
     ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel="rows")
 
 

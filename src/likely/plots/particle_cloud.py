@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.plots.state_sequences import state_colours, state_names
+from likely.plots.state_sequences import state_colors, state_names
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 DRAWN = 60  # particles of a frame that are drawn
@@ -73,7 +73,7 @@ def regimes(
     called = state_names(names, K)
     with themed():
         above, ax = _pair(ax, y)
-        ax.stackplot(t, shares.T, colors=state_colours(K), alpha=0.6, labels=called, edgecolor="none")
+        ax.stackplot(t, shares.T, colors=state_colors(K), alpha=0.6, labels=called, edgecolor="none")
         ax.set(xlabel="frame" if times is None else "time", ylabel="p(regime)", ylim=(0, 1), xlim=(t[0], t[-1]))
         if truth is not None:
             _truth(ax, t, np.asarray(truth), K)
@@ -101,9 +101,9 @@ def _signal(ax: Any, t: Array, y: Array) -> None:
 
 
 def _truth(ax: Any, t: Array, truth: Array, K: int) -> None:
-    """A strip above in the colours of the true regimes."""
-    colours = state_colours(K)
+    """A strip above in the colors of the true regimes."""
+    colors = state_colors(K)
     edges = np.concatenate([[0], np.flatnonzero(np.diff(truth)) + 1, [len(truth)]])
     for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         wide = t[min(b, len(t) - 1)] - t[a]
-        ax.broken_barh([(t[a], wide)], (1.015, 0.045), color=colours[int(truth[a])], linewidth=0, clip_on=False)
+        ax.broken_barh([(t[a], wide)], (1.015, 0.045), color=colors[int(truth[a])], linewidth=0, clip_on=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.decomposition.principal_subspace import Principal
+from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.factor_fits import leading
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
@@ -21,17 +21,17 @@ class ScreeDisplay:
     `ScreeDisplay.from_estimator(pca).plot()` in scikit-learn's manner; `from_principal` takes a value.
     """
 
-    principal: Principal
+    principal: PrincipalSubspace
     ax_: Any = None
     figure_: Any = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
-        """Draw what a fitted `PCA` has learnt, or the covariance of a fitted `PPCA` or `FactorAnalysis`."""
+        """Draw what a fitted `PCA` has learned, or the covariance of a fitted `PPCA` or `FactorAnalysis`."""
         return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
-    def from_principal(cls, principal: Principal, *, ax: Any = None) -> ScreeDisplay:
+    def from_principal(cls, principal: PrincipalSubspace, *, ax: Any = None) -> ScreeDisplay:
         """Draw a value."""
         return cls(principal).plot(ax)
 
@@ -60,10 +60,10 @@ class ScreeDisplay:
         return self
 
 
-def _principal_of(estimator: Any) -> Principal:
-    """The principal axes that an estimator has learnt, or those of its covariance."""
+def _principal_of(estimator: Any) -> PrincipalSubspace:
+    """The principal axes that an estimator has learned, or those of its covariance."""
     principal = getattr(estimator, "principal_", None)
-    if isinstance(principal, Principal):
+    if isinstance(principal, PrincipalSubspace):
         return principal
     covariance: Any = getattr(estimator, "covariance_", None) if hasattr(estimator, "model_") else None
     if np.ndim(covariance) != 2:
@@ -72,12 +72,12 @@ def _principal_of(estimator: Any) -> Principal:
         raise DomainError(sentence("ScreeDisplay", expected, type(estimator).__name__, remedy))
     unit = float(np.diagonal(covariance).max())
     values, vectors = leading(np.asarray(covariance) / unit, len(covariance))
-    return Principal(estimator.mean_, vectors.T, np.maximum(values, 0.0) * unit)
+    return PrincipalSubspace(estimator.mean_, vectors.T, np.maximum(values, 0.0) * unit)
 
 
 @dataclass
 class ScoresDisplay:
-    """Rows in the plane of two coordinates: principal axes, or factors; coloured by label if labels are given."""
+    """Rows in the plane of two coordinates: principal axes, or factors; colored by label if labels are given."""
 
     scores: Array  # (n, q)
     labels: Any = None

@@ -22,10 +22,10 @@ def bands(
 ) -> Any:  # fmt: skip
     """A series with what a model makes of it: the smoothed signal, its band, and what comes. Returns the axes.
 
-    - model: a `LinearGaussian`, a `ContinuousLinear` with its `times`, a filter with `smooth`, or an estimator that has
-      learnt one; y: one sequence.
+    - model: a `LinearGaussian`, a `LinearSDE` with its `times`, a filter with `smooth`, or an estimator that has
+      learned one; y: one sequence.
     - states: numbers of entries of the state to draw, instead of the signal C x in the columns of y.
-    - ahead: frames to forecast, with their inputs in `future`; of a `ContinuousLinear` frames a mean step apart.
+    - ahead: frames to forecast, with their inputs in `future`; of a `LinearSDE` frames a mean step apart.
     - level: of the bands. lag: frames that may be looked ahead, 0 for the filter.
 
     Up to six columns have a strip each.
@@ -120,14 +120,14 @@ def _strips(ax: Any, n: int) -> list[Any]:
 
 
 def _strip(ax: Any, t: Array, seen: Array | None, middle: Array, spread: Array, level: float, j: int) -> None:
-    colour, wide = PALETTE[j % len(PALETTE)], float(ndtri(0.5 + 0.5 * level))
+    color, wide = PALETTE[j % len(PALETTE)], float(ndtri(0.5 + 0.5 * level))
     sure = np.isfinite(spread)
     low, high = (np.where(sure, middle + sign * wide * np.where(sure, spread, 0.0), np.nan) for sign in (-1, 1))
     if seen is not None:
         many = len(t) > DOTS
         ax.plot(t, seen, ".", color=INK, markersize=1.5 if many else 3.5, alpha=0.35 if many else 0.7, label="seen")
-    ax.fill_between(t, low, high, color=colour, alpha=0.22, linewidth=0, label=f"{level:.0%} band")
-    ax.plot(t, middle, color=colour, linewidth=1.6, label="believed")
+    ax.fill_between(t, low, high, color=color, alpha=0.22, linewidth=0, label=f"{level:.0%} band")
+    ax.plot(t, middle, color=color, linewidth=1.6, label="believed")
 
 
 def _ahead(found: Any, strips: list[Any], later: Array, level: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
-from likely.plots.state_sequences import state_colours, state_names
+from likely.plots.state_sequences import state_colors, state_names
 from likely.plots.theme import INK, SOFT, axes, themed
 
 MOST = 40  # states that can be drawn
@@ -138,11 +138,15 @@ def _in_circle(N: int) -> Array:
 
 def _emits(emissions: Any, k: int) -> str:
     """What a state stands for, where a word or two will do."""
-    law = emissions.member(k)
-    if type(law).__name__ == "Categorical":
-        best = str(law.values[int(np.argmax(law.probs))])
+    distribution = emissions.member(k)
+    if type(distribution).__name__ == "Categorical":
+        best = str(distribution.values[int(np.argmax(distribution.probs))])
         return best if len(best) <= 6 else best[:5] + "…"
-    middle = law.mean if type(law).__name__ in ("Gaussian", "FactorGaussian", "StudentT", "Poisson") else None
+    middle = (
+        distribution.mean
+        if type(distribution).__name__ in ("Gaussian", "FactorGaussian", "StudentT", "Poisson")
+        else None
+    )
     if middle is None or np.size(middle) > 2:
         return ""
     spread = float(np.ptp(np.ravel(getattr(emissions, "mean", middle)))) or 1.0  # what is small beside it is 0
@@ -196,10 +200,10 @@ def _longest(g: _Graph) -> float:
 def _circles(ax: Any, g: _Graph) -> None:
     from matplotlib.patches import Circle
 
-    colours = state_colours(g.states)
+    colors = state_colors(g.states)
     for k, (x, y) in enumerate(g.at.tolist()):
         null = k >= g.states
-        edge = SOFT if null else colours[k]
+        edge = SOFT if null else colors[k]
         style = {"linestyle": (0, (2, 1.5)), "facecolor": "white"} if null else {"facecolor": _pale(edge)}
         ax.add_patch(Circle((x, y), g.radius(k), edgecolor=INK if null else edge, linewidth=1.5, zorder=3, **style))
         if null:
@@ -213,10 +217,10 @@ def _circles(ax: Any, g: _Graph) -> None:
             ax.text(x, y - 0.12, note, ha="center", va="center", fontsize=6.5, zorder=4)
 
 
-def _pale(colour: Any) -> Any:
+def _pale(color: Any) -> Any:
     from matplotlib.colors import to_rgb
 
-    return tuple(1 - 0.22 * (1 - channel) for channel in to_rgb(colour))
+    return tuple(1 - 0.22 * (1 - channel) for channel in to_rgb(color))
 
 
 def _width(p: float) -> float:
@@ -308,7 +312,7 @@ def _door(ax: Any, g: _Graph, k: int, p: float, entry: bool) -> None:
     ))  # fmt: skip
     ax.add_patch(Circle(tuple(far), DOOR, edgecolor=INK, facecolor=INK if entry else "white", linewidth=1.2, zorder=3))
     if p < 1 - 1e-9:
-        beyond = np.array([0.0, -1.0]) if g.forward and way[1] else way  # below, for a neighbour's door is beside
+        beyond = np.array([0.0, -1.0]) if g.forward and way[1] else way  # below, for a neighbor's door is beside
         _number(ax, far + DOOR * beyond, p, beyond)
 
 

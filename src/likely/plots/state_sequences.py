@@ -15,7 +15,7 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 WIDE = 600  # frames beyond which several share a column of the picture
 COLUMNS = 240  # of the picture, then: three dots each, where a frame a dot would be a barcode
-TURNS = 240  # changes of state beyond which the best path would be a wall of colour
+TURNS = 240  # changes of state beyond which the best path would be a wall of color
 SYMBOLS = 80  # words of a sequence that are written out
 LINES = 6  # columns of a signal that are drawn
 UNLIKE = 0.2  # a column that fills less of the common scale than this needs a scale of its own
@@ -38,7 +38,7 @@ def trellis(
 ) -> Any:  # fmt: skip
     """States over time, shaded by p(state | sequence), the best path as a line, the signal above. Returns the axes.
 
-    - model: an `HMM`, or an estimator that has learnt one; x: one sequence.
+    - model: an `HMM`, or an estimator that has learned one; x: one sequence.
     - ax: axes for the states alone, or a pair: for the signal, and for the states. Without it, columns of unlike
       scales get a strip each; on axes that were given each is drawn on its own scale.
     - names of the states, and of the columns of the signal. lag: None looks at all frames, 0 at none that come later.
@@ -94,7 +94,7 @@ def occupancy(
         above, ax = _stacked(_strips(seen), 6) if ax is None and _several(seen) else ([], axes(ax, figsize=(8.0, 3.2)))
         shares = np.repeat(_means(seen.shares, edges), 2, axis=0)  # a frame is a step, not a point
         at = np.stack([edges[:-1] - 0.5, edges[1:] - 0.5], axis=1).ravel()
-        ax.stackplot(at, shares.T, colors=state_colours(K), alpha=0.55, labels=seen.names, edgecolor="none")
+        ax.stackplot(at, shares.T, colors=state_colors(K), alpha=0.55, labels=seen.names, edgecolor="none")
         label = "p(state so far)" if lag == 0 else "p(state)"
         ax.set(xlabel=_frames(edges), ylabel=label, xlim=(-0.5, T - 0.5), ylim=(0, 1))
         draw_strips(above, seen, edges)
@@ -152,7 +152,7 @@ def _crossed(model: Any, given: Ragged) -> Ragged:
     density = getattr(model, "density_", model)
     if not hasattr(density, "_rows"):
         return given
-    return density._known(density._rows(given, reset=False), density._learnt)[0]
+    return density._known(density._rows(given, reset=False), density._learned)[0]
 
 
 def state_names(names: Any, K: int) -> list[str]:
@@ -163,8 +163,8 @@ def state_names(names: Any, K: int) -> list[str]:
     return called
 
 
-def state_colours(K: int) -> list[Any]:
-    """A colour for each state: those of the house, or of a scale where they would not do."""
+def state_colors(K: int) -> list[Any]:
+    """A color for each state: those of the house, or of a scale where they would not do."""
     if K <= len(PALETTE):
         return list(PALETTE[:K])
     import matplotlib as mpl
@@ -250,8 +250,8 @@ def _draw_signal(ax: Any, seen: Seen, edges: Index, over: bool = False) -> None:
     shown = seen.signal[:, :LINES]
     own = unlike(shown)
     for j, y in enumerate((own_scales(shown) if own else shown).T):
-        colour = INK if len(shown.T) == 1 else PALETTE[j % len(PALETTE)]
-        _draw_line(ax, y, edges, colour, seen.columns[j], band=not over)  # a band would hide the states
+        color = INK if len(shown.T) == 1 else PALETTE[j % len(PALETTE)]
+        _draw_line(ax, y, edges, color, seen.columns[j], band=not over)  # a band would hide the states
     ax.set_ylabel(seen.columns[0] if len(shown.T) == 1 else "each on its own scale" if own else "signal")
     if own:
         ax.set_yticks([])
@@ -274,19 +274,19 @@ def _say_rest(ax: Any, seen: Seen) -> None:
         ax.annotate(note, (1, 0), xycoords="axes fraction", ha="right", va="top", fontsize=7, color=SOFT)
 
 
-def _draw_line(ax: Any, y: Array, edges: Index, colour: str, name: str, band: bool = True) -> None:
+def _draw_line(ax: Any, y: Array, edges: Index, color: str, name: str, band: bool = True) -> None:
     """A line through the frames; where several share a column, through their means, in the band of all values."""
     if len(edges) - 1 == len(y):
         marks = {"marker": ".", "markersize": 4} if len(y) <= 60 else {}
-        ax.plot(np.arange(len(y)), y, color=colour, linewidth=1.1, label=name, **marks)
+        ax.plot(np.arange(len(y)), y, color=color, linewidth=1.1, label=name, **marks)
         return
     at, known = (edges[:-1] + edges[1:] - 1) / 2, np.isfinite(y)
     count = np.add.reduceat(known.astype(np.float64), edges[:-1])
     sums = np.add.reduceat(np.where(known, y, 0.0), edges[:-1])
     if band:
         low, high = np.fmin.reduceat(y, edges[:-1]), np.fmax.reduceat(y, edges[:-1])
-        ax.fill_between(at, low, high, color=colour, linewidth=0, alpha=0.18)
-    ax.plot(at, np.where(count > 0, sums / np.maximum(count, 1), np.nan), color=colour, linewidth=1.1, label=name)
+        ax.fill_between(at, low, high, color=color, linewidth=0, alpha=0.18)
+    ax.plot(at, np.where(count > 0, sums / np.maximum(count, 1), np.nan), color=color, linewidth=1.1, label=name)
 
 
 def _draw_words(ax: Any, words: Any) -> None:

@@ -1,4 +1,4 @@
-"""How our pictures look: calm axes, few colours, readable in grey."""
+"""How our pictures look: calm axes, few colors, readable in gray."""
 
 from __future__ import annotations
 

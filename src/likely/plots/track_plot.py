@@ -74,7 +74,7 @@ def _dots(seen: Any) -> Array:
 def _ellipses(ax: Any, path: Array, spread: Array, level: float, n: int) -> None:
     from matplotlib.patches import Ellipse
 
-    size = float(np.sqrt(-2.0 * np.log1p(-level)))  # of a chi-square law with two degrees of freedom
+    size = float(np.sqrt(-2.0 * np.log1p(-level)))  # of a chi-square distribution with two degrees of freedom
     for t in np.unique(np.linspace(0, len(path) - 1, min(n, len(path))).astype(int)).tolist():
         if not np.isfinite(spread[t]).all():
             continue

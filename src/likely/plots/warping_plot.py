@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.alignment.dtw import Warping
+from likely.alignment.dtw import Alignment
 from likely.core.arrays import Array, numbers
 from likely.core.errors import ShapeError, sentence
 from likely.plots.state_sequences import own_scales, unlike
@@ -15,7 +15,7 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 MATCHES = 60  # lines between the two series that are drawn at most
 
 
-def warping_path(a: Any, b: Any, warping: Warping, ax: Any = None) -> Any:
+def warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
     """Accumulated costs as an image with the best path on it; a runs along its left side, b below it. Returns the axes.
 
     >>> from likely.alignment.dtw import dtw
@@ -48,9 +48,9 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
     left = ax.inset_axes((-0.22, 0.0, 0.2, 1.0), sharey=ax)
     below = ax.inset_axes((0.0, -0.22, 1.0, 0.2), sharex=ax)
     for column in range(x.shape[1]):
-        colour = PALETTE[0] if x.shape[1] == 1 else PALETTE[column % len(PALETTE)]
-        left.plot(x[:, column], np.arange(len(x)), color=colour, linewidth=1.1)
-        below.plot(np.arange(len(y)), y[:, column], color=colour, linewidth=1.1)
+        color = PALETTE[0] if x.shape[1] == 1 else PALETTE[column % len(PALETTE)]
+        left.plot(x[:, column], np.arange(len(x)), color=color, linewidth=1.1)
+        below.plot(np.arange(len(y)), y[:, column], color=color, linewidth=1.1)
     left.invert_xaxis()  # large values point away from the image
     left.set(ylabel="frame of a", xticks=[])
     below.set(xlabel="frame of b", yticks=[])
@@ -59,7 +59,7 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
         side.spines[["top", "right"]].set_visible(False)
 
 
-def alignment(a: Any, b: Any, warping: Warping, ax: Any = None, *, column: int = 0) -> Any:
+def alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column: int = 0) -> Any:
     """Both series one above the other, matched frames joined by lines (at most 60 of them). Returns the axes.
 
     Of several columns one is drawn, and the title says which.
@@ -96,7 +96,7 @@ def _joined(ax: Any, upper: Array, lower: Array, path: Any) -> None:
     ax.add_collection(LineCollection(lines, colors=SOFT, linewidths=0.7))
 
 
-def _checked(a: Any, b: Any, warping: Warping) -> tuple[Array, Array]:
+def _checked(a: Any, b: Any, warping: Alignment) -> tuple[Array, Array]:
     both = []
     for name, given, length in zip("ab", (a, b), warping.shape, strict=True):
         x = numbers(given, "warping")

@@ -54,8 +54,8 @@ def _places(ax: Any, frames: bool) -> tuple[Any, Any]:
 def _bars(ax: Any, transcript: Transcript) -> None:
     sure = np.ones(len(transcript)) if transcript.confidence is None else transcript.confidence
     widths = transcript.ends - transcript.begins
-    colours = [PALETTE[i % 2] for i in range(len(widths))]
-    ax.bar(transcript.begins, sure, widths, align="edge", color=colours, alpha=0.35, edgecolor=INK, linewidth=0.8)
+    colors = [PALETTE[i % 2] for i in range(len(widths))]
+    ax.bar(transcript.begins, sure, widths, align="edge", color=colors, alpha=0.35, edgecolor=INK, linewidth=0.8)
     on_white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.2}
     for word, middle in zip(transcript.words, transcript.begins + widths / 2, strict=True):
         ax.text(middle, 0.06, str(word), ha="center", va="bottom", color=INK, weight="bold", bbox=on_white)
@@ -83,5 +83,5 @@ def _frames(ax: Any, frames: Array, alpha: float) -> None:
     ax.set_ylabel(f"{D} columns" if alpha == 1 else "")
     extent = (0, T, 0, D)
     ax.imshow(
-        frames.T, origin="lower", aspect="auto", cmap="Greys", interpolation="nearest", extent=extent, alpha=alpha
+        frames.T, origin="lower", aspect="auto", cmap="Grays", interpolation="nearest", extent=extent, alpha=alpha
     )

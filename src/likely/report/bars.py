@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.report.axes import Frame, Scale, drawing, roomy, ticks
-from likely.report.markers import colour
+from likely.report.markers import color
 from likely.report.markup import Markup, join, short, tag
 from likely.report.number_format import clipped, number
 
@@ -81,7 +81,7 @@ def _bar_axis(frame: Frame, what: str, low: float, high: float) -> Markup:
 
 
 def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
-    centre = frame.y.end + 26 * i + 13
+    center = frame.y.end + 26 * i + 13
     zero, end, low, high = (float(v) for v in frame.x([0, value, value - reach, value + reach]))
     parts = [
         tag(
@@ -89,13 +89,13 @@ def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
             tag("title", clipped(name, 200)),
             clipped(name, 21),
             x=frame.x.start - 10,
-            y=centre + 4,
+            y=center + 4,
             text_anchor="end",
         ),
-        tag("rect", x=min(zero, end), width=max(abs(end - zero), 0.8), y=centre - 8, height=16.0, rx=2.0),
+        tag("rect", x=min(zero, end), width=max(abs(end - zero), 0.8), y=center - 8, height=16.0, rx=2.0),
     ]
     if reach:
-        parts.append(tag("line", x1=low, x2=high, y1=centre, y2=centre, class_="whisker"))
+        parts.append(tag("line", x1=low, x2=high, y1=center, y2=center, class_="whisker"))
     return tag("g", *parts, class_="bars")
 
 
@@ -122,9 +122,7 @@ def _ridge(row: Array, k: int, floor: float, width: float, apart: bool) -> Marku
     edges = np.linspace(0.0, width, len(row) + 1).tolist()
     gap = min(2.0, 0.25 * edges[1]) if apart else 0.0
     d = "".join(_step(*sides, top, floor, gap) for sides, top in zip(pairwise(edges), tops, strict=True))
-    return join(
-        [base, tag("path", d=f"M0 {short(floor)}{d}V{short(floor)}z", style=f"--c:{colour(k)}", class_="ridge")]
-    )
+    return join([base, tag("path", d=f"M0 {short(floor)}{d}V{short(floor)}z", style=f"--c:{color(k)}", class_="ridge")])
 
 
 def _step(left: float, right: float, top: float, floor: float, gap: float) -> str:

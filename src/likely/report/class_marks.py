@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.report.markers import COLOURS, OTHER
+from likely.report.markers import COLORS, OTHER
 from likely.report.study import Study
 
 FEW = 12  # up to here every class is drawn and tabled
@@ -29,7 +29,7 @@ def marks(study: Study) -> list[int]:
     n = len(study.classes)
     if n <= FEW:
         return list(range(n))
-    return [place.index(c) if c in place else OTHER for place in [largest(study, COLOURS)] for c in range(n)]
+    return [place.index(c) if c in place else OTHER for place in [largest(study, COLORS)] for c in range(n)]
 
 
 def legend_items(study: Study) -> list[tuple[int, str]]:

@@ -22,7 +22,7 @@ def column_facts(
 
     Numbers miss where they are NaN, categories where they are None (or NaN).
 
-    >>> facts = column_facts("colour", "category", ["red", "blue", None, "red"], [0, 0, 1, 1], 2)
+    >>> facts = column_facts("color", "category", ["red", "blue", None, "red"], [0, 0, 1, 1], 2)
     >>> facts.levels, facts.counts.tolist(), facts.missing
     (('red', 'blue'), [[1.0, 1.0], [1.0, 0.0]], 1.0)
     """

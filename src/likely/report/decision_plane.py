@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.report.axes import Frame, axes, drawing, ticks
-from likely.report.markers import OTHER, colour, scattered
+from likely.report.markers import OTHER, color, scattered
 from likely.report.markup import Markup, join, short, tag
 from likely.report.number_format import clipped
 
@@ -24,7 +24,7 @@ def plane_map(
     points: Any, truth: Any, decided: Any, marks: Sequence[int], *,
     xs: Any = None, ys: Any = None, region: Any = None, labels: tuple[str, str] = ("", ""), names: Sequence[str] = (),
 ) -> Markup:  # fmt: skip
-    """Rows as symbols of their true class, regions coloured by what is decided there, mistakes ringed.
+    """Rows as symbols of their true class, regions colored by what is decided there, mistakes ringed.
 
     `marks` (C,) gives each class its mark, `names` a label at the middle of its points; points beyond
     `MOST_POINTS` are left out evenly.
@@ -71,7 +71,7 @@ def regions(frame: Frame, region: Any, marks: Sequence[int]) -> Markup:
     y = np.round(np.linspace(frame.y.start, frame.y.end, cells.shape[0] + 1), 1)
     paths: dict[str, list[str]] = {}
     for value, top, bottom, left, right in rectangles(cells):
-        fill = colour(marks[value]) if 0 <= value < len(marks) else "url(#refused)"
+        fill = color(marks[value]) if 0 <= value < len(marks) else "url(#refused)"
         side = f"M{short(x[left])} {short(y[top])}H{short(x[right])}V{short(y[bottom])}H{short(x[left])}z"
         paths.setdefault(fill, []).append(side)
     drawn = (tag("path", d="".join(parts), fill=fill) for fill, parts in paths.items())
@@ -79,7 +79,7 @@ def regions(frame: Frame, region: Any, marks: Sequence[int]) -> Markup:
 
 
 def borders(cells: Any, x: Any, y: Any) -> str:
-    """Lines between cells of unlike value, as a path: two decisions may wear one colour.
+    """Lines between cells of unlike value, as a path: two decisions may wear one color.
 
     >>> borders(np.array([[0, 1], [0, 1]]), [0.0, 5.0, 10.0], [0.0, 5.0, 10.0])
     'M5 0V10'

@@ -1,4 +1,4 @@
-"""A class keeps its mark through the whole page: a colour, and a symbol or a dash that does without it."""
+"""A class keeps its mark through the whole page: a color, and a symbol or a dash that does without it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from likely.report.markup import Markup, short, tag
 from likely.report.number_format import clipped
 
-COLOURS = 8  # --c0 … --c7 in the style sheet
+COLORS = 8  # --c0 … --c7 in the style sheet
 OTHER = -1  # the mark of all classes that have none of their own
-# symbols as strokes that start at their centre: one path can hold hundreds of them
+# symbols as strokes that start at their center: one path can hold hundreds of them
 SYMBOLS = (
     "m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0",  # disc
     "m0-3.3l3.1 5.4h-6.2z",  # triangle
@@ -23,29 +23,29 @@ SYMBOLS = (
 DASHES = ("none", "7 3", "2 2.5", "9 3 2 3", "5 2", "1 2", "12 3", "7 2 2 2 2 2")
 
 
-def colour(k: int) -> str:
-    """The colour of class k, as the style sheet names it.
+def color(k: int) -> str:
+    """The color of class k, as the style sheet names it.
 
-    >>> colour(1), colour(9), colour(OTHER)
+    >>> color(1), color(9), color(OTHER)
     ('var(--c1)', 'var(--c1)', 'var(--soft)')
     """
-    return "var(--soft)" if k == OTHER else f"var(--c{k % COLOURS})"
+    return "var(--soft)" if k == OTHER else f"var(--c{k % COLORS})"
 
 
 def symbol(k: int) -> str:
-    """The symbol of class k; classes that share a colour have different ones."""
-    return SYMBOLS[0] if k == OTHER else SYMBOLS[(k + k // COLOURS) % len(SYMBOLS)]
+    """The symbol of class k; classes that share a color have different ones."""
+    return SYMBOLS[0] if k == OTHER else SYMBOLS[(k + k // COLORS) % len(SYMBOLS)]
 
 
 def dash(k: int) -> str:
     """The dash of a curve of class k."""
-    return DASHES[(k + k // COLOURS) % len(DASHES)]
+    return DASHES[(k + k // COLORS) % len(DASHES)]
 
 
 def scattered(x: Sequence[float], y: Sequence[float], k: int, **attributes: object) -> Markup:
     """Many symbols of class k as one path, in pixels."""
     d = "".join(f"M{short(a)} {short(b)}{symbol(k)}" for a, b in zip(x, y, strict=True))
-    return tag("path", d=d, class_="symbol", style=f"--c:{colour(k)}", **attributes)
+    return tag("path", d=d, class_="symbol", style=f"--c:{color(k)}", **attributes)
 
 
 def swatch(k: int) -> Markup:
@@ -55,7 +55,7 @@ def swatch(k: int) -> Markup:
 
 def line_swatch(k: int) -> Markup:
     """A piece of a class's curve, for legends."""
-    stroke = tag("line", x1=0.0, x2=26.0, y1=6.0, y2=6.0, class_="curve", style=f"--c:{colour(k)}",
+    stroke = tag("line", x1=0.0, x2=26.0, y1=6.0, y2=6.0, class_="curve", style=f"--c:{color(k)}",
                  stroke_dasharray=dash(k))  # fmt: skip
     return tag("svg", stroke, viewbox="0 0 26 12", class_="swatch long", aria_hidden="true")
 

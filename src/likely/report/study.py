@@ -61,7 +61,7 @@ class Plane:
     points: Any  # (n, 2)
     truth: Any  # (n,) index of the true class
     decided: Any  # (n,) index of the decided class; -1 refused, C and above another action
-    xs: Any = None  # (nx,) centres of the cells
+    xs: Any = None  # (nx,) centers of the cells
     ys: Any = None  # (ny,)
     region: Any = None  # (ny, nx) what is decided there
     labels: tuple[str, str] = ("first direction", "second direction")  # which columns weigh most
@@ -96,7 +96,7 @@ class Study:
     classes: tuple[str, ...]
     source: tuple[str, ...] = ()  # names of files
     rows: int = 0  # with a label
-    rows_unlabelled: int = 0
+    rows_unlabeled: int = 0
     columns: tuple[ColumnFacts, ...] = ()
     set_aside: tuple[tuple[str, str], ...] = ()  # (column, reason)
     hazards: tuple[str, ...] = ()  # warnings met

@@ -1,8 +1,8 @@
-"""How the page looks: two sets of colours under the same names, calm type, and the same page on paper."""
+"""How the page looks: two sets of colors under the same names, calm type, and the same page on paper."""
 
 from __future__ import annotations
 
-# Class colours after Okabe and Ito, each as dark (or light) as it must be for 3:1 against its page.
+# Class colors after Okabe and Ito, each as dark (or light) as it must be for 3:1 against its page.
 LIGHT = {
     "page": "#ffffff", "panel": "#f6f7f9", "ink": "#1d2733", "quiet": "#56616e", "rule": "#d9dee4", "grid": "#e8ebef",
     "soft": "#7d8894", "accent": "#005f99", "good": "#0072b2", "bad": "#c44e00",
@@ -18,8 +18,8 @@ DARK = {
 HEAT = 0.34  # how strong the fullest cell of a heat table is; text on it stays readable
 
 
-def _variables(colours: dict[str, str]) -> str:
-    return "".join(f"--{name}:{value};" for name, value in colours.items())
+def _variables(colors: dict[str, str]) -> str:
+    return "".join(f"--{name}:{value};" for name, value in colors.items())
 
 
 _PAGE = """
@@ -180,7 +180,7 @@ a{color:inherit;text-decoration:none}
 
 
 def style_sheet() -> str:
-    """The whole style sheet; dark colours are for screens alone, so that paper stays white."""
+    """The whole style sheet; dark colors are for screens alone, so that paper stays white."""
     light = f":root{{color-scheme:light dark;{_variables(LIGHT)}}}"
     dark = f"@media screen and (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
     return "".join([light, dark, _PAGE, _DRAWING, _PHONE, _PAPER])

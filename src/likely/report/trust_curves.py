@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.report.axes import Frame, axes, deviates, drawing, room_for, ticks, whole_percent
-from likely.report.markers import colour, dash
+from likely.report.markers import color, dash
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import number, percent
 
@@ -71,12 +71,12 @@ def _dots(frame: Frame, x: Any, y: Any) -> Markup:
     )
 
 
-def _columns(frame: Frame, centre: Any, weight: Any, edges: Any) -> Markup:
+def _columns(frame: Frame, center: Any, weight: Any, edges: Any) -> Markup:
     """Bars from the floor; without edges each is a little narrower than a tenth of the axis, around its mean."""
     if edges is None:
-        left, right = np.clip(np.asarray(centre) - 0.04, 0, 1), np.clip(np.asarray(centre) + 0.04, 0, 1)
+        left, right = np.clip(np.asarray(center) - 0.04, 0, 1), np.clip(np.asarray(center) + 0.04, 0, 1)
     else:
-        bins = np.clip(np.searchsorted(edges, centre, side="right") - 1, 0, len(edges) - 2)
+        bins = np.clip(np.searchsorted(edges, center, side="right") - 1, 0, len(edges) - 2)
         left, right = np.asarray(edges)[bins], np.asarray(edges)[bins + 1]
     x0, x1, top = frame.x(left), frame.x(right), frame.y(weight)
     bars = (
@@ -141,8 +141,8 @@ def _dense(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _trade_off(frame: Frame, k: int, x: Any, y: Any) -> Markup:
     if len(x) == 1:  # a lone point still shows
-        return tag("circle", cx=float(frame.x(x)[0]), cy=float(frame.y(y)[0]), r=4.0, style=f"fill:{colour(k)}")
-    return frame.line(x, y, class_="curve", style=f"--c:{colour(k)}", stroke_dasharray=dash(k))
+        return tag("circle", cx=float(frame.x(x)[0]), cy=float(frame.y(y)[0]), r=4.0, style=f"fill:{color(k)}")
+    return frame.line(x, y, class_="curve", style=f"--c:{color(k)}", stroke_dasharray=dash(k))
 
 
 def risk_coverage(

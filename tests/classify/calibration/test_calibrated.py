@@ -27,15 +27,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import estimator_checks as checks
 
 import likely as lk
-from likely.classify.calibration.calibrated import Calibrated
+from likely.classify.calibration.calibrated import CalibratedClassifier
 from tests.cases import scikit_learn_checks
 
 TREE = DecisionTreeClassifier(max_depth=4, random_state=0)
 ESTIMATORS = [
-    Calibrated(TREE),
-    Calibrated(GaussianNB(), "logistic", 3),
-    Calibrated(TREE, "isotonic", reject_cost=0.4),
-    Calibrated(LogisticRegression(max_iter=200), "temperature", 3, cost=None, reject_below=0.5),
+    CalibratedClassifier(TREE),
+    CalibratedClassifier(GaussianNB(), "logistic", 3),
+    CalibratedClassifier(TREE, "isotonic", reject_cost=0.4),
+    CalibratedClassifier(LogisticRegression(max_iter=200), "temperature", 3, cost=None, reject_below=0.5),
 ]
 NOT_YIELDED = [
     checks.check_dataframe_column_names_consistency,
@@ -55,7 +55,7 @@ def test_scikit_learn_check(estimator, check):
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_check_that_is_not_yielded(estimator, check):
-    check("Calibrated", estimator)
+    check("CalibratedClassifier", estimator)
 
 
 @pytest.mark.slow
@@ -64,9 +64,9 @@ def test_check_that_is_not_yielded(estimator, check):
 def test_checks_that_want_data(estimator, rng):
     X, y = rng.normal(size=(60, 4)), np.repeat([0, 1, 2], 20)
     X[np.arange(60), y] += 6
-    checks.check_classifiers_predictions(X, y, "Calibrated", estimator)
+    checks.check_classifiers_predictions(X, y, "CalibratedClassifier", estimator)
     for kind in ("NotAnArray", "PandasDataframe"):
-        checks.check_estimators_data_not_an_array("Calibrated", estimator, X, y, kind)
+        checks.check_estimators_data_not_an_array("CalibratedClassifier", estimator, X, y, kind)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def mean_loss(clf, data, splits):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("data", "estimator", "splits", "left"), CASES, ids=lambda v: str(v)[-30:])
 def test_posteriors_get_better_and_no_worse_than_scikit_learn_makes_them(data, estimator, splits, left):
-    ours = mean_loss(Calibrated(estimator), data, splits)
+    ours = mean_loss(CalibratedClassifier(estimator), data, splits)
     if left is not None:
         assert ours < left * mean_loss(estimator, data, splits)
     for method in ("sigmoid", "isotonic"):  # with one refitted model, as we have
@@ -134,7 +134,7 @@ def test_posteriors_get_better_on_tables(data_dir, name):
     a = a[np.random.default_rng(0).permutation(len(a))[:3000]]
     X, y = a[:, :-1], a[:, -1].astype(int)
     before = GaussianNB().fit(X[::2], y[::2])
-    after = Calibrated(GaussianNB()).fit(X[::2], y[::2])
+    after = CalibratedClassifier(GaussianNB()).fit(X[::2], y[::2])
     assert log_loss(y[1::2], after.predict_proba(X[1::2])) < 0.6 * log_loss(y[1::2], before.predict_proba(X[1::2]))
     assert expected_error(after, X[1::2], y[1::2]) < 0.5 * expected_error(before, X[1::2], y[1::2])
 
@@ -171,7 +171,7 @@ def expected_error(clf, X, y, bins=10):
 def test_any_classifier_joins(table, estimator, classes):
     X, y = table
     X, y = (X, y) if classes == 3 else (X[y != "top"], y[y != "top"])
-    clf = Calibrated(estimator, cv=3).fit(X, y)
+    clf = CalibratedClassifier(estimator, cv=3).fit(X, y)
     assert is_sound(clf, X)
     assert clf.score(X, y) > 0.6
     assert clf.classes_.tolist() == sorted(set(y))
@@ -181,20 +181,22 @@ def test_any_classifier_joins(table, estimator, classes):
 @pytest.mark.slow
 def test_decisions_and_refusals_work(table):
     X, y = table
-    clf = Calibrated(SVC(), reject_below=0.7).fit(X, y)
+    clf = CalibratedClassifier(SVC(), reject_below=0.7).fit(X, y)
     refused = clf.decide(X) == lk.REJECT
     np.testing.assert_array_equal(refused, clf.predict_proba(X).max(axis=1) < 0.7)
     dear = [[0, 9, 9], [1, 0, 1], [1, 1, 0]]
-    assert (Calibrated(SVC(), cost=dear).fit(X, y).predict(X) == "low").sum() < (clf.predict(X) == "low").sum()
+    assert (CalibratedClassifier(SVC(), cost=dear).fit(X, y).predict(X) == "low").sum() < (
+        clf.predict(X) == "low"
+    ).sum()
 
 
 @pytest.mark.slow
 def test_missing_entries_reach_who_can_use_them(table, rng):
     X, y = table
     X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    assert is_sound(Calibrated(HistGradientBoostingClassifier(max_iter=3)).fit(X, y), X)
+    assert is_sound(CalibratedClassifier(HistGradientBoostingClassifier(max_iter=3)).fit(X, y), X)
     with pytest.raises(ValueError, match="NaN"):
-        Calibrated(LogisticRegression()).fit(X, y)
+        CalibratedClassifier(LogisticRegression()).fit(X, y)
 
 
 @pytest.mark.slow
@@ -204,7 +206,7 @@ def test_frames_with_texts_go_through_pipelines(table, rng, kind):
     columns = {**{name: X[:, i] for i, name in enumerate("abcd")}, "k": rng.choice(["u", "v"], len(y)).tolist()}
     frame = pd.DataFrame(columns) if kind == "pandas" else pl.DataFrame(columns)
     encode = make_column_transformer((OneHotEncoder(), ["k"]), remainder="passthrough")
-    clf = Calibrated(make_pipeline(encode, LogisticRegression())).fit(frame, y)
+    clf = CalibratedClassifier(make_pipeline(encode, LogisticRegression())).fit(frame, y)
     assert is_sound(clf, frame)
     assert list(clf.feature_names_in_) == ["a", "b", "c", "d", "k"]
 
@@ -213,15 +215,17 @@ def test_frames_with_texts_go_through_pipelines(table, rng, kind):
 def test_sparse_rows_lists_and_texts(table):
     X, y = table
     for rows in (sp.coo_array(X), sp.csc_matrix(X), X.tolist()):
-        assert is_sound(Calibrated(LinearSVC(random_state=0)).fit(rows, y.tolist()), rows)
+        assert is_sound(CalibratedClassifier(LinearSVC(random_state=0)).fit(rows, y.tolist()), rows)
     texts = [f"{'spam' if i % 2 else 'ham'} word{i % 7}" for i in range(60)]
-    clf = Calibrated(make_pipeline(TfidfVectorizer(), LinearSVC())).fit(texts, [i % 2 for i in range(60)])
+    clf = CalibratedClassifier(make_pipeline(TfidfVectorizer(), LinearSVC())).fit(texts, [i % 2 for i in range(60)])
     assert clf.predict(["ham", "spam"]).tolist() == [0, 1]
 
 
 @pytest.mark.slow
 def test_nested_parameters_are_searched(table):
-    search = GridSearchCV(Calibrated(TREE), {"estimator__max_depth": [1, 3], "method": ["isotonic", "auto"]}, cv=3)
+    search = GridSearchCV(
+        CalibratedClassifier(TREE), {"estimator__max_depth": [1, 3], "method": ["isotonic", "auto"]}, cv=3
+    )
     assert search.fit(*table).best_params_["estimator__max_depth"] == 3
 
 
@@ -241,8 +245,8 @@ def test_weights_are_copies_also_in_the_folds(table, rng, estimator):
     X, y = table
     w = rng.integers(0, 4, len(y))
     again = rng.permutation(np.repeat(np.arange(len(y)), w))
-    weighted = Calibrated(estimator).fit(X, y, sample_weight=w)
-    repeated = Calibrated(estimator).fit(X[again], y[again])
+    weighted = CalibratedClassifier(estimator).fit(X, y, sample_weight=w)
+    repeated = CalibratedClassifier(estimator).fit(X[again], y[again])
     assert weighted.method_ == repeated.method_
     np.testing.assert_allclose(weighted.log_posterior(X), repeated.log_posterior(X), rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(weighted.class_prior_, repeated.class_prior_)
@@ -251,10 +255,10 @@ def test_weights_are_copies_also_in_the_folds(table, rng, estimator):
 def test_an_estimator_without_weights_is_told_of(table, rng):
     X, y = table
     with pytest.warns(lk.FitWarning, match="KNeighborsClassifier takes no weights"):
-        Calibrated(KNeighborsClassifier()).fit(X, y, sample_weight=rng.integers(1, 3, len(y)))
+        CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=rng.integers(1, 3, len(y)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Calibrated(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
+        CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(len(y)))
 
 
 # ------------------------------------------------------------- folds and classes
@@ -265,25 +269,25 @@ def test_groups_are_kept_apart(table, rng):
     groups = np.arange(len(y)) // 4
     X = X + 30 * rng.normal(size=(60, 4))[groups]  # a group betrays its rows to who has seen it
     y = rng.choice(["no", "yes"], 60)[groups]
-    torn = Calibrated(KNeighborsClassifier(1), "temperature").fit(X, y)
-    kept = Calibrated(KNeighborsClassifier(1), "temperature").fit(X, y, groups=groups)
+    torn = CalibratedClassifier(KNeighborsClassifier(1), "temperature").fit(X, y)
+    kept = CalibratedClassifier(KNeighborsClassifier(1), "temperature").fit(X, y, groups=groups)
     assert torn.predict_proba(X).max() > 0.9
     assert kept.predict_proba(X).max() < 0.75
-    by_splitter = Calibrated(KNeighborsClassifier(1), "temperature", GroupKFold(5)).fit(X, y, groups=groups)
+    by_splitter = CalibratedClassifier(KNeighborsClassifier(1), "temperature", GroupKFold(5)).fit(X, y, groups=groups)
     assert by_splitter.predict_proba(X).max() < 0.75
 
 
-def test_a_class_with_one_row_is_named_and_learnt(table):
+def test_a_class_with_one_row_is_named_and_learned(table):
     X, y = table
     y[7] = "rare"
     with pytest.warns(lk.FitWarning, match="class 'rare' has one distinct row"):
-        clf = Calibrated(TREE).fit(X, y)
+        clf = CalibratedClassifier(TREE).fit(X, y)
     assert "rare" in clf.classes_ and is_sound(clf, X)
 
 
 def test_fewer_rows_than_folds_still_teach(rng):
     X = np.concatenate([rng.normal(size=(3, 2)), 5 + rng.normal(size=(3, 2))])
-    clf = Calibrated(GaussianNB(), cv=10).fit(X, [0, 0, 0, 1, 1, 1])
+    clf = CalibratedClassifier(GaussianNB(), cv=10).fit(X, [0, 0, 0, 1, 1, 1])
     assert clf.score(X, [0, 0, 0, 1, 1, 1]) == 1
 
 
@@ -291,35 +295,35 @@ def test_a_class_absent_from_a_training_fold_is_named(table):
     X, y = table
     splits = [(np.flatnonzero(y != "top"), np.flatnonzero(y == "top")), (np.arange(120), np.arange(120, 240))]
     with pytest.warns(lk.FitWarning, match="class 'top' is absent"):
-        assert is_sound(Calibrated(GaussianNB(), cv=splits).fit(X, y), X)
+        assert is_sound(CalibratedClassifier(GaussianNB(), cv=splits).fit(X, y), X)
 
 
 def test_one_class_has_posterior_one(table):
     X, _ = table
-    clf = Calibrated(TREE).fit(X, ["only"] * len(X))
+    clf = CalibratedClassifier(TREE).fit(X, ["only"] * len(X))
     assert (clf.log_posterior(X) == 0).all()
 
 
 def test_a_fitted_estimator_is_calibrated_as_it_is(table):
     X, y = table
     forest = RandomForestClassifier(20, random_state=0).fit(X[:120], y[:120])
-    clf = Calibrated(forest, cv="prefit").fit(X[120:], y[120:])
+    clf = CalibratedClassifier(forest, cv="prefit").fit(X[120:], y[120:])
     assert clf.estimator_ is forest
     before, after = (log_loss(y[120:], c.predict_proba(X[120:])) for c in (forest, clf))
     assert after < before
-    two = Calibrated(forest, cv="prefit").fit(X[120:][y[120:] != "top"], y[120:][y[120:] != "top"])
+    two = CalibratedClassifier(forest, cv="prefit").fit(X[120:][y[120:] != "top"], y[120:][y[120:] != "top"])
     assert two.classes_.tolist() == ["low", "mid", "top"] and is_sound(two, X)
     np.testing.assert_allclose(two.class_prior_[2], 0)
     with pytest.raises(lk.DataError, match="'new'"):
-        Calibrated(forest, cv="prefit").fit(X[:2], ["low", "new"])
+        CalibratedClassifier(forest, cv="prefit").fit(X[:2], ["low", "new"])
     with pytest.raises(ValueError, match="not fitted"):
-        Calibrated(TREE, cv="prefit").fit(X, y)
+        CalibratedClassifier(TREE, cv="prefit").fit(X, y)
 
 
 @pytest.mark.slow
 def test_same_seed_same_bits(table):
     X, y = table
-    a, b = (Calibrated(TREE, random_state=3).fit(X, y).log_posterior(X) for _ in range(2))
+    a, b = (CalibratedClassifier(TREE, random_state=3).fit(X, y).log_posterior(X) for _ in range(2))
     np.testing.assert_array_equal(a, b)
 
 
@@ -329,17 +333,17 @@ def test_same_seed_same_bits(table):
 def test_what_cannot_be_calibrated_is_said(table):
     X, y = table
     with pytest.raises(ValueError, match="'estimator' parameter of Calibrated"):
-        Calibrated(DecisionTreeRegressor()).fit(X, y)
+        CalibratedClassifier(DecisionTreeRegressor()).fit(X, y)
     with pytest.raises(lk.DomainError, match="all pairs"):
-        Calibrated(SVC(kernel="precomputed")).fit(X @ X.T, y)
+        CalibratedClassifier(SVC(kernel="precomputed")).fit(X @ X.T, y)
     with pytest.raises(ValueError, match="weight"):
-        Calibrated(TREE).fit(X, y, sample_weight=np.zeros(len(y)))
+        CalibratedClassifier(TREE).fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(lk.DomainError, match="novelty"):
-        Calibrated(TREE).fit(X, y).decide(X, novelty=0.01)
+        CalibratedClassifier(TREE).fit(X, y).decide(X, novelty=0.01)
 
 
 def test_saving_says_why_not_and_what_to_do(table, tmp_path):
-    clf = Calibrated(TREE).fit(*table)
+    clf = CalibratedClassifier(TREE).fit(*table)
     with pytest.raises(lk.ModelFileError, match=r"DecisionTreeClassifier.*BayesClassifier"):
         clf.save(tmp_path / "x.likely")
     with pytest.raises(lk.ModelFileError, match=r"DecisionTreeClassifier.*BayesClassifier"):
@@ -349,11 +353,11 @@ def test_saving_says_why_not_and_what_to_do(table, tmp_path):
 
 def test_what_the_estimator_inside_can_do(table, tmp_path):
     X, y = table
-    clf = Calibrated(lk.BayesClassifier(lk.GaussianDensity("pooled"))).fit(X, y)
+    clf = CalibratedClassifier(lk.BayesClassifier(lk.GaussianDensity("pooled"))).fit(X, y)
     assert (clf.explain(X[:3]).decided == clf.estimator_.predict(X[:3])).all()
     assert (clf.decide(X + 1e6, novelty=0.05) == lk.NOVEL).all()
     assert np.array_equal(clf.score_samples(X), clf.estimator_.score_samples(X))
-    assert not hasattr(Calibrated(TREE), "explain")
+    assert not hasattr(CalibratedClassifier(TREE), "explain")
     clf.save(tmp_path / "c.likely")
     assert np.array_equal(lk.load(tmp_path / "c.likely").predict_proba(X), clf.predict_proba(X))
 
@@ -363,7 +367,7 @@ def test_what_the_estimator_inside_can_do(table, tmp_path):
 
 def test_other_class_probabilities_after_calibration():
     X, y = load_breast_cancer(return_X_y=True)
-    clf = lk.Calibrated(GaussianNB(), method="temperature").fit(X[::2], y[::2])
+    clf = lk.CalibratedClassifier(GaussianNB(), method="temperature").fit(X[::2], y[::2])
     other = clf.with_class_prior([0.9, 0.1])
     expected = lk.change_prior(clf.predict_proba(X[1::2]), clf.class_prior_, [0.9, 0.1])
     np.testing.assert_allclose(other.predict_proba(X[1::2]), expected, atol=1e-12)
@@ -386,7 +390,7 @@ def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_pat
         X = [(slow[i] + (y[i] == "b") + 0.3 * rng.normal(size=rng.integers(8, 20)))[:, None] for i in range(60)]
         make = lambda **how: lk.BayesClassifier(lk.HMMDensity(states=1), **how)  # noqa: E731
     short = make(calibration="temperature").fit(X, y)
-    long = lk.Calibrated(make(), method="temperature").fit(X, y)
+    long = lk.CalibratedClassifier(make(), method="temperature").fit(X, y)
     assert float(short.calibration_.temperature) > 1.5
     np.testing.assert_array_equal(short.log_posterior(X), long.log_posterior(X))
     assert (short.predict(X) == make().fit(X, y).predict(X)).all()  # softened, not reordered
@@ -406,7 +410,7 @@ def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_pat
 def test_a_bayes_classifier_takes_every_method_of_calibration(method, tmp_path):
     X, y = load_wine(return_X_y=True)
     clf = lk.BayesClassifier(calibration=method).fit(X[:, :4], y)
-    want = lk.Calibrated(lk.BayesClassifier(), method).fit(X[:, :4], y)
+    want = lk.CalibratedClassifier(lk.BayesClassifier(), method).fit(X[:, :4], y)
     np.testing.assert_array_equal(clf.predict_proba(X[:, :4]), want.predict_proba(X[:, :4]))
     lk.save(clf, tmp_path / "m.likely")
     np.testing.assert_array_equal(lk.load(tmp_path / "m.likely").predict_proba(X[:, :4]), clf.predict_proba(X[:, :4]))

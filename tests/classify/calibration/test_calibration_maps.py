@@ -1,10 +1,11 @@
-"""Calibration maps: against SciPy, scikit-learn and a plain optimiser; weights are copies; no probability is 0."""
+"""Calibration maps: against SciPy, scikit-learn and a plain optimizer; weights are copies; no probability is 0."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression, minimize
+from scipy.optimize import isotonic_regression
+from scipy.optimize import minimize as scipy_minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.calibration import _sigmoid_calibration
 
@@ -20,7 +21,7 @@ from likely.classify.calibration.calibration_maps import (
     one_against_rest,
 )
 from likely.classify.calibration.isotonic import pool_adjacent_violators, rising_curve
-from likely.classify.calibration.newton_minimizer import minimise
+from likely.classify.calibration.newton_minimizer import minimize
 
 
 def overconfident(rng, n=600, C=3, factor=4.0):
@@ -87,7 +88,7 @@ def lapsing_loss(z, owner, log_t, logit):
 
 def test_temperature_is_half_a_standard_error_above_the_best(rng):
     z, owner = overconfident(rng)
-    found = minimize(lambda t: lapsing_loss(z, owner, *t), [1.0, -5.0], method="Nelder-Mead",
+    found = scipy_minimize(lambda t: lapsing_loss(z, owner, *t), [1.0, -5.0], method="Nelder-Mead",
                      options={"xatol": 1e-9, "fatol": 1e-12})  # fmt: skip
     fitted = Temperature.fit(z, owner)
     t, lapse = float(fitted.temperature), float(fitted.lapse)
@@ -288,4 +289,4 @@ def test_what_does_not_settle_is_said():
         return -float(theta[0]), np.array([-1.0]), lambda v: v
 
     with pytest.warns(lk.FitWarning, match="settle"):
-        minimise(never, np.zeros(1), "Calibrated")
+        minimize(never, np.zeros(1), "CalibratedClassifier")

@@ -1,4 +1,4 @@
-"""`likely show` of what compares rows, centres or axes: how, with what, and whether the file gives rows away."""
+"""`likely show` of what compares rows, centers or axes: how, with what, and whether the file gives rows away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import likely as lk
 from tests.cli.tables import run
 
-HELD = "This file holds {} that it learnt from"
+HELD = "This file holds {} that it learned from"
 Y = np.repeat(["calm", "wild"], 30)
 
 
@@ -28,25 +28,25 @@ def shown(path, made) -> str:
 
 
 @pytest.mark.parametrize(("made", "words"), [
-    (lk.NearestNeighbours(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
-    (lk.NearestNeighbours("leave-one-out", "lp", p=4.0, criterion="log"), ("leaving one out: largest", "p = 4")),
-    (lk.NearestNeighbours(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
-    (lk.DistanceClassifier("scaled", "median"), ("the median of each class", "scaled (columns", "centres", "height")),
-    (lk.BayesClassifier(lk.ParzenDensity("t", dof=5.0)), ("kernel t, 5 degrees", "widths leave-one-out", "α ")),
-    (lk.BayesClassifier(lk.ParzenDensity("elliptical")), ("kernel elliptical gaussian", "unit class")),
-    (lk.BayesClassifier(lk.NeighbourDensity(4, metric="linf")), ("k 4", "metric linf, columns in their deviations")),
+    (lk.KNeighborsClassifier(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
+    (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"), ("leaving one out: largest", "p = 4")),
+    (lk.KNeighborsClassifier(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
+    (lk.NearestCentroidClassifier("scaled", "median"), ("the median of each class", "scaled (columns", "centers", "height")),
+    (lk.BayesClassifier(lk.KernelDensity("t", dof=5.0)), ("kernel t, 5 degrees", "widths leave-one-out", "α ")),
+    (lk.BayesClassifier(lk.KernelDensity("elliptical")), ("kernel elliptical gaussian", "unit class")),
+    (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, columns in their deviations")),
 ])  # fmt: skip
 def test_show_tells_how_rows_are_compared_and_that_they_are_kept(tmp_path, made, words):
     text = shown(tmp_path / "m", made.fit(rows(), Y))
     assert all(word in text for word in (*words, HELD.format("rows"))), text
 
 
-def test_show_tells_centres_and_windows_as_they_are(tmp_path):
-    near = lk.DistanceClassifier().fit(rows(), Y)
+def test_show_tells_centers_and_windows_as_they_are(tmp_path):
+    near = lk.NearestCentroidClassifier().fit(rows(), Y)
     text = shown(tmp_path / "m", near)
-    line = next(line for line in text.split("centres")[1].splitlines() if "wild" in line)
-    assert [float(cell) for cell in line.split()[1:]] == pytest.approx(near.centres_[1], rel=5e-3)
-    clf = lk.BayesClassifier(lk.ParzenDensity()).fit(rows(), Y)
+    line = next(line for line in text.split("centers")[1].splitlines() if "wild" in line)
+    assert [float(cell) for cell in line.split()[1:]] == pytest.approx(near.centers_[1], rel=5e-3)
+    clf = lk.BayesClassifier(lk.KernelDensity()).fit(rows(), Y)
     told = shown(tmp_path / "m", clf).split("α ")[1].splitlines()[0].split(", ")
     assert [float(cell) for cell in told] == pytest.approx(clf.model_.parts.relative_scale, rel=5e-3)
 
@@ -60,7 +60,7 @@ def test_show_tells_of_fishers_axes(tmp_path):
 
 
 @pytest.mark.parametrize(("made", "held"), [
-    (lk.ParzenDensity(), "rows"), (lk.LaplaceDensity(), "values of columns"), (lk.GaussianDensity(), None),
+    (lk.KernelDensity(), "rows"), (lk.LaplaceDensity(), "values of columns"), (lk.GaussianDensity(), None),
     (lk.MixtureDensity(lk.LaplaceDensity(), 2, random_state=0), "values of columns"),
 ])  # fmt: skip
 def test_show_says_what_a_file_gives_away(tmp_path, made, held):
@@ -69,16 +69,16 @@ def test_show_says_what_a_file_gives_away(tmp_path, made, held):
     assert json.loads(run("show", tmp_path / "m", "--json").stdout)["holds"] == (held or "sums")
 
 
-def test_summaries_name_windows_and_neighbours():
-    facts = lk.ParzenDensity("t", 0.5).fit(rows()).summary().facts
+def test_summaries_name_windows_and_neighbors():
+    facts = lk.KernelDensity("t", 0.5).fit(rows()).summary().facts
     assert (facts["kernel"], facts["widths"], facts["unit"]) == ("t, 3 degrees of freedom", "given", "pooled")
-    assert lk.NeighbourDensity(6).fit(rows()).summary().facts["k"] == "6"
+    assert lk.KNNDensity(6).fit(rows()).summary().facts["k"] == "6"
     assert "kernel" not in lk.GaussianDensity().fit(rows()).summary().facts
 
 
 def test_the_help_of_fit_names_models_by_distance():
     text = run("fit", "--help").stdout
-    assert "nearest-mean" in text and "neighbours" in text
+    assert "nearest-mean" in text and "neighbors" in text
 
 
 def test_the_help_of_fit_names_every_model():
@@ -96,4 +96,6 @@ def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
         few = lk.BayesClassifier(novelty=0.01).fit(rows(), Y)
     text = shown(tmp_path / "m", few)
     assert "with 0.016 of false alarms (0.01 was asked; 60 rows support no less)" in text
-    assert "with 0.05 of false alarms\n" in shown(tmp_path / "m", lk.DistanceClassifier(novelty=0.05).fit(rows(), Y))
+    assert "with 0.05 of false alarms\n" in shown(
+        tmp_path / "m", lk.NearestCentroidClassifier(novelty=0.05).fit(rows(), Y)
+    )

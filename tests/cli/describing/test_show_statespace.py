@@ -13,7 +13,7 @@ import likely as lk
 from tests.cli.fitting.test_sequence_input import table
 from tests.cli.tables import run
 
-NAMES = ("level", "track", "matern", "jump", "switching", "learnt", "monitor", "tracker", "moving")
+NAMES = ("level", "track", "matern", "jump", "switching", "learned", "monitor", "tracker", "moving")
 
 
 def sensors(n: int, seed: int = 0) -> np.ndarray:
@@ -24,18 +24,18 @@ def sensors(n: int, seed: int = 0) -> np.ndarray:
 def models() -> dict[str, object]:
     level = lk.LinearGaussian.local_level(noise=1469.0, observation=15099.0)
     quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.125, 20.0))
-    jump = lk.SwitchingLinear([quiet, wild], [[0.95, 0.05], [0.1, 0.9]])
+    jump = lk.SwitchingLinearGaussian([quiet, wild], [[0.95, 0.05], [0.1, 0.9]])
     y = jump.simulate(3, np.random.default_rng(0), 80)[2]
     known = np.vstack([sensors(300), sensors(60, 1) + [0.0, 0.0, 6.0]])
     frame = pl.DataFrame(known, schema=["flow", "heat", "load"])
     return {
         "level": level, "track": lk.LinearGaussian.constant_velocity(dim=4, dt=0.5, noise=0.5, observation=1.0),
-        "matern": lk.ContinuousLinear.matern(1.5, scale=2.0, variance=1.0, observation=0.01), "jump": jump,
+        "matern": lk.LinearSDE.matern(1.5, scale=2.0, variance=1.0, observation=0.01), "jump": jump,
         "switching": lk.SwitchingDensity([quiet, wild], learn=["noise"], max_iter=3, tol=1e9).fit(y),
-        "learnt": lk.LinearGaussianDensity(level, learn=["noise", "observation"]).fit(sensors(80)[:, :1].cumsum(0)),
+        "learned": lk.LinearGaussianDensity(level, learn=["noise", "observation"]).fit(sensors(80)[:, :1].cumsum(0)),
         "monitor": lk.FaultMonitor().fit(frame, ["normal"] * 300 + ["leak"] * 60),
         "tracker": lk.Tracker(dim=2, noise=0.01, observation=0.04, clutter=0.01, detection=0.9, speed=2.0),
-        "moving": lk.Tracker(lk.ContinuousLinear.constant_velocity(2, 1.0, 1.0)),
+        "moving": lk.Tracker(lk.LinearSDE.constant_velocity(2, 1.0, 1.0)),
     }  # fmt: skip
 
 
@@ -82,12 +82,12 @@ def test_regimes_with_what_they_share_once(folder):
     assert ["1", "0.3333", "10", "0.1", "0.9"] in [line.split() for line in text.split("\n")]
 
 
-def test_a_learnt_switching_model(folder, models):
+def test_a_learned_switching_model(folder, models):
     text, est = shown(folder, "switching"), models["switching"]
-    assert "SwitchingDensity: SwitchingLinear" in text and "learnt          noise, moves, starts" in text
+    assert "SwitchingDensity: SwitchingLinearGaussian" in text and "learned          noise, moves, starts" in text
     assert f"{est.model_.regimes[1].noise[0, 0]:.6g}" in text and "frames          240" in text
     facts = est.summary().facts
-    assert facts["parameters"] == est._learnt.n_parameters and facts["converged"].startswith(("yes", "NO"))
+    assert facts["parameters"] == est._learned.n_parameters and facts["converged"].startswith(("yes", "NO"))
     told = est.report_.objective - est.prior_.log_density(est.model_)
     assert facts["log-likelihood"] == pytest.approx(told, rel=1e-9)
     shares = [row.estimate for row in est.summary().rows if row.parameter == "share of frames"]
@@ -95,7 +95,7 @@ def test_a_learnt_switching_model(folder, models):
 
 
 def test_columns_that_would_be_empty_are_left_out(folder):
-    text = shown(folder, "learnt")
+    text = shown(folder, "learned")
     assert "noise[0, 0]" in text and "% from" not in text and "a linear-Gaussian model: 1 state" in text
     assert "95% from" in str(lk.PoissonDensity().fit([[1], [2], [6]]).summary())
 

@@ -1,4 +1,4 @@
-"""The plane of two Fisher directions, against scipy's generalised eigenvectors; and what drives decisions."""
+"""The plane of two Fisher directions, against scipy's generalized eigenvectors; and what drives decisions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scatters(X, owner):
     return within, between
 
 
-def test_directions_are_those_of_the_generalised_problem():
+def test_directions_are_those_of_the_generalized_problem():
     X, y, _ = wine()
     owner = np.unique(y, return_inverse=True)[1]
     plane = FisherPlane.of(X, owner, 3)

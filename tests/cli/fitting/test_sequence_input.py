@@ -145,7 +145,7 @@ def test_folders_are_classes(tmp_path):
 # --------------------------------------------------------------------- without classes
 
 
-def test_known_states_are_learnt_and_tested_out_of_fold(folder):
+def test_known_states_are_learned_and_tested_out_of_fold(folder):
     facts, text = json.loads((folder / "phase.json").read_text()), (folder / "phase.txt").read_text()
     assert facts["columns"] == {"x": "real", "y": "real", "mark": "category"}
     told = facts["decoded"]
@@ -236,7 +236,7 @@ def test_weights_are_copies(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recogniser_writes_the_words_of_sounds(tmp_path, folder):
+def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
     from scipy.io import wavfile
 
     rng, t = np.random.default_rng(0), np.arange(3200) / 8000
@@ -344,7 +344,7 @@ def test_show_and_info_tell_of_states_topology_and_emissions(folder, tmp_path):
         told = run(command, folder / "phase.likely").stdout
         assert "3 states, ergodic" in told and "each state emits" in told and "peak" in told
     told = run("show", folder / "gait.likely").stdout
-    assert "one hidden Markov model per class: 3 states, left-to-right, its end is modelled" in told
+    assert "one hidden Markov model per class: 3 states, left-to-right, its end is modeled" in told
     assert json.loads(run("show", folder / "phase.likely", "--json").stdout)["columns"]["mark"] == "category"
 
 

@@ -19,7 +19,7 @@ from tests.cli.tables import run, write
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """walks.csv and new.csv, a classifier, and a chain that was learnt from one sequence without an id."""
+    """walks.csv and new.csv, a classifier, and a chain that was learned from one sequence without an id."""
     at = tmp_path_factory.mktemp("use")
     write(walks(), at / "walks.csv")
     write(walks(20, seed=7).with_columns(pl.col("who").str.replace("w", "n")), at / "new.csv")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_evaluate_measures_on_labelled_new_sequences(folder):
+def test_evaluate_measures_on_labeled_new_sequences(folder):
     done = run("evaluate", folder / "gait.likely", folder / "new.csv", "--id", "who", "--time", "t", "--target", "gait",
                "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
@@ -114,7 +114,7 @@ def test_models_saved_from_python_take_columns_by_place(folder, tmp_path):
     read = lk.read_sequences(folder / "walks.csv", id="who", time="t", columns=["x", "y"], label="gait")
     chain = lk.HMMDensity(states=3, topology="left-to-right", random_state=0)
     bayes = lk.BayesClassifier(chain).fit(read.x, read.labels)
-    models = {"bayes": bayes, "calibrated": lk.Calibrated(bayes, cv=3).fit(read.x, read.labels),
+    models = {"bayes": bayes, "calibrated": lk.CalibratedClassifier(bayes, cv=3).fit(read.x, read.labels),
               "dtw": lk.DTWClassifier(3).fit(read.x, read.labels)}  # fmt: skip
     new = write(pl.read_csv(folder / "new.csv").select("who", "t", "x", "y"), tmp_path / "new.csv")
     values = lk.read_sequences(new, id="who", time="t").x
@@ -165,7 +165,7 @@ def test_where_no_model_learns_nothing_is_written(tmp_path):
     path = write(walks(12).with_columns(n=pl.col("x") - 50), tmp_path / "w.csv")
     done = run("fit", path, *ROLES, "--target", "gait", "--columns", "n", "--as", "n=count", "--states", 2, "-o",
                tmp_path / "m.likely")  # fmt: skip
-    assert done.exit_code == 3 and "nothing could be learnt" in done.stderr and not (tmp_path / "m.likely").exists()
+    assert done.exit_code == 3 and "nothing could be learned" in done.stderr and not (tmp_path / "m.likely").exists()
 
 
 def test_one_sequence_a_class_cannot_be_tested(tmp_path):
@@ -174,7 +174,7 @@ def test_one_sequence_a_class_cannot_be_tested(tmp_path):
     assert done.exit_code == 3 and "left out to test on" in done.stderr and not (tmp_path / "m.likely").exists()
 
 
-def test_short_sequences_are_learnt_with_one_state(tmp_path):
+def test_short_sequences_are_learned_with_one_state(tmp_path):
     frame = pl.DataFrame({"who": list("aabbccdd"), "x": np.arange(8.0), "kind": list("uuvvuuvv")})
     done = run("fit", write(frame, tmp_path / "w.csv"), "--sequences", "--id", "who", "--target", "kind", "--cv", 2,
                "-o", tmp_path / "m.likely")  # fmt: skip
@@ -193,7 +193,7 @@ def test_without_a_topology_both_compete(folder, tmp_path):
     assert {line["key"] for line in facts["leaderboard"]} == {"frequencies", "hmm-2", "hmm-2-left-to-right"}
     assert "--restarts 2" in facts["command"]
     fitted = lk.load(tmp_path / "m.likely").classifier_.density_
-    assert fitted.restarts == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learnt to the end
+    assert fitted.restarts == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learned to the end
 
 
 def test_fits_are_cut_short_for_numbers_only(folder, tmp_path):

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.cli.fitting.test_sequence_input import table
 from tests.cli.tables import run
 
 CALM, WILD = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-JUMPS = SwitchingLinear([CALM, WILD], [[0.9, 0.1], [0.1, 0.9]])
+JUMPS = SwitchingLinearGaussian([CALM, WILD], [[0.9, 0.1], [0.1, 0.9]])
 FILTERS = {
     "model": JUMPS,
-    "interacting": lk.InteractingModels(JUMPS),
-    "paths": lk.RaoBlackwell(JUMPS, 3, seed=4),
-    "drawn paths": lk.RaoBlackwell(JUMPS, 5, resample="systematic", threshold=0.0),
+    "interacting": lk.IMMFilter(JUMPS),
+    "paths": lk.RaoBlackwellizedFilter(JUMPS, 3, seed=4),
+    "drawn paths": lk.RaoBlackwellizedFilter(JUMPS, 5, resample="systematic", threshold=0.0),
 }
 
 

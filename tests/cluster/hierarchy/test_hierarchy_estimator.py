@@ -7,21 +7,20 @@ import pandas as pd
 import pytest
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
-from sklearn.cluster import AgglomerativeClustering
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
-from likely.cluster.hierarchy.estimator import Agglomerative
+from likely.cluster.hierarchy.estimator import AgglomerativeClustering
 from likely.cluster.hierarchy.linkage import linkage
 from likely.cluster.hierarchy.linkage_criteria import LINKS
 from likely.core.errors import DataError, DomainError, FitWarning
-from likely.metrics.clusterings import adjusted_rand
+from likely.metrics.clusterings import adjusted_rand_index
 from tests.cases import scikit_learn_checks
 
-EVERY_LINK = [Agglomerative(2, link=link) for link in LINKS]
-OTHERS = [Agglomerative(), Agglomerative(3, link="likelihood", covariance="diagonal"),
-          Agglomerative(3, link="complete", metric="manhattan")]  # fmt: skip
+EVERY_LINK = [AgglomerativeClustering(2, link=link) for link in LINKS]
+OTHERS = [AgglomerativeClustering(), AgglomerativeClustering(3, link="likelihood", covariance="diagonal"),
+          AgglomerativeClustering(3, link="complete", metric="manhattan")]  # fmt: skip
 NOT_YIELDED = [
     checks.check_dataframe_column_names_consistency,
     checks.check_param_validation,
@@ -38,7 +37,7 @@ def test_scikit_learn_check(estimator, check):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
 def test_check_that_is_not_yielded(check):
-    check("Agglomerative", Agglomerative(2))
+    check("AgglomerativeClustering", AgglomerativeClustering(2))
 
 
 @pytest.fixture
@@ -52,41 +51,41 @@ def blobs(rng):
 def test_equals_scikit_learn(blobs, link, k):
     x, _ = blobs
     wanted = AgglomerativeClustering(k, linkage=link).fit_predict(x)
-    assert adjusted_rand(Agglomerative(k, link=link).fit_predict(x), wanted) == 1.0
+    assert adjusted_rand_index(AgglomerativeClustering(k, link=link).fit_predict(x), wanted) == 1.0
 
 
 @pytest.mark.parametrize("link", [k for k in LINKS if k not in ("single", "sum")])
 def test_without_any_setting_likelihood_finds_the_clusters(blobs, link):
     x, label = blobs
-    found = Agglomerative(link=link).fit(x)
-    assert found.n_clusters_ == 3 and adjusted_rand(found.labels_, label) == 1.0
+    found = AgglomerativeClustering(link=link).fit(x)
+    assert found.n_clusters_ == 3 and adjusted_rand_index(found.labels_, label) == 1.0
     np.testing.assert_array_equal(found.predict(x), found.labels_)
-    assert adjusted_rand(Agglomerative(link=link, by="likelihood").fit_predict(x), label) == 1.0
+    assert adjusted_rand_index(AgglomerativeClustering(link=link, by="likelihood").fit_predict(x), label) == 1.0
 
 
 def test_clusters_are_numbered_from_the_heaviest(blobs):
     x, _ = blobs
-    found = Agglomerative(5).fit(x)
+    found = AgglomerativeClustering(5).fit(x)
     counts = np.bincount(found.labels_)
     assert (np.diff(counts) <= 0).all()
     for k in range(5):
-        np.testing.assert_allclose(found.centres_[k], x[found.labels_ == k].mean(axis=0))
+        np.testing.assert_allclose(found.centers_[k], x[found.labels_ == k].mean(axis=0))
 
 
 def test_height_cuts_as_the_tree_does(blobs):
     x, _ = blobs
-    found = Agglomerative(height=3.0, link="average").fit(x)
-    assert adjusted_rand(found.labels_, linkage(x, "average").cut(height=3.0)) == 1.0
+    found = AgglomerativeClustering(height=3.0, link="average").fit(x)
+    assert adjusted_rand_index(found.labels_, linkage(x, "average").cut(height=3.0)) == 1.0
     assert found.n_clusters_ == found.labels_.max() + 1
 
 
 def test_weights_are_copies_and_rows_without_weight_take_no_part(blobs, rng):
     x, _ = blobs
     w = rng.integers(0, 3, len(x))
-    weighted = Agglomerative(4).fit(x, sample_weight=w)
-    copied = Agglomerative(4).fit(np.repeat(x, w, axis=0))
+    weighted = AgglomerativeClustering(4).fit(x, sample_weight=w)
+    copied = AgglomerativeClustering(4).fit(np.repeat(x, w, axis=0))
     np.testing.assert_array_equal(np.repeat(weighted.labels_, w), copied.labels_)
-    np.testing.assert_allclose(weighted.centres_, copied.centres_)
+    np.testing.assert_allclose(weighted.centers_, copied.centers_)
     assert len(weighted.dendrogram_) == (w > 0).sum()
     np.testing.assert_array_equal(weighted.labels_[w == 0], weighted.predict(x[w == 0]))
 
@@ -94,44 +93,44 @@ def test_weights_are_copies_and_rows_without_weight_take_no_part(blobs, rng):
 def test_distances_given(blobs, rng):
     x, label = blobs
     apart, w = squareform(pdist(x)), rng.integers(0, 3, len(x))
-    found = Agglomerative(3, link="average", metric="precomputed").fit(apart, sample_weight=w)
-    assert adjusted_rand(found.labels_, label) == 1.0
+    found = AgglomerativeClustering(3, link="average", metric="precomputed").fit(apart, sample_weight=w)
+    assert adjusted_rand_index(found.labels_, label) == 1.0
     with pytest.raises(DomainError, match="distances only"):
         found.predict(apart)
     with pytest.raises(DomainError, match="give n_clusters or height"):
-        Agglomerative(link="average", metric="precomputed").fit(apart)
+        AgglomerativeClustering(link="average", metric="precomputed").fit(apart)
 
 
 def test_gaps(blobs, rng):
     x, _ = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
-    found = Agglomerative(3, link="complete")
+    found = AgglomerativeClustering(3, link="complete")
     x[0] = [np.nan, 0.0]
     x[1] = [0.0, np.nan]
     with pytest.warns(FitWarning, match="share no column"):
         found.fit(x)
-    assert found.predict(x).shape == (len(x),) and not np.isnan(found.centres_).any()
+    assert found.predict(x).shape == (len(x),) and not np.isnan(found.centers_).any()
     with pytest.raises(DataError, match="complete rows"):
-        Agglomerative(3, link="centroid").fit(x)
+        AgglomerativeClustering(3, link="centroid").fit(x)
     with pytest.raises(DataError, match="NaN at row 0"):
-        Agglomerative(3, link="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
+        AgglomerativeClustering(3, link="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
 
 
 def test_ward_with_gaps_finds_what_complete_rows_show(blobs, rng):
     x, label = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
     with pytest.warns(FitWarning, match="linkage: entries are missing: .* found by EM"):
-        found = Agglomerative(3).fit(x)
-    assert adjusted_rand(found.labels_, label) > 0.8
-    assert found.predict(x).shape == (len(x),) and not np.isnan(found.centres_).any()
+        found = AgglomerativeClustering(3).fit(x)
+    assert adjusted_rand_index(found.labels_, label) > 0.8
+    assert found.predict(x).shape == (len(x),) and not np.isnan(found.centers_).any()
 
 
 def test_names_of_columns_pipelines_and_clones(blobs):
     x, label = blobs
     frame = pd.DataFrame(x, columns=["width", "height"])
-    found = Agglomerative(3).fit(frame)
+    found = AgglomerativeClustering(3).fit(frame)
     assert list(found.feature_names_in_) == ["width", "height"]
-    assert adjusted_rand(make_pipeline(StandardScaler(), clone(found)).fit_predict(frame), label) == 1.0
+    assert adjusted_rand_index(make_pipeline(StandardScaler(), clone(found)).fit_predict(frame), label) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -148,13 +147,13 @@ def test_names_of_columns_pipelines_and_clones(blobs):
 )
 def test_errors(how, match):
     with pytest.raises(ValueError, match=match):
-        Agglomerative(**how).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
+        AgglomerativeClustering(**how).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
 
 
 def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
-    """A centre that lacks a column is not nearer for it."""
+    """A center that lacks a column is not nearer for it."""
     x = np.array([[0.0, 0.0], [0.1, 0.1], [3.0, np.nan], [3.1, np.nan]])
-    model = Agglomerative(2, link="average").fit(x)
+    model = AgglomerativeClustering(2, link="average").fit(x)
     near, far = model.labels_[0], model.labels_[2]
     assert near != far
     # to the first 1.4² + 1.4² = 3.92, to the other 2 · 1.6² = 5.12, without the scale 2.56
@@ -162,14 +161,14 @@ def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
 
 
 @pytest.mark.parametrize("power", [-170, 170, -300])
-def test_new_rows_of_any_size_find_their_centre(rng, power):
+def test_new_rows_of_any_size_find_their_center(rng, power):
     x = np.concatenate([rng.normal(0, 1, (20, 3)), rng.normal(20, 1, (20, 3))])
-    model = Agglomerative(2).fit(x * 10.0**power)
+    model = AgglomerativeClustering(2).fit(x * 10.0**power)
     np.testing.assert_array_equal(model.predict(x * 10.0**power), model.labels_)
 
 
 def test_small_and_large_clusters_side_by_side_each_find_their_rows():
-    model = Agglomerative(3).fit([[0.0], [1.0], [1e200], [1.1e200], [-1e200], [-1.1e200]])
+    model = AgglomerativeClustering(3).fit([[0.0], [1.0], [1e200], [1.1e200], [-1e200], [-1.1e200]])
     small, high, low = model.labels_[[0, 2, 4]]
     wanted = [small, high, low, small, small]
     np.testing.assert_array_equal(model.predict([[0.4e200], [0.9e200], [-0.8e200], [3.0], [-1e-200]]), wanted)

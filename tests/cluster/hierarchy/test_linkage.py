@@ -296,13 +296,13 @@ def test_ward_with_gaps_merges_by_what_is_expected(rng):
     x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
     x[rng.random(x.shape) < 0.25] = np.nan
     x = x[~np.isnan(x).all(axis=1)]
-    law = gaussian_of(em_moments(x, None, "test"))
+    distribution = gaussian_of(em_moments(x, None, "test"))
     own, filled = np.zeros(len(x)), x.copy()
     for i, row in enumerate(x):
         g, o = np.isnan(row), ~np.isnan(row)
-        slope = law.covariance[np.ix_(g, o)] @ np.linalg.inv(law.covariance[np.ix_(o, o)])
-        filled[i, g] = law.mean[g] + slope @ (row[o] - law.mean[o])
-        own[i] = np.trace(law.covariance[np.ix_(g, g)] - slope @ law.covariance[np.ix_(o, g)])
+        slope = distribution.covariance[np.ix_(g, o)] @ np.linalg.inv(distribution.covariance[np.ix_(o, o)])
+        filled[i, g] = distribution.mean[g] + slope @ (row[o] - distribution.mean[o])
+        own[i] = np.trace(distribution.covariance[np.ix_(g, g)] - slope @ distribution.covariance[np.ix_(o, g)])
     wanted = scipy_hierarchy.linkage(np.hstack([filled, np.diag(np.sqrt(own))]), "ward")
     np.testing.assert_allclose(linkage(x, "ward").heights, wanted[:, 2], rtol=1e-9)
     w = rng.integers(1, 4, len(x))

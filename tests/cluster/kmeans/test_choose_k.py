@@ -82,14 +82,14 @@ def test_what_it_refuses(x):
 
 
 @pytest.mark.slow
-def test_each_row_a_centre_is_no_answer():
+def test_each_row_a_center_is_no_answer():
     x = np.random.default_rng(0).normal(size=(6, 2))
     found = choose_k(x, range(1, 10))
     assert np.isnan(found.bic[5:]).all() and np.isnan(found.held_out[5:]).all() and np.isfinite(found.bic[:5]).all()
     assert found.chosen < 6 and all(k < 6 for k in found.best.values())
     only = choose_k(x, [6, 7])
     assert "cannot choose" in str(only) and only.best == {}
-    with pytest.raises(DomainError, match="beside their centres"):
+    with pytest.raises(DomainError, match="beside their centers"):
         _ = only.chosen
 
 

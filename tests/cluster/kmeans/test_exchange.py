@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.cluster.kmeans._loops.exchange_pass import exchange_pass
-from likely.cluster.kmeans.centroids import Centres
+from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
@@ -36,7 +36,7 @@ def test_the_change_is_tracked_exactly(gaps, weighted):
     w = rng.random(150) + 0.1 if weighted else np.ones(150)
     labels = rng.integers(0, 5, 150).astype(np.int32)
     before = scatter_of(x, w, labels, 5)
-    stats = Centres(np.zeros((5, 3))).collect(x[:0])
+    stats = Centroids(np.zeros((5, 3))).collect(x[:0])
     seen = np.stack([np.where(np.isnan(x), 0.0, w[:, None])[labels == q].sum(axis=0) for q in range(5)])
     sums = np.stack([np.nansum((w[:, None] * x)[labels == q], axis=0) for q in range(5)])
     moved, change = exchange_pass(

@@ -103,7 +103,7 @@ def test_several_starts_keep_the_best(X):
     assert "starts" in str(many.report_)
 
 
-def test_a_stream_ends_at_the_means_of_what_each_centre_was_given(X):
+def test_a_stream_ends_at_the_means_of_what_each_center_was_given(X):
     order = np.random.default_rng(3).permutation(len(X))
     chunks = np.array_split(X[order], 12)
     m = KMeans(3, random_state=0)
@@ -147,7 +147,7 @@ def test_what_it_says_and_refuses(X):
         KMeans(20, max_iter=1, tol=0, random_state=0).fit(X)
     with pytest.warns(FitWarning, match="there are 1"):
         KMeans(3).fit(np.ones((5, 2)))
-    with pytest.raises(DataError, match="3 centres"):
+    with pytest.raises(DataError, match="3 centers"):
         KMeans(3, start=np.zeros((2, 3))).fit(X)
     with pytest.raises(DataError, match="row 2, column 1"):
         KMeans(1).fit([[0.0, 1.0], [1.0, 1.0], [1.0, np.inf]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus, squared_distances, standardised
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus, squared_distances, standardized
 from likely.core.errors import DataError, DomainError
 from likely.core.sketch import Sketch
 
@@ -75,25 +75,25 @@ def test_random_rows_are_drawn_in_proportion_to_weight():
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150, 1e300])
-def test_standardised_columns(scale):
+def test_standardized_columns(scale):
     rng = np.random.default_rng(4)
     x, w = rng.normal(size=(500, 3)) * [1, 10, 100] * scale, rng.integers(0, 3, 500)
     x[::9, 1] = np.nan
-    z = standardised(x, w)
+    z = standardized(x, w)
     assert (z[::9, 1] == 0).all()
     seen = w @ ~np.isnan(x)
     np.testing.assert_allclose(w @ z / seen, 0, atol=1e-12)
     np.testing.assert_allclose(w @ z**2 / seen, 1, rtol=1e-12)
 
 
-def test_standardised_at_a_large_offset_and_constant_columns():
+def test_standardized_at_a_large_offset_and_constant_columns():
     x = np.random.default_rng(5).integers(0, 100, (200, 2)).astype(float)
-    np.testing.assert_allclose(standardised(x + 1e8), standardised(x), atol=1e-7)
+    np.testing.assert_allclose(standardized(x + 1e8), standardized(x), atol=1e-7)
     constant = np.full((5, 2), 0.1)
     constant[:, 1] = np.nan
-    assert (standardised(constant) == 0).all()
+    assert (standardized(constant) == 0).all()
     with pytest.raises(DataError, match="row 0, column 0"):
-        standardised([[np.inf]])
+        standardized([[np.inf]])
 
 
 def test_filled_leaves_what_was_seen():

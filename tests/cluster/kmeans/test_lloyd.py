@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans as Peer
 from sklearn.datasets import load_iris
 
 from likely.cluster.kmeans.assignment import Table
-from likely.cluster.kmeans.centroids import Centres, CentreStats
+from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
 from likely.core.errors import DataError, FitWarning, ShapeError
@@ -41,13 +41,13 @@ def starts(x, k, seed=0):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_labels_are_those_of_the_plain_formula(gaps, dtype):
     x = blobs(gaps=gaps).astype(dtype)
-    c = Centres(starts(x.astype(float), 30))
+    c = Centroids(starts(x.astype(float), 30))
     np.testing.assert_array_equal(c.assign(x), plain_costs(x.astype(float), c.mean).argmin(axis=1))
 
 
-def test_ties_go_to_the_first_centre():
+def test_ties_go_to_the_first_center():
     grid = np.array(list(itertools.product(range(9), repeat=2)), dtype=float)
-    c = Centres([[0.0, 0.0], [4.0, 4.0], [0.0, 8.0], [8.0, 0.0], [4.0, 4.0], [8.0, 8.0]])
+    c = Centroids([[0.0, 0.0], [4.0, 4.0], [0.0, 8.0], [8.0, 0.0], [4.0, 4.0], [8.0, 8.0]])
     np.testing.assert_array_equal(c.assign(grid), plain_costs(grid, c.mean).argmin(axis=1))
     assert 4 not in c.assign(grid)
 
@@ -56,13 +56,13 @@ def test_near_ties_are_settled_in_double_precision():
     rng = np.random.default_rng(0)
     middle = rng.normal(size=(3_000, 4))
     middle[:, 0] = rng.integers(-3, 4, 3_000) * 1e-12
-    c = Centres([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [0, 0, 0, 50.0]])
+    c = Centroids([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [0, 0, 0, 50.0]])
     np.testing.assert_array_equal(c.assign(middle), plain_costs(middle, c.mean).argmin(axis=1))
 
 
-def test_a_far_centre_does_not_blur_the_others():
+def test_a_far_center_does_not_blur_the_others():
     x = blobs()
-    c = Centres(np.concatenate([starts(x, 5), [[1e9] * 5]]))
+    c = Centroids(np.concatenate([starts(x, 5), [[1e9] * 5]]))
     np.testing.assert_array_equal(c.assign(x), plain_costs(x, c.mean).argmin(axis=1))
     outlier = np.concatenate([x, [[1e60] * 5]])
     np.testing.assert_array_equal(c.assign(outlier)[:-1], plain_costs(x, c.mean).argmin(axis=1))
@@ -72,7 +72,7 @@ def test_a_far_centre_does_not_blur_the_others():
 def test_own_variances_weigh_distances(gaps):
     x = blobs(gaps=gaps)
     variance = np.array([0.1, 1.0, 10.0, 3.0])
-    c = Centres(starts(x, 4), variance, 1.0)
+    c = Centroids(starts(x, 4), variance, 1.0)
     seen = (~np.isnan(x)).sum(axis=1)[:, None]
     cost = plain_costs(x, c.mean) / (2 * variance) + 0.5 * seen * np.log(variance)
     np.testing.assert_array_equal(c.assign(x), cost.argmin(axis=1))
@@ -80,7 +80,7 @@ def test_own_variances_weigh_distances(gaps):
 
 def test_distances_are_euclidean_over_what_was_seen():
     x = blobs(500, gaps=0.2)
-    c = Centres(starts(x, 6))
+    c = Centroids(starts(x, 6))
     np.testing.assert_allclose(c.distances(x), np.sqrt(plain_costs(x, c.mean)), rtol=1e-12)
     full = np.nan_to_num(x)
     np.testing.assert_allclose(c.distances(full), np.sqrt(plain_costs(full, c.mean)), rtol=1e-9)
@@ -122,7 +122,7 @@ def test_bounds_and_workers_change_no_bit(gaps, weighted):
 def test_the_common_learning_loop_is_its_slow_twin(gaps):
     x = blobs(3_000, gaps=gaps)
     start = starts(x, 8)
-    twin = fit(Centres(start), x, stop=Stop(300, 0.0))
+    twin = fit(Centroids(start), x, stop=Stop(300, 0.0))
     ours = lloyd(x, start, stop=EXACT)
     np.testing.assert_allclose(ours.model.mean, twin.model.mean, rtol=1e-9)
     assert ours.report.objective == pytest.approx(twin.objective, rel=1e-12)
@@ -151,9 +151,9 @@ def test_weights_equal_repetition():
     np.testing.assert_allclose(a.report.stats.counts, b.report.stats.counts)
 
 
-def test_a_stream_is_learnt_by_the_common_online_loop():
+def test_a_stream_is_learned_by_the_common_online_loop():
     x = blobs(1_200, gaps=0.1)
-    start = Centres(starts(x, 5))
+    start = Centroids(starts(x, 5))
     total, model = None, start
     for chunk, streamed in zip(np.array_split(x, 6), online(start, np.array_split(x, 6)), strict=True):
         new = model.collect(chunk)
@@ -185,7 +185,7 @@ def test_empty_clusters_begin_anew_at_far_rows():
     assert found.labels[-1] != found.labels[-2]
 
 
-def test_an_empty_cluster_stays_where_no_row_is_away_from_its_centre():
+def test_an_empty_cluster_stays_where_no_row_is_away_from_its_center():
     found = lloyd(np.array([[1.0], [1.0], [2.0]]), [[1.0], [2.0], [7.0]], stop=EXACT)
     assert found.inertia == 0
     assert found.report.converged
@@ -198,7 +198,7 @@ def rotation(d, seed=0):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
 
 
-def test_rotation_scale_and_offset_move_the_centres_alone():
+def test_rotation_scale_and_offset_move_the_centers_alone():
     x = np.round(blobs(1_000) * 64) / 64
     start = starts(x, 7)
     want = lloyd(x, start, stop=EXACT)
@@ -275,10 +275,10 @@ def test_an_infinity_far_down_is_named_by_its_row():
 
 def test_statistics_add():
     x, w = blobs(900, gaps=0.1), np.random.default_rng(0).random(900)
-    c = Centres(starts(x, 5))
+    c = Centroids(starts(x, 5))
     whole = c.collect(x, w)
     parts = sum([c.collect(x[:100], w[:100]), c.collect(x[100:], w[100:])])
-    assert isinstance(parts, CentreStats)
+    assert isinstance(parts, CentroidStats)
     np.testing.assert_allclose(parts.moments.mean, whole.moments.mean, rtol=1e-12)
     np.testing.assert_allclose(parts.scatter, whole.scatter, rtol=1e-10)
     assert parts.total_weight == pytest.approx(w.sum())
@@ -301,9 +301,9 @@ def test_own_variances_never_lower_their_objective_and_find_the_narrow_cluster()
     assert (own.labels == truth).mean() > (equal.labels == truth).mean()
 
 
-def test_every_row_on_its_centre_has_no_variance_to_tell():
+def test_every_row_on_its_center_has_no_variance_to_tell():
     x = np.array([[0.0], [5.0]])
-    with pytest.warns(UserWarning, match="lies on its centre"):
+    with pytest.warns(UserWarning, match="lies on its center"):
         found = kmeans(x, 2, variances="own", rng=np.random.default_rng(0))
     assert found.inertia == 0
 
@@ -341,7 +341,7 @@ def test_a_start_out_of_reach_finds_rows_without_a_word(recwarn):
     x = np.concatenate([np.random.default_rng(0).normal(m, 1.0, (50, 2)) for m in (0.0, 9.0)])
     found = lloyd(x, [[0.0, 0.0], [1e300, -1e300]], stop=EXACT)
     assert found.inertia == pytest.approx(lloyd(x, x[[0, -1]], stop=EXACT).inertia)
-    assert (Centres([[0.0, 0.0], [1e300, 1e300]]).assign(x) == 0).all()
+    assert (Centroids([[0.0, 0.0], [1e300, 1e300]]).assign(x) == 0).all()
     assert not recwarn.list
 
 

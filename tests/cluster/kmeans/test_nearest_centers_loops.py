@@ -80,7 +80,7 @@ def test_bounds_hold_and_rows_that_cannot_change_are_skipped(rng):
     assert (bounds[0] >= apart.min(axis=1)).all() and (bounds[1] <= apart.max(axis=1)).all()
 
 
-def test_moments_and_costs_about_centres(rng):
+def test_moments_and_costs_about_centers(rng):
     x, c, w = rng.normal(size=(30, 2)), rng.normal(size=(3, 2)), rng.random(30)
     x[4, 1] = np.nan
     labels = rng.integers(0, 3, 30).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Splitting gives any number of centres, the same every time, and never makes the criterion worse."""
+"""Splitting gives any number of centers, the same every time, and never makes the criterion worse."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from likely.cluster.kmeans.splitting import split
 
 
-def test_any_number_of_centres_and_a_criterion_that_falls():
+def test_any_number_of_centers_and_a_criterion_that_falls():
     x = np.random.default_rng(0).normal(size=(500, 3))
     inertia = [split(x, k).inertia for k in range(1, 9)]
     assert [split(x, k).model.members for k in (1, 3, 7)] == [1, 3, 7]

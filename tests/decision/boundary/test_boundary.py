@@ -26,15 +26,15 @@ KINDS = {
 
 
 def test_a_circle():
-    b = lk.boundary(G([0.0, 0.0], 1.0), G([0.0, 0.0], 4.0))
+    b = lk.decision_boundary(G([0.0, 0.0], 1.0), G([0.0, 0.0], 4.0))
     assert b.kind == "circle" and round(b.radius, 7) == 1.9227025
     np.testing.assert_allclose(b.radius, math.sqrt(math.log(16) / 0.75), rtol=1e-14)
-    np.testing.assert_allclose(b.centre, [0, 0])
-    assert b.describe().startswith("circle with centre (0, 0) and radius 1.923; inside, the first")
+    np.testing.assert_allclose(b.center, [0, 0])
+    assert b.describe().startswith("circle with center (0, 0) and radius 1.923; inside, the first")
 
 
 def test_crossing_lines():
-    b = lk.boundary(*KINDS["crossing lines"])
+    b = lk.decision_boundary(*KINDS["crossing lines"])
     assert b.kind == "crossing lines"
     t = np.linspace(-5, 5, 11)
     for line in (np.stack([t, t], axis=1), np.stack([t, -t], axis=1)):
@@ -44,7 +44,7 @@ def test_crossing_lines():
 
 def test_a_parabola():
     """¾y² + 4x = 4 + ln 4."""
-    b = lk.boundary(*KINDS["parabola"])
+    b = lk.decision_boundary(*KINDS["parabola"])
     assert b.kind == "parabola"
     np.testing.assert_allclose(-2 * b.matrix, [[0, 0], [0, 0.75]], atol=1e-15)
     np.testing.assert_allclose([*(-2 * b.vector), 2 * b.constant], [4, 0, 4 + math.log(4)], atol=1e-14)
@@ -54,21 +54,21 @@ def test_a_parabola():
 def test_exclusive_or():
     """Equal means, mirrored correlations: (x − ½)(y − ½) = 0 gets all four right."""
     S = [0.25 * np.array([[1, s], [s, 1]]) + 0.05 * np.eye(2) for s in (1.0, -1.0)]
-    b = lk.boundary(G([0.5, 0.5], S[0]), G([0.5, 0.5], S[1]))
+    b = lk.decision_boundary(G([0.5, 0.5], S[0]), G([0.5, 0.5], S[1]))
     assert b.kind == "crossing lines"
     assert np.sign(b.value([[0, 0], [1, 1], [0, 1], [1, 0]])).tolist() == [1, 1, -1, -1]
     x = np.random.default_rng(0).normal(size=(50, 2))
     product = (x[:, 0] - 0.5) * (x[:, 1] - 0.5)
     np.testing.assert_allclose(b.value(x) / product, b.value([[1.5, 1.5]])[0], rtol=1e-9)
-    pooled = lk.boundary(G([0.5, 0.5], S[0] + S[1]), G([0.5, 0.5], S[0] + S[1]))
+    pooled = lk.decision_boundary(G([0.5, 0.5], S[0] + S[1]), G([0.5, 0.5], S[0] + S[1]))
     assert pooled.kind == "everywhere" and "nothing tells" in pooled.describe()
 
 
 # ----------------------------------------------------------------------------- kinds
 
 
-def mapped(law, T, o):
-    return G(T @ law.mean + o, T @ law.covariance_matrix @ T.T)
+def mapped(distribution, T, o):
+    return G(T @ distribution.mean + o, T @ distribution.covariance_matrix @ T.T)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-8, 1.0, 1e6, 1e100])
@@ -79,7 +79,7 @@ def test_no_map_and_no_unit_changes_the_kind(kind, scale):
         U, _, V = np.linalg.svd(rng.normal(size=(2, 2)))
         T = scale * U @ np.diag([1.0, 10.0 ** rng.uniform(-2, 2)]) @ V
         o = scale * rng.normal(size=2) * 10.0 ** rng.uniform(-2, 2)
-        b = lk.boundary(*(mapped(law, T, o) for law in KINDS[kind]))
+        b = lk.decision_boundary(*(mapped(distribution, T, o) for distribution in KINDS[kind]))
         assert b.kind == kind
         for line in b.points(40):
             assert np.abs(b.value(line)).max() < 1e-5
@@ -89,7 +89,7 @@ def test_no_map_and_no_unit_changes_the_kind(kind, scale):
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_may_have_unlike_units(kind, unit):
     T = np.diag(unit) @ np.array([[1.0, 0.4], [-0.3, 1.0]])
-    b = lk.boundary(*(mapped(law, T, np.zeros(2)) for law in KINDS[kind]))
+    b = lk.decision_boundary(*(mapped(distribution, T, np.zeros(2)) for distribution in KINDS[kind]))
     assert b.kind == kind
     assert sum(len(line) for line in b.points(40)) > 0 or kind == "everywhere"
 
@@ -123,9 +123,9 @@ def test_columns_may_have_unlike_units(kind, unit):
     ],
 )
 def test_kinds_in_all_dimensions(first, second, prior, kind):
-    b = lk.boundary(first, second, class_prior=[prior, 1 - prior])
+    b = lk.decision_boundary(first, second, class_prior=[prior, 1 - prior])
     assert b.kind == kind and kind in b.describe()
-    swapped = lk.boundary(second, first, class_prior=[1 - prior, prior])
+    swapped = lk.decision_boundary(second, first, class_prior=[1 - prior, prior])
     assert swapped.kind == kind
 
 
@@ -137,7 +137,7 @@ def test_the_equation_is_the_log_ratio(rng, d):
     A, B = rng.normal(size=(2, d, d))
     p, q = G(rng.normal(size=d), A @ A.T + np.eye(d)), G(rng.normal(size=d), B @ B.T + np.eye(d))
     cost = [[0, 3.0], [1.0, 0]]
-    b = lk.boundary(p, q, class_prior=[0.3, 0.7], cost=cost)
+    b = lk.decision_boundary(p, q, class_prior=[0.3, 0.7], cost=cost)
     x = rng.normal(size=(20, d)) * 3
     written = np.einsum("ni,ij,nj->n", x, b.matrix, x) + x @ b.vector + b.constant
     expected = np.log(0.3) + p.log_prob(x) - np.log(0.7 * 3) - q.log_prob(x)
@@ -149,12 +149,12 @@ def test_the_equation_is_the_log_ratio(rng, d):
 
 
 def test_points_of_a_line():
-    b = lk.boundary(G([0.0], 1.0), G([0.0], 9.0))
+    b = lk.decision_boundary(G([0.0], 1.0), G([0.0], 9.0))
     np.testing.assert_allclose(b.roots, np.array([-1, 1]) * math.sqrt(math.log(9) * 9 / 8), rtol=1e-14)
-    np.testing.assert_allclose(lk.boundary(G([1e9], 1.0), G([1e9 + 2], 1.0)).roots, [1e9 + 1])
-    assert len(lk.boundary(G([0.0], 1.0), G([0.0], 1.0)).roots) == 0
+    np.testing.assert_allclose(lk.decision_boundary(G([1e9], 1.0), G([1e9 + 2], 1.0)).roots, [1e9 + 1])
+    assert len(lk.decision_boundary(G([0.0], 1.0), G([0.0], 1.0)).roots) == 0
     with pytest.raises(lk.DomainError, match="one column"):
-        _ = lk.boundary(*KINDS["ellipse"]).roots
+        _ = lk.decision_boundary(*KINDS["ellipse"]).roots
 
 
 # --------------------------------------------------------------------------- geometry
@@ -163,7 +163,7 @@ def test_points_of_a_line():
 def turned(kind, angle=0.7, at=(30.0, -4.0)):
     c, s = math.cos(angle), math.sin(angle)
     T = np.array([[c, -s], [s, c]]) * 2.5
-    return lk.boundary(*(mapped(law, T, np.array(at)) for law in KINDS[kind]))
+    return lk.decision_boundary(*(mapped(distribution, T, np.array(at)) for distribution in KINDS[kind]))
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("ellipse", 1), ("hyperbola", -1)])
@@ -174,7 +174,7 @@ def test_foci_are_what_distances_are_measured_from(kind, sign):
     to = np.linalg.norm(x[:, None] - b.foci, axis=2)
     found = to[:, 0] + to[:, 1] if sign > 0 else np.abs(to[:, 0] - to[:, 1])
     np.testing.assert_allclose(found, 2 * b.axes[0], rtol=1e-9)
-    ends = b.centre + np.array([[1], [-1]]) * b.axes[0] * b.directions[0]
+    ends = b.center + np.array([[1], [-1]]) * b.axes[0] * b.directions[0]
     np.testing.assert_allclose(b.value(ends), 0, atol=1e-9)
     np.testing.assert_allclose(b.directions @ b.directions.T, np.eye(2), atol=1e-12)
 
@@ -190,18 +190,18 @@ def test_a_parabola_is_as_far_from_its_focus_as_from_a_line():
 
 
 def test_spheres_have_a_radius(rng):
-    b = lk.boundary(G([0.0] * 4, 1.0), G([1.0] * 4, 2.0))
+    b = lk.decision_boundary(G([0.0] * 4, 1.0), G([1.0] * 4, 2.0))
     x = rng.normal(size=(10, 4))
-    on = b.centre + b.radius * x / np.linalg.norm(x, axis=1, keepdims=True)
+    on = b.center + b.radius * x / np.linalg.norm(x, axis=1, keepdims=True)
     np.testing.assert_allclose(b.value(on), 0, atol=1e-12)
     assert b.foci is None and b.vertex is None
 
 
 def test_curves_end_at_the_window_and_leave_nothing_out():
-    """Every change of sign between neighbours on a grid has a point of the curve beside it."""
+    """Every change of sign between neighbors on a grid has a point of the curve beside it."""
     window = np.array([[-3.0, 5.0], [-2.0, 6.0]])
     for kind in ("ellipse", "parabola", "hyperbola", "line", "parallel lines", "crossing lines"):
-        b = lk.boundary(*KINDS[kind])
+        b = lk.decision_boundary(*KINDS[kind])
         x = np.concatenate(b.points(2000, window))
         assert (x >= window[:, 0] - 1e-9).all() and (x <= window[:, 1] + 1e-9).all()
         g = np.stack(np.meshgrid(*(np.linspace(*w, 81) for w in window), indexing="ij"), axis=-1)
@@ -214,9 +214,9 @@ def test_curves_end_at_the_window_and_leave_nothing_out():
 
 
 def test_a_small_window_on_a_huge_circle():
-    b = lk.boundary(G([0.0, 0.0], 1.0), G([1e-3, 0.0], 1.0 + 1e-6))
+    b = lk.decision_boundary(G([0.0, 0.0], 1.0), G([1e-3, 0.0], 1.0 + 1e-6))
     assert b.kind == "circle" and b.radius > 100
-    at = b.centre - [b.radius, 0.0] if b.centre[0] > 0 else b.centre + [b.radius, 0.0]
+    at = b.center - [b.radius, 0.0] if b.center[0] > 0 else b.center + [b.radius, 0.0]
     (line,) = b.points(50, np.stack([at - 0.01, at + 0.01], axis=1))
     assert len(line) == 50 and np.abs(line - at).max() <= 0.0100001
 
@@ -228,35 +228,35 @@ def test_classifiers_name_their_pairs(rng):
     X = np.concatenate([rng.normal(size=(60, 2)) + at for at in ([0, 0], [3, 0], [0, 3])])
     y = np.repeat(["a", "b", "c"], 60)
     clf = lk.BayesClassifier().fit(X, y)
-    b = lk.boundary(clf, pair=("c", "a"))
+    b = lk.decision_boundary(clf, pair=("c", "a"))
     z = b.points(50)[0]
     log_p = clf.log_posterior(z)
     np.testing.assert_allclose(log_p[:, 2], log_p[:, 0], atol=1e-9)
     pooled = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, y)
-    flat = lk.boundary(pooled, pair=("a", "b")).hyperplane
+    flat = lk.decision_boundary(pooled, pair=("a", "b")).hyperplane
     log_p = pooled.log_posterior(flat.project(X))
     np.testing.assert_allclose(log_p[:, 0], log_p[:, 1], atol=1e-9)
     assert ((flat.distance(X) > 0) == (pooled.log_posterior(X)[:, 0] > pooled.log_posterior(X)[:, 1])).all()
-    assert lk.boundary(G([[0.0, 0.0], [1.0, 1.0]], 1.0)).kind == "line"
+    assert lk.decision_boundary(G([[0.0, 0.0], [1.0, 1.0]], 1.0)).kind == "line"
 
 
 def test_gaps_are_integrated_out():
-    b = lk.boundary(G([0.0, 0.0], 1.0), G([2.0, 5.0], 1.0))
+    b = lk.decision_boundary(G([0.0, 0.0], 1.0), G([2.0, 5.0], 1.0))
     np.testing.assert_allclose(b.value([[1.0, np.nan], [0.0, np.nan]]), [0.0, 2.0], atol=1e-15)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: lk.boundary(G([0.0], 0.0), G([1.0], 1.0)), "positive definite"),
-        (lambda: lk.boundary(lk.Poisson([1.0]), lk.Poisson([2.0])), "those of Gaussians"),
-        (lambda: lk.boundary(G([0.0], 1.0), G([1.0], 1.0), class_prior=[1.0, 0.0]), "possible"),
-        (lambda: lk.boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 0], [1, 0]]), "cheapest"),
-        (lambda: lk.boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 1], [1, 0], [0.1, 0.1]]), "actions"),
-        (lambda: lk.boundary(G([0.0], 1.0), G([1.0], 1.0), pair=(0, 2)), "pair"),
-        (lambda: lk.boundary(*KINDS["ellipse"]).hyperplane, "equal covariances"),
-        (lambda: lk.boundary(*KINDS["ellipse"]).points(9, [[1, 0], [0, 1]]), "window"),
-        (lambda: lk.boundary(G([0.0], 1.0), G([1.0], 1.0)).points(), "two columns"),
+        (lambda: lk.decision_boundary(G([0.0], 0.0), G([1.0], 1.0)), "positive definite"),
+        (lambda: lk.decision_boundary(lk.Poisson([1.0]), lk.Poisson([2.0])), "those of Gaussians"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), class_prior=[1.0, 0.0]), "possible"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 0], [1, 0]]), "cheapest"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 1], [1, 0], [0.1, 0.1]]), "actions"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), pair=(0, 2)), "pair"),
+        (lambda: lk.decision_boundary(*KINDS["ellipse"]).hyperplane, "equal covariances"),
+        (lambda: lk.decision_boundary(*KINDS["ellipse"]).points(9, [[1, 0], [0, 1]]), "window"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0)).points(), "two columns"),
     ],
 )
 def test_refusals(call, words):
@@ -266,7 +266,9 @@ def test_refusals(call, words):
 
 
 def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
-    found = lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]), class_prior=[0.8, 0.2])
+    found = lk.decision_boundary(
+        lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]), class_prior=[0.8, 0.2]
+    )
     lk.save(found, tmp_path / "border.likely")
     again = lk.load(tmp_path / "border.likely")
     assert (again.kind, again.describe()) == (found.kind, found.describe())

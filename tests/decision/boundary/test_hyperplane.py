@@ -25,9 +25,9 @@ def test_the_length_of_the_normal_does_not_matter(size):
 
 def test_ney_2_3_from_a_shared_covariance():
     """Σ = I: the border halves the way between the means."""
-    h = lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([6.0, 8.0], 1.0)).hyperplane
+    h = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([6.0, 8.0], 1.0)).hyperplane
     np.testing.assert_allclose(h.distance([[0.0, 0.0], [6.0, 8.0], [3.0, 4.0]]), [5, -5, 0], atol=1e-12)
-    shifted = lk.boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0), class_prior=[0.9, 0.1]).hyperplane
+    shifted = lk.decision_boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0), class_prior=[0.9, 0.1]).hyperplane
     np.testing.assert_allclose(shifted.distance([[1.0]]), np.log(9) / 2, rtol=1e-12)
 
 

@@ -40,15 +40,15 @@ def test_false_alarms_come_as_often_as_was_asked_for(shift):
     calm = first_alarms(watch.threshold, log_ratios(rng.normal(size=(10_000, 1500)), shift))
     assert calm.mean() == pytest.approx(100, rel=0.03)
     changed = first_alarms(watch.threshold, log_ratios(rng.normal(shift, 1.0, (4_000, 400)), shift))
-    law = run_length(watch.threshold, lambda z: ndtr((z - shift**2 / 2) / shift))
-    assert changed.mean() == pytest.approx(law, rel=0.03) and changed.mean() < 35
+    distribution = run_length(watch.threshold, lambda z: ndtr((z - shift**2 / 2) / shift))
+    assert changed.mean() == pytest.approx(distribution, rel=0.03) and changed.mean() < 35
 
 
 @pytest.mark.slow
-def test_draws_calibrate_as_the_law_does():
+def test_draws_calibrate_as_the_distribution_does():
     z = log_ratios(np.random.default_rng(2).normal(size=200_000), 1.0)
-    law, drawn = Cusum.for_shift(1.0, 200), Cusum.for_draws(z, 200)
-    assert drawn.threshold == pytest.approx(law.threshold, rel=0.02)
+    distribution, drawn = Cusum.for_shift(1.0, 200), Cusum.for_draws(z, 200)
+    assert drawn.threshold == pytest.approx(distribution.threshold, rel=0.02)
 
 
 def lattice_run(threshold: float, values: list[int], shares: list[float], unit: float) -> float:
@@ -87,7 +87,7 @@ def test_draws_that_rise_without_a_change_or_never_are_refused():
     with pytest.raises(DomainError, match=r"above 0 .* got none"):
         Cusum.for_draws(np.full(100, -1.0), 100)
     with pytest.raises(DomainError, match=r"above 0 .* got none"):
-        Cusum.for_law(lambda z: np.clip(z + 2.0, 0.0, 1.0), 100)
+        Cusum.for_distribution(lambda z: np.clip(z + 2.0, 0.0, 1.0), 100)
     with pytest.raises(DomainError, match="once in 4 at most"):
         Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], 3)
     with pytest.raises(DomainError, match="negative on average"):

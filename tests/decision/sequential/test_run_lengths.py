@@ -22,8 +22,8 @@ def test_what_never_rises_never_ends():
 
 
 @pytest.mark.parametrize("every", [50.0, 1000.0, 1e6])
-def test_many_draws_of_a_smooth_law_give_its_threshold(every):
-    z = ndtri((np.arange(40_000) + 0.5) / 40_000) - 0.5  # the law itself, without chance
+def test_many_draws_of_a_smooth_distribution_give_its_threshold(every):
+    z = ndtri((np.arange(40_000) + 0.5) / 40_000) - 0.5  # the distribution itself, without chance
     h = lattice_threshold(z, every)
     assert run_length(h, lambda x: ndtr(x + 0.5)) == pytest.approx(every, rel=0.02)
 

@@ -22,16 +22,16 @@ SQUARE = (lk.Gaussian([0.0, 0.0], S), lk.Gaussian([2.0, 1.0], [[4.0, 0.3], [0.3,
 
 
 class Plain:
-    """A law that can only score and sample."""
+    """A distribution that can only score and sample."""
 
-    def __init__(self, law):
-        self.law, self.dim = law, law.dim
+    def __init__(self, distribution):
+        self.distribution, self.dim = distribution, distribution.dim
 
     def log_prob(self, x):
-        return self.law.log_prob(x)
+        return self.distribution.log_prob(x)
 
     def sample(self, n, rng):
-        return self.law.sample(n, rng)
+        return self.distribution.sample(n, rng)
 
 
 # ------------------------------------------------------------------ closed forms
@@ -82,8 +82,10 @@ def test_thousands_of_coins_are_a_sum_over_their_number():
 # --------------------------------------------------------------------------- sums
 
 
-def enumerated(laws, prior, rows):
-    joint = np.stack([p * np.exp(law.log_prob(rows)) for p, law in zip(prior, laws, strict=True)], axis=1)
+def enumerated(distributions, prior, rows):
+    joint = np.stack(
+        [p * np.exp(distribution.log_prob(rows)) for p, distribution in zip(prior, distributions, strict=True)], axis=1
+    )
     return float((joint.sum(axis=1) - joint.max(axis=1)).sum())
 
 
@@ -91,54 +93,61 @@ def enumerated(laws, prior, rows):
 def test_coins_by_enumeration(rng, K):
     probs = rng.random((K, 7))
     probs[:, 3], probs[:, 4], probs[0, 5] = probs[:, 2], 1 - probs[:, 2], 0.0
-    laws, prior = [lk.Bernoulli(p) for p in probs], rng.dirichlet(np.ones(K))
+    distributions, prior = [lk.Bernoulli(p) for p in probs], rng.dirichlet(np.ones(K))
     rows = np.array(list(itertools.product([0.0, 1.0], repeat=7)))
-    found = lk.bayes_error(*laws, class_prior=prior)
+    found = lk.bayes_error(*distributions, class_prior=prior)
     assert found.error == 0
-    np.testing.assert_allclose(found.value, enumerated(laws, prior, rows), rtol=1e-12)
+    np.testing.assert_allclose(found.value, enumerated(distributions, prior, rows), rtol=1e-12)
 
 
 def test_columns_of_even_coins_are_mirrored_too():
     p = np.array([[0.5, 0.5, 0.5], [0.9, 0.1, 0.1]])
     rows = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
     found = lk.bayes_error(lk.Bernoulli(p))
-    laws = [lk.Bernoulli(q) for q in p]
-    np.testing.assert_allclose(found.value, enumerated(laws, [0.5, 0.5], rows), rtol=1e-12)
+    distributions = [lk.Bernoulli(q) for q in p]
+    np.testing.assert_allclose(found.value, enumerated(distributions, [0.5, 0.5], rows), rtol=1e-12)
 
 
 def test_counts_and_levels_by_enumeration():
-    laws = lk.Poisson([1.0, 2.0]), lk.Poisson([3.0, 2.5])
+    distributions = lk.Poisson([1.0, 2.0]), lk.Poisson([3.0, 2.5])
     rows = np.array(list(itertools.product(range(60), repeat=2)), dtype=float)
-    np.testing.assert_allclose(lk.bayes_error(*laws).value, enumerated(laws, [0.5, 0.5], rows), rtol=1e-12)
-    laws = lk.Categorical([0.5, 0.5, 0.0], ["a", "b", "c"]), lk.Categorical([0.2, 0.3, 0.5], ["a", "b", "c"])
-    assert lk.bayes_error(*laws) == Estimate(pytest.approx(0.25), 0.0)
-    laws = lk.Mixture([0.3, 0.7], lk.Poisson([[1.0], [9.0]])), lk.Poisson([4.0])
+    np.testing.assert_allclose(
+        lk.bayes_error(*distributions).value, enumerated(distributions, [0.5, 0.5], rows), rtol=1e-12
+    )
+    distributions = lk.Categorical([0.5, 0.5, 0.0], ["a", "b", "c"]), lk.Categorical([0.2, 0.3, 0.5], ["a", "b", "c"])
+    assert lk.bayes_error(*distributions) == Estimate(pytest.approx(0.25), 0.0)
+    distributions = lk.Mixture([0.3, 0.7], lk.Poisson([[1.0], [9.0]])), lk.Poisson([4.0])
     rows = np.arange(80.0)[:, None]
-    found = lk.bayes_error(*laws)
+    found = lk.bayes_error(*distributions)
     assert found.error == 0
-    np.testing.assert_allclose(found.value, enumerated(laws, [0.5, 0.5], rows), rtol=1e-12)
-    laws = lk.Multinomial([0.1, 0.9], length=4), lk.Multinomial([0.6, 0.4], length=4)
+    np.testing.assert_allclose(found.value, enumerated(distributions, [0.5, 0.5], rows), rtol=1e-12)
+    distributions = lk.Multinomial([0.1, 0.9], length=4), lk.Multinomial([0.6, 0.4], length=4)
     rows = np.array([[k, 4 - k] for k in range(5)], dtype=float)
-    np.testing.assert_allclose(lk.bayes_error(*laws).value, enumerated(laws, [0.5, 0.5], rows), rtol=1e-12)
+    np.testing.assert_allclose(
+        lk.bayes_error(*distributions).value, enumerated(distributions, [0.5, 0.5], rows), rtol=1e-12
+    )
 
 
 # ---------------------------------------------------------------------- integrals
 
 
-def by_grid(laws, prior, x):
-    joint = np.stack([p * np.exp(law.log_prob(x[:, None])) for p, law in zip(prior, laws, strict=True)], axis=1)
+def by_grid(distributions, prior, x):
+    joint = np.stack(
+        [p * np.exp(distribution.log_prob(x[:, None])) for p, distribution in zip(prior, distributions, strict=True)],
+        axis=1,
+    )
     return float(np.trapezoid(joint.sum(axis=1) - joint.max(axis=1), x))
 
 
 @pytest.mark.slow
 def test_one_column_against_a_fine_grid():
     x = np.linspace(-60, 60, 2_000_001)
-    laws = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.5], 9.0), lk.StudentT([3.0], [[1.0]], 5.0)
-    found = lk.bayes_error(*laws, class_prior=[0.2, 0.5, 0.3])
+    distributions = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.5], 9.0), lk.StudentT([3.0], [[1.0]], 5.0)
+    found = lk.bayes_error(*distributions, class_prior=[0.2, 0.5, 0.3])
     assert 0 < found.error < 1e-9
-    np.testing.assert_allclose(found.value, by_grid(laws, [0.2, 0.5, 0.3], x), atol=1e-6)
-    laws = lk.Mixture([0.5, 0.5], lk.Gaussian([[0.0], [3.0]], 1.0)), lk.Gaussian([1.0], 9.0)
-    np.testing.assert_allclose(lk.bayes_error(*laws).value, by_grid(laws, [0.5, 0.5], x), atol=1e-9)
+    np.testing.assert_allclose(found.value, by_grid(distributions, [0.2, 0.5, 0.3], x), atol=1e-6)
+    distributions = lk.Mixture([0.5, 0.5], lk.Gaussian([[0.0], [3.0]], 1.0)), lk.Gaussian([1.0], 9.0)
+    np.testing.assert_allclose(lk.bayes_error(*distributions).value, by_grid(distributions, [0.5, 0.5], x), atol=1e-9)
 
 
 def test_unequal_variances_have_a_formula():
@@ -152,7 +161,7 @@ def test_unequal_variances_have_a_formula():
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_the_plane_knows_no_units(scale):
-    """Circles in the plane: the radius has an exponential law."""
+    """Circles in the plane: the radius has an exponential distribution."""
     r2 = math.log(16) / 0.75
     expected = 0.5 * math.exp(-r2 / 2) + 0.5 * (1 - math.exp(-r2 / 8))
     a, b = lk.Gaussian(np.zeros(2), scale**2 * np.eye(2)), lk.Gaussian(np.zeros(2), 4 * scale**2 * np.eye(2))
@@ -193,9 +202,9 @@ def test_contours_lines_and_planes_agree(rng, cost):
 
 @pytest.mark.parametrize("d", [3, 8, 30])
 def test_two_gaussians_in_many_columns(rng, d):
-    laws = random_pair(rng, d, 0.3)
-    found = lk.bayes_error(*laws, class_prior=[0.4, 0.6])
-    drawn = by_draws(problem(laws, [0.4, 0.6], None, "test"), None, 50_000, rng)
+    distributions = random_pair(rng, d, 0.3)
+    found = lk.bayes_error(*distributions, class_prior=[0.4, 0.6])
+    drawn = by_draws(problem(distributions, [0.4, 0.6], None, "test"), None, 50_000, rng)
     assert found.error < 1e-9 and abs(found.value - drawn.value) < 5 * drawn.error
 
 
@@ -211,8 +220,11 @@ def test_spheres_have_a_formula_in_every_dimension():
 def test_three_shared_covariances_lie_in_a_plane(rng):
     A = rng.normal(size=(6, 6))
     cov = A @ A.T + np.eye(6)
-    laws = [lk.Gaussian(m, cov) for m in rng.normal(size=(3, 6)) * 2]
-    found, drawn = lk.bayes_error(*laws), by_draws(problem(tuple(laws), None, None, "test"), None, 200_000, rng)
+    distributions = [lk.Gaussian(m, cov) for m in rng.normal(size=(3, 6)) * 2]
+    found, drawn = (
+        lk.bayes_error(*distributions),
+        by_draws(problem(tuple(distributions), None, None, "test"), None, 200_000, rng),
+    )
     assert found.error < 2e-9 and abs(found.value - drawn.value) < 5 * drawn.error
 
 
@@ -232,37 +244,39 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("laws", "how"), CASES)
-def test_exact_ways_agree_with_draws(laws, how):
-    found = lk.bayes_error(*laws, **how)
-    drawn = lk.bayes_error(*map(Plain, laws), **how, n=200_000, rng=np.random.default_rng(3))
+@pytest.mark.parametrize(("distributions", "how"), CASES)
+def test_exact_ways_agree_with_draws(distributions, how):
+    found = lk.bayes_error(*distributions, **how)
+    drawn = lk.bayes_error(*map(Plain, distributions), **how, n=200_000, rng=np.random.default_rng(3))
     assert found.error < 2e-9 < drawn.error < 0.01
     assert abs(found.value - drawn.value) < 4.5 * drawn.error
 
 
 @pytest.mark.slow
 def test_draws_go_on_to_the_tolerance(rng):
-    laws = Plain(lk.Gaussian(np.zeros(5), 1.0)), Plain(lk.Gaussian(np.ones(5), 2.0))
-    found = lk.bayes_error(*laws, tolerance=3e-4, rng=rng)
-    exact = lk.bayes_error(laws[0].law, laws[1].law)
+    distributions = Plain(lk.Gaussian(np.zeros(5), 1.0)), Plain(lk.Gaussian(np.ones(5), 2.0))
+    found = lk.bayes_error(*distributions, tolerance=3e-4, rng=rng)
+    exact = lk.bayes_error(distributions[0].distribution, distributions[1].distribution)
     assert exact.error < 1e-12 and abs(found.value - exact.value) < 5 * found.error
     assert 0 < found.error <= 3e-4
-    z = [(lk.bayes_error(*laws, n=2000, rng=rng).value - found.value) / 0.005 for _ in range(20)]
+    z = [(lk.bayes_error(*distributions, n=2000, rng=rng).value - found.value) / 0.005 for _ in range(20)]
     assert np.abs(z).max() < 5
 
 
 def test_a_tolerance_out_of_reach_is_told(monkeypatch):
     monkeypatch.setattr("likely.decision.theory.bayes_error.MOST", 200_000)
-    laws = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
+    distributions = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
     with pytest.warns(lk.FitWarning, match="not met by 200,000 draws"):
-        assert lk.bayes_error(*laws, tolerance=1e-6).error > 1e-6
+        assert lk.bayes_error(*distributions, tolerance=1e-6).error > 1e-6
 
 
 @pytest.mark.slow
 def test_error_bars_cover_the_truth():
-    laws, truth = (Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))), ndtr(-1.0)
+    distributions, truth = (Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))), ndtr(-1.0)
     rng = np.random.default_rng(1)
-    z = np.array([(e.value - truth) / e.error for e in (lk.bayes_error(*laws, n=1000, rng=rng) for _ in range(300))])
+    z = np.array(
+        [(e.value - truth) / e.error for e in (lk.bayes_error(*distributions, n=1000, rng=rng) for _ in range(300))]
+    )
     assert 0.8 < z.std() < 1.15 and abs(z.mean()) < 0.2
 
 
@@ -283,10 +297,10 @@ def test_classifiers_and_mixtures_know_their_classes(rng):
     clf = lk.BayesClassifier().fit(X, y)
     found = lk.bayes_error(clf)
     assert found == lk.bayes_error(clf.model_) and found.error < 1e-9
-    laws = [clf.model_.parts.member(k) for k in range(2)]
-    assert found == lk.bayes_error(*laws, class_prior=clf.class_prior_)
+    distributions = [clf.model_.parts.member(k) for k in range(2)]
+    assert found == lk.bayes_error(*distributions, class_prior=clf.class_prior_)
     by_label = lk.bayes_error(clf, class_prior={"a": 0.5, "b": 0.5})
-    assert by_label == lk.bayes_error(*laws) == lk.bayes_error(clf.model_.parts)
+    assert by_label == lk.bayes_error(*distributions) == lk.bayes_error(clf.model_.parts)
     pooled = lk.BayesClassifier(lk.GaussianDensity("pooled"), cost={"a": {"a": 0, "b": 5}, "b": {"a": 1, "b": 0}})
     assert lk.bayes_error(pooled.fit(X, y)).error == 0 and lk.bayes_error(pooled).value > 0
     mixed = lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0)).fit(X, y)
@@ -305,10 +319,10 @@ def test_points_and_flats_are_never_mistaken():
     """What is singular holds its rows with certainty; a density beside it says nothing."""
     G = lk.Gaussian
     flat = G([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
-    for laws in ((G([0.0], 0.0), G([1.0], 1.0)), (flat, G([1.0, 0.0], 1.0)), (G([0.0], 0.0), G([1.0], 0.0))):
-        found = lk.bayes_error(*laws)
+    for distributions in ((G([0.0], 0.0), G([1.0], 1.0)), (flat, G([1.0, 0.0], 1.0)), (G([0.0], 0.0), G([1.0], 0.0))):
+        found = lk.bayes_error(*distributions)
         assert found.value == 0 and found.error < 1e-4
-        assert lk.bhattacharyya(*laws).value == 0
+        assert lk.bhattacharyya(*distributions).value == 0
     assert lk.bayes_error(G([0.0], 0.0), G([0.0], 0.0)).value == 0.5
     other = G([2.0, 2.0], [[1.0, 1.0], [1.0, 1.0]])  # on the same flat, √8 apart at a deviation of √2
     found = lk.bayes_error(flat, other)
@@ -343,19 +357,19 @@ def test_factors_are_gaussians(rng):
     X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
     X[100:] *= 2
     clf = lk.BayesClassifier(lk.PPCA(2)).fit(X, np.repeat([0, 1], 100))
-    assert lk.bayes_error(clf).error < 1e-9 and lk.boundary(clf).kind in ("ellipsoid", "hyperboloid")
+    assert lk.bayes_error(clf).error < 1e-9 and lk.decision_boundary(clf).kind in ("ellipsoid", "hyperboloid")
 
 
 def test_classes_that_never_come_do_not_count():
-    laws = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0), lk.Gaussian([2.0], 1.0)
-    found = lk.bayes_error(*laws, class_prior=[0.5, 0.0, 0.5])
+    distributions = lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0), lk.Gaussian([2.0], 1.0)
+    found = lk.bayes_error(*distributions, class_prior=[0.5, 0.0, 0.5])
     np.testing.assert_allclose(found.value, ndtr(-1), rtol=1e-12)
-    assert lk.bayes_error(*laws, class_prior=[0.0, 1.0, 0.0]).value == pytest.approx(0)
-    assert lk.bayes_error(laws[0], laws[0]).value == 0.5
+    assert lk.bayes_error(*distributions, class_prior=[0.0, 1.0, 0.0]).value == pytest.approx(0)
+    assert lk.bayes_error(distributions[0], distributions[0]).value == 0.5
 
 
 @pytest.mark.parametrize(
-    ("laws", "how", "words"),
+    ("distributions", "how", "words"),
     [
         ((), {}, "two classes or more"),
         ((lk.Gaussian([0.0], 1.0),), {}, "two classes or more"),
@@ -369,9 +383,9 @@ def test_classes_that_never_come_do_not_count():
         ((lk.BayesClassifier(),), {}, "fitted"),
     ],
 )
-def test_refusals(laws, how, words):
+def test_refusals(distributions, how, words):
     with pytest.raises(lk.LikelyError, match=words):
-        lk.bayes_error(*laws, **how)
+        lk.bayes_error(*distributions, **how)
 
 
 def test_an_estimate_is_a_number():
@@ -382,5 +396,5 @@ def test_a_score_that_is_no_density_is_told():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 2)) + y[:, None]
-    with pytest.warns(lk.FitWarning, match="integrate to one, got NeighbourBalls"):
-        lk.bayes_error(lk.BayesClassifier(lk.NeighbourDensity(3)).fit(X, y), n=200)
+    with pytest.warns(lk.FitWarning, match="integrate to one, got KNNBalls"):
+        lk.bayes_error(lk.BayesClassifier(lk.KNNDensity(3)).fit(X, y), n=200)

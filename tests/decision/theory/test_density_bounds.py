@@ -31,7 +31,7 @@ def test_gaussians_against_quadrature():
         (lk.Categorical([0.2, 0.8, 0.0]), lk.Categorical([0.4, 0.5, 0.1]), [0, 1, 2]),
     ],
 )
-def test_discrete_laws_by_enumeration(p, q, rows):
+def test_discrete_distributions_by_enumeration(p, q, rows):
     x = np.array(rows, dtype=float)
     a, b = np.exp(p.log_prob(x)), np.exp(q.log_prob(x))
     for s in S:
@@ -70,7 +70,7 @@ def test_by_draws_where_there_is_no_formula(rng):
     assert abs(bound.value - best.value) < 5 * bound.error and abs(s - t) < 0.05
 
 
-def test_laws_that_never_meet_and_laws_that_are_one():
+def test_distributions_that_never_meet_and_distributions_that_are_one():
     assert lk.bhattacharyya(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0])).value == 0
     same = lk.Gaussian([3.0, 1e9], [1e-12, 1e12])
     assert lk.chernoff(same, same, class_prior=[0.9, 0.1])[0].value == pytest.approx(0.1)

@@ -15,7 +15,7 @@ from likely.decision.theory.error_bounds import ErrorBounds
 )
 def test_cover_and_hart_as_in_the_notes(error, classes, bound):
     assert round(lk.cover_hart(error, classes), 5) == bound
-    np.testing.assert_allclose(lk.bayes_from_neighbours(lk.cover_hart(error, classes), classes), error, rtol=1e-12)
+    np.testing.assert_allclose(lk.bayes_error_from_neighbors(lk.cover_hart(error, classes), classes), error, rtol=1e-12)
 
 
 def random_tables(rng, K, rows=40):
@@ -34,7 +34,7 @@ def test_every_inequality_holds(rng, K):
         slack = 1e-12
         assert all(bound <= b.bayes + slack for bound in b.lower.values())
         assert all(bound >= b.bayes - slack for bound in b.upper.values())
-        assert b.bayes - slack <= b.gini <= b.neighbours[1] + slack
+        assert b.bayes - slack <= b.gini <= b.neighbors[1] + slack
         assert b.upper["Hellman–Raviv, ½ entropy in bits"] <= b.entropy + slack
 
 
@@ -68,7 +68,7 @@ def test_equality_where_the_rest_is_even():
 def test_bounds_of_numbers_and_arrays():
     assert lk.fano(1.0, 2, bits=True) == pytest.approx(0.5) and lk.fano(0.0, 5) == 0.0
     np.testing.assert_allclose(lk.cover_hart([0.0, 0.5], 2), [0.0, 0.5])
-    np.testing.assert_allclose(lk.bayes_from_neighbours(1e-12, 2), 5e-13, rtol=1e-9)
+    np.testing.assert_allclose(lk.bayes_error_from_neighbors(1e-12, 2), 5e-13, rtol=1e-9)
     h = lk.fano(np.linspace(0, np.log(4), 9), 4)
     back = -h * np.log(np.where(h > 0, h, 1)) - (1 - h) * np.log1p(-h) + h * np.log(3)
     np.testing.assert_allclose(back, np.linspace(0, np.log(4), 9), atol=1e-12)
@@ -88,7 +88,7 @@ def test_labels_held_impossible_cost_everything_unless_they_weigh_nothing():
     assert lk.cross_entropy_bound(P, [1, 0], weight=[0, 1]) == pytest.approx(np.log(2))
 
 
-def test_laws_and_classifiers_are_asked_about_their_own_draws(rng):
+def test_distributions_and_classifiers_are_asked_about_their_own_draws(rng):
     a, b = lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 3.0])
     found, exact = lk.error_bounds(a, b, class_prior=[0.3, 0.7], rng=rng), lk.bayes_error(a, b, class_prior=[0.3, 0.7])
     assert abs(found.bayes - exact.value) < 0.005

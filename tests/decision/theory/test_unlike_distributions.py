@@ -1,4 +1,4 @@
-"""Laws that cannot be weighed against each other, laws with many breaks, and questions that make no sense."""
+"""Distributions that cannot be weighed against each other, distributions with many breaks, and questions that make no sense."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ def test_unlike_densities_are_one_kind():
 def test_histograms_of_unlike_edges_are_summed_exactly():
     rng = np.random.default_rng(0)
     edges = [np.linspace(-6, 6, m) for m in (3001, 2778)]
-    laws = [
+    distributions = [
         lk.Histogram.fit(rng.standard_normal((9000, 1)) + a, edges=[e]) for a, e in zip((0.0, 0.4), edges, strict=True)
     ]
     every = np.union1d(*edges)
     middle = 0.5 * (every[1:] + every[:-1])[:, None]
-    want = 0.5 * np.minimum(*(np.exp(law.log_prob(middle)) for law in laws)).ravel() @ np.diff(every)
-    found = lk.bayes_error(*laws)
+    want = (
+        0.5
+        * np.minimum(*(np.exp(distribution.log_prob(middle)) for distribution in distributions)).ravel()
+        @ np.diff(every)
+    )
+    found = lk.bayes_error(*distributions)
     assert found.value == pytest.approx(want, abs=1e-10) and found.error <= 1e-6
 
 
 @pytest.mark.slow
 def test_narrow_windows_are_all_seen():
     points = np.random.default_rng(1).standard_normal(60)
-    spikes, wide = lk.Parzen(points, [1e-8]), lk.Gaussian([0.0], 1.0)
+    spikes, wide = lk.KDE(points, [1e-8]), lk.Gaussian([0.0], 1.0)
     gap = points[:, None] + 1e-4 * np.linspace(-8, 8, 4001)
-    p, q = (np.exp(law.log_prob(gap.reshape(-1, 1))).reshape(gap.shape) for law in (spikes, wide))
+    p, q = (np.exp(distribution.log_prob(gap.reshape(-1, 1))).reshape(gap.shape) for distribution in (spikes, wide))
     want = 0.5 * (1 - np.maximum(p - q, 0).sum() * (gap[0, 1] - gap[0, 0]))
     found = lk.bayes_error(spikes, wide)
     assert abs(found.value - want) <= max(4 * found.error, 1e-3)
@@ -59,16 +63,16 @@ def test_questions_that_make_no_sense():
     for wrong, text in (
         (lambda: lk.bayes_error(a, b, tolerance="x"), "tolerance"),
         (lambda: lk.bayes_error(a, b, class_prior=[-1, 2]), "none may be negative"),
-        (lambda: lk.boundary(three), "pair must say"),
-        (lambda: lk.boundary(three, pair=3), "two of the classes"),
-        (lambda: lk.boundary(a, b).points(1.5), "whole number"),
-        (lambda: lk.boundary(a, b).points(0), "whole number"),
+        (lambda: lk.decision_boundary(three), "pair must say"),
+        (lambda: lk.decision_boundary(three, pair=3), "two of the classes"),
+        (lambda: lk.decision_boundary(a, b).points(1.5), "whole number"),
+        (lambda: lk.decision_boundary(a, b).points(0), "whole number"),
     ):
         with pytest.raises(lk.LikelyError, match=text):
             wrong()
 
 
 def test_lines_are_written_out():
-    assert lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 1.0], 1.0)).describe() == (
+    assert lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 1.0], 1.0)).describe() == (
         "line: 1 x0 + 0.5 x1 − 1.25 = 0"
     )

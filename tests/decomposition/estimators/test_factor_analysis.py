@@ -108,7 +108,7 @@ def test_a_weight_is_a_repetition(rng, kind, gaps):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_gaps_are_learnt_from_and_filled(rng, kind):
+def test_gaps_are_learned_from_and_filled(rng, kind):
     whole = make_rows(rng, 1000, 8, 2)
     X = with_gaps(whole, rng, 0.2)
     p = kind(2).fit(X)
@@ -228,7 +228,7 @@ def test_em_with_a_column_that_no_row_shows(rng):
 @pytest.mark.parametrize("prior", ["weak", None])
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_class_that_never_saw_a_column(rng, prior):
-    """Its other columns are learnt as if that one were not there; a weak prior knows of it what other classes saw."""
+    """Its other columns are learned as if that one were not there; a weak prior knows of it what other classes saw."""
     X, y = make_rows(rng, 600, 6, 2), np.repeat([0, 1], 300)
     X[:, 2] *= 30.0
     X[y == 1] += 3.0

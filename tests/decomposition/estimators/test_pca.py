@@ -149,8 +149,8 @@ def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
     np.testing.assert_allclose(p.mean_, mean, atol=2e-3)
     np.testing.assert_allclose(p.explained_variance_, values[::-1], rtol=5e-3)
     np.testing.assert_allclose(np.abs(np.sum(p.components_.T * vectors[:, ::-1], axis=0)), 1.0, atol=1e-4)
-    learnt = p.stats_.scatter / p.stats_.weight
-    want = np.array([p.components_ @ (expected(p.mean_, learnt, x) - p.mean_) for x in holes])
+    learned = p.stats_.scatter / p.stats_.weight
+    want = np.array([p.components_ @ (expected(p.mean_, learned, x) - p.mean_) for x in holes])
     np.testing.assert_allclose(p.transform(holes), want, atol=1e-4)
     whole = PCA(2).fit(X)  # also where training rows were complete, and only the new ones are not
     covariance = np.cov(X.T, bias=True)

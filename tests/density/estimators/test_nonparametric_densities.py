@@ -12,9 +12,9 @@ import likely as lk
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 DENSITIES = [
-    lk.ParzenDensity(), lk.ParzenDensity("elliptical", "maximum"), lk.ParzenDensity("t", "scott"),
-    lk.ParzenDensity("epanechnikov"), lk.ParzenDensity(unit="class"), lk.ParzenDensity(unit="common"),
-    lk.HistogramDensity([-9.0, -2.0, -1.0, 0.0, 1.0, 9.0]), lk.NeighbourDensity(3),
+    lk.KernelDensity(), lk.KernelDensity("elliptical", "maximum"), lk.KernelDensity("t", "scott"),
+    lk.KernelDensity("epanechnikov"), lk.KernelDensity(unit="class"), lk.KernelDensity(unit="common"),
+    lk.HistogramDensity([-9.0, -2.0, -1.0, 0.0, 1.0, 9.0]), lk.KNNDensity(3),
 ]  # fmt: skip
 
 
@@ -58,9 +58,9 @@ def test_each_class_has_its_own_scale():
     rng = np.random.default_rng(2)
     lumps = np.repeat(rng.normal(size=(10, 2)) * 5, 20, axis=0) + 0.05 * rng.normal(size=(200, 2))
     X, y = np.concatenate([lumps, rng.normal(size=(200, 2))]), np.repeat([0, 1], 200)
-    alone = lk.ParzenDensity().fit(X[y == 1])
+    alone = lk.KernelDensity().fit(X[y == 1])
     for unit in ("pooled", "class", "common"):
-        model = lk.BayesClassifier(lk.ParzenDensity(unit=unit)).fit(X, y).model_.parts
+        model = lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X, y).model_.parts
         alpha = model.relative_scale
         assert alpha[0] < 0.01 and alpha[1] > 0.05
         for k in (0, 1):  # the best of its own rows that were left out
@@ -75,11 +75,11 @@ def test_each_class_has_its_own_scale():
 @pytest.mark.slow
 def test_leave_one_out_of_a_classifier_is_learning_from_the_rest():
     X, y = table(45)
-    clf = lk.BayesClassifier(lk.ParzenDensity(scale="maximum")).fit(X, y)
+    clf = lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X, y)
     out = clf.leave_one_out(X, y)
     for i in (0, 7, 31):
         rest = np.arange(45) != i
-        want = lk.BayesClassifier(lk.ParzenDensity(scale="maximum")).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
+        want = lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
         assert np.allclose(out[i], want[0], atol=1e-9)
 
 
@@ -93,7 +93,7 @@ def test_summaries(density):
 def test_a_mixture_with_labels_of_which_some_are_missing():
     X, y = table()
     hidden = np.where(np.arange(240) % 4 == 0, None, y).astype(object)
-    clf = lk.BayesClassifier(lk.ParzenDensity(scale="silverman")).fit(X, hidden)
+    clf = lk.BayesClassifier(lk.KernelDensity(scale="silverman")).fit(X, hidden)
     assert clf.score(X, y) > 0.85
 
 
@@ -118,5 +118,5 @@ def test_ripleys_two_classes():
     """Ripley (1996): about 8 % is the best that can be done; kernel densities come near it."""
     X, y = ripley("ripley_synth_tr.csv")
     Z, z = ripley("ripley_synth_te.csv")
-    clf = lk.BayesClassifier(lk.ParzenDensity()).fit(X, y)
+    clf = lk.BayesClassifier(lk.KernelDensity()).fit(X, y)
     assert clf.score(Z, z) >= 0.9

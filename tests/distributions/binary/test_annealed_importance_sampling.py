@@ -57,17 +57,17 @@ def test_glasses_of_sixteen_million_cells(d):
 @pytest.mark.parametrize("strength", [0.5, 2.0])
 def test_draws_have_the_moments(strength):
     b = glass(10, strength, 5)
-    law, n = lk.LogWalsh.normalised(b, 10), 8_000
+    distribution, n = lk.LogLinear.normalized(b, 10), 8_000
     z = annealed_draws(b, 10, n, np.random.default_rng(0))
-    assert np.abs(0.5 * (1 + z.mean(axis=0)) - law.mean).max() <= 0.025
-    assert np.abs(z.T @ z / n - exact_pairs(law)).max() <= 0.05
+    assert np.abs(0.5 * (1 + z.mean(axis=0)) - distribution.mean).max() <= 0.025
+    assert np.abs(z.T @ z / n - exact_pairs(distribution)).max() <= 0.05
 
 
-def exact_pairs(law):
+def exact_pairs(distribution):
     from likely.numerics.walsh_hadamard import all_cells
 
-    cells = 2 * all_cells(law.dim) - 1
-    return (cells * law.probabilities[:, None]).T @ cells
+    cells = 2 * all_cells(distribution.dim) - 1
+    return (cells * distribution.probabilities[:, None]).T @ cells
 
 
 @pytest.mark.slow
@@ -75,4 +75,4 @@ def test_a_constant_that_is_not_known_is_told():
     with pytest.warns(lk.FitWarning, match=r"log Z is known to ±0.5 nats only"):
         tell_of_error(0.5)
     with pytest.warns(lk.FitWarning, match="log Z is known"):
-        lk.LogWalsh.normalised(glass(250, 6.0), 250)
+        lk.LogLinear.normalized(glass(250, 6.0), 250)

@@ -1,4 +1,4 @@
-"""The Bernoulli law against SciPy and enumeration; sparse rows against dense ones."""
+"""The Bernoulli distribution against SciPy and enumeration; sparse rows against dense ones."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_some_members():
     assert np.array_equal(stats.member(np.array([2, 0])).zeros, stats.zeros[[2, 0]])
 
 
-def test_what_is_no_law_and_no_statistic():
+def test_what_is_no_distribution_and_no_statistic():
     for bad in (-0.1, [0.5, 1.1], np.nan):
         with pytest.raises(DomainError):
             Bernoulli(bad)

@@ -1,4 +1,4 @@
-"""Log-linear laws: maximum likelihood against SciPy, gaps by EM, and honest constants where cells cannot be summed."""
+"""Log-linear distributions: maximum likelihood against SciPy, gaps by EM, and honest constants where cells cannot be summed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import likely as lk
 from likely.distributions.binary.annealed_importance_sampling import TEMPERATURES, temperatures
 from likely.distributions.binary.log_linear_fit import EXACT, all_log_cells, exact_log_z
-from likely.distributions.binary.log_linear_pairs import forest, learnt_pairs
+from likely.distributions.binary.log_linear_pairs import forest, learned_pairs
 from likely.distributions.binary.sign_products import number_of_sets, places
 from likely.numerics.walsh_hadamard import all_cells, cells_of
 
@@ -20,15 +20,15 @@ def ising(d, seed=0, size=0.3):
     return b
 
 
-def test_maximum_likelihood_agrees_with_a_general_optimiser():
+def test_maximum_likelihood_agrees_with_a_general_optimizer():
     rng = np.random.default_rng(1)
-    x = lk.LogWalsh.normalised(ising(4, 1), 4).sample(200, rng)
-    law = lk.LogWalsh.blank(x)
-    stats = law.collect(x)
-    better = law.refit(stats)
+    x = lk.LogLinear.normalized(ising(4, 1), 4).sample(200, rng)
+    distribution = lk.LogLinear.blank(x)
+    stats = distribution.collect(x)
+    better = distribution.refit(stats)
 
     def loss(b):
-        return -lk.LogWalsh.normalised(np.concatenate([[0.0], b]), 4).objective(stats)
+        return -lk.LogLinear.normalized(np.concatenate([[0.0], b]), 4).objective(stats)
 
     found = minimize(loss, np.zeros(10), method="BFGS", options={"gtol": 1e-8})
     assert better.objective(stats) >= -found.fun - 1e-9
@@ -41,20 +41,20 @@ def test_maximum_likelihood_agrees_with_a_general_optimiser():
 def test_many_sets_go_without_a_matrix():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(1 << 11) * 50)
-    law = lk.LogWalsh.even(11, 6)  # 1,486 sets by Newton's method
-    many = lk.LogWalsh.even(11, 7)  # 1,816 without a matrix
+    distribution = lk.LogLinear.even(11, 6)  # 1,486 sets by Newton's method
+    many = lk.LogLinear.even(11, 7)  # 1,816 without a matrix
     x = all_cells(11)
-    for one in (law, many):
+    for one in (distribution, many):
         stats = one.collect(x, p)
         assert np.abs(one.refit(stats).collect(x, one.refit(stats).probabilities).mean - stats.mean).max() <= 1e-7
 
 
-def test_rows_with_gaps_are_learnt_by_em():
+def test_rows_with_gaps_are_learned_by_em():
     rng = np.random.default_rng(3)
-    truth = lk.LogWalsh.normalised(ising(4, 3, 0.5), 4)
+    truth = lk.LogLinear.normalized(ising(4, 3, 0.5), 4)
     x = truth.sample(4000, rng)
     x[rng.random(x.shape) < 0.2] = np.nan
-    report = lk.fit(lk.LogWalsh.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
+    report = lk.fit(lk.LogLinear.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     assert truth.kl(report.model) <= 0.01
     assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)
@@ -62,10 +62,10 @@ def test_rows_with_gaps_are_learnt_by_em():
 
 def test_what_never_varies_is_told():
     x = np.array([[0.0, 0], [1, 1], [1, 1]])
-    law = lk.LogWalsh.blank(x)
+    distribution = lk.LogLinear.blank(x)
     with pytest.warns(lk.FitWarning, match="never vary"):
-        law.refit(law.collect(x))
-    calm = law.refit(law.collect(x), law.weak_prior(law.collect(x)))
+        distribution.refit(distribution.collect(x))
+    calm = distribution.refit(distribution.collect(x), distribution.weak_prior(distribution.collect(x)))
     assert np.isfinite(calm.weights).all() and np.abs(calm.weights[1:]).max() < 5
 
 
@@ -74,21 +74,21 @@ def test_what_never_varies_is_told():
 def test_a_glass_is_climbed_as_high_as_all_cells_allow(strength):
     """The way of many columns, forced on few: nearly as good on other rows as exact maximum likelihood, or better."""
     d, n = 12, 1500
-    truth = lk.LogWalsh.normalised(ising(d, 4, strength / np.sqrt(d)), d)
+    truth = lk.LogLinear.normalized(ising(d, 4, strength / np.sqrt(d)), d)
     x = truth.sample(2 * n, np.random.default_rng(4))
-    exact = lk.LogWalsh.fit(x[:n], prior="weak")
+    exact = lk.LogLinear.fit(x[:n], prior="weak")
     stats = exact.collect(x[:n])
-    b, error, *_ = learnt_pairs(exact.weak_prior(stats).update(stats).stats.mean, n, d)
+    b, error, *_ = learned_pairs(exact.weak_prior(stats).update(stats).stats.mean, n, d)
     assert abs(-b[0] - exact_log_z(b, d, 2)) <= 4 * error + 1e-9 < 0.3
-    climbed = lk.LogWalsh.normalised(b, d)
+    climbed = lk.LogLinear.normalized(b, d)
     assert climbed.log_prob(x[n:]).mean() > exact.log_prob(x[n:]).mean() - 0.1
     assert truth.kl(climbed) < 0.15
 
 
-def test_a_forest_is_the_law_of_its_pairs():
+def test_a_forest_is_the_distribution_of_its_pairs():
     d, rng = 9, np.random.default_rng(5)
     x = np.cumsum(rng.random((400, d)) < 0.2, axis=1) % 2.0
-    mean = lk.LogWalsh.blank(x).collect(x).mean
+    mean = lk.LogLinear.blank(x).collect(x).mean
     found = forest(mean, 400.0, d)
     assert -found.weights[0] == pytest.approx(exact_log_z(found.weights, d, 2), abs=1e-9)
     assert np.count_nonzero(found.weights[d + 1 :]) == d - 1
@@ -98,9 +98,9 @@ def test_order_one_learns_each_column_from_what_it_shows():
     rng = np.random.default_rng(6)
     x = (rng.random((200, 30)) < 0.3).astype(float)
     x[rng.random(x.shape) < 0.3] = np.nan
-    law = lk.LogWalsh.fit(x, order=1)
-    assert np.allclose(law.mean, np.nanmean(x, axis=0), atol=1e-12)
-    assert law.objective(law.collect(x)) == pytest.approx(law.log_prob(x).sum(), rel=1e-12)
+    distribution = lk.LogLinear.fit(x, order=1)
+    assert np.allclose(distribution.mean, np.nanmean(x, axis=0), atol=1e-12)
+    assert distribution.objective(distribution.collect(x)) == pytest.approx(distribution.log_prob(x).sum(), rel=1e-12)
 
 
 @pytest.mark.slow
@@ -109,12 +109,12 @@ def test_more_columns_than_cells_can_be_summed_over():
     rng = np.random.default_rng(7)
     x = (rng.random((400, 40)) < 0.3).astype(float)
     x[:, 1] = np.where(rng.random(400) < 0.8, x[:, 0], x[:, 1])
-    law = lk.LogWalsh.blank(x)
-    assert law.dim > EXACT
-    stats = law.collect(x)
-    better = law.refit(stats, law.weak_prior(stats))
+    distribution = lk.LogLinear.blank(x)
+    assert distribution.dim > EXACT
+    stats = distribution.collect(x)
+    better = distribution.refit(stats, distribution.weak_prior(stats))
     assert 0 <= better.error < 0.2
-    again = law.refit(stats, law.weak_prior(stats))
+    again = distribution.refit(stats, distribution.weak_prior(stats))
     assert again.weights.tobytes() == better.weights.tobytes()  # the same statistics give the same bits
     new = (rng.random((400, 40)) < 0.3).astype(float)
     new[:, 1] = np.where(rng.random(400) < 0.8, new[:, 0], new[:, 1])
@@ -124,33 +124,33 @@ def test_more_columns_than_cells_can_be_summed_over():
     with pytest.raises(lk.DataError, match="gaps can be integrated out in at most 20 columns"):
         better.log_prob(np.full((1, 40), np.nan))
     with pytest.raises(lk.DomainError, match="order is 1 or 2"):
-        lk.LogWalsh.blank(x, order=3)
+        lk.LogLinear.blank(x, order=3)
     with pytest.raises(lk.DataError, match=r"constant.*prior"):
-        law.refit(law.collect(np.ones((3, 40))))
+        distribution.refit(distribution.collect(np.ones((3, 40))))
 
 
 def test_order_one_is_exact_for_any_number_of_columns():
     rng = np.random.default_rng(8)
     x = (rng.random((60, 300)) < 0.4).astype(float)
-    law = lk.LogWalsh.fit(x, prior="weak", order=1)
-    assert law.error == 0
+    distribution = lk.LogLinear.fit(x, prior="weak", order=1)
+    assert distribution.error == 0
     broken = x.copy()
     broken[:, ::7] = np.nan
-    want = lk.Bernoulli(law.mean).log_prob(broken)
-    assert np.abs(law.log_prob(broken) - want).max() <= 1e-10
+    want = lk.Bernoulli(distribution.mean).log_prob(broken)
+    assert np.abs(distribution.log_prob(broken) - want).max() <= 1e-10
 
 
-def test_a_law_that_is_not_normalised_is_refused():
-    with pytest.raises(lk.DomainError, match="normalised"):
-        lk.LogWalsh([0.0, 0.1, 0.2, 0.3], 2)
+def test_a_distribution_that_is_not_normalized_is_refused():
+    with pytest.raises(lk.DomainError, match="normalized"):
+        lk.LogLinear([0.0, 0.1, 0.2, 0.3], 2)
     with pytest.raises(lk.ShapeError, match="one for each set"):
-        lk.LogWalsh.normalised([0.0, 0.1], 2)
+        lk.LogLinear.normalized([0.0, 0.1], 2)
 
 
 def held_out(x):
     """Log-likelihood a row of pairs and of independent columns, on the second half of the rows."""
     half = len(x) // 2
-    pairs, alone = lk.LogWalsh.fit(x[:half], prior="weak"), lk.Bernoulli.fit(x[:half], prior="weak")
+    pairs, alone = lk.LogLinear.fit(x[:half], prior="weak"), lk.Bernoulli.fit(x[:half], prior="weak")
     return pairs, float(pairs.log_prob(x[half:]).mean()), float(alone.log_prob(x[half:]).mean())
 
 
@@ -160,8 +160,8 @@ def test_two_prototypes_beyond_all_cells():
     p = np.where(rng.random((2, 21)) > 0.5, 0.95, 0.05)
     x = (rng.random((4000, 21)) < p[rng.integers(0, 2, 4000)]).astype(float)
     truth = np.logaddexp(*(lk.Bernoulli(one).log_prob(x[2000:]) for one in p)).mean() - np.log(2.0)
-    law, found, alone = held_out(x)
-    assert found > alone + 3 and found > truth - 0.5 and found < truth + 0.05 + 3 * law.error
+    distribution, found, alone = held_out(x)
+    assert found > alone + 3 and found > truth - 0.5 and found < truth + 0.05 + 3 * distribution.error
 
 
 @pytest.mark.slow
@@ -170,20 +170,20 @@ def test_a_chain_of_thirty_is_a_forest():
     same = rng.random((4000, 30)) < 0.9
     x = np.cumsum(~same, axis=1) % 2.0
     x = np.where(rng.random((4000, 1)) < 0.5, x, 1 - x)
-    law, found, alone = held_out(x)
+    distribution, found, alone = held_out(x)
     truth = -np.log(2.0) + 29 * (0.9 * np.log(0.9) + 0.1 * np.log(0.1))
-    assert law.error < 0.1 and abs(found - truth) <= 0.3 and found > alone + 8
+    assert distribution.error < 0.1 and abs(found - truth) <= 0.3 and found > alone + 8
 
 
 @pytest.mark.slow
 @pytest.mark.campaign
 def test_a_glass_is_found_and_its_constant_is_honest():
     rng = np.random.default_rng(2)
-    truth = lk.LogWalsh.normalised(ising(24, 2, 0.15), 24)
+    truth = lk.LogLinear.normalized(ising(24, 2, 0.15), 24)
     x = truth.sample(6000, rng)
-    law, found, alone = held_out(x)
+    distribution, found, alone = held_out(x)
     best = float(truth.log_prob(x[3000:]).mean())
-    assert found > best - 0.2 > alone + 0.5 and found < best + 3 * (law.error + truth.error) + 0.05
+    assert found > best - 0.2 > alone + 0.5 and found < best + 3 * (distribution.error + truth.error) + 0.05
 
 
 @pytest.mark.slow
@@ -192,8 +192,8 @@ def test_left_out_rows_would_choose_the_width_of_the_prior():
     rng = np.random.default_rng(9)
     x = (rng.random((300, 30)) < 0.5).astype(float)
     x[:, 1] = np.where(rng.random(300) < 0.9, x[:, 0], 1 - x[:, 0])
-    law = lk.LogWalsh.fit(x, prior="weak")
-    pairs = np.abs(law.weights[31:])
+    distribution = lk.LogLinear.fit(x, prior="weak")
+    pairs = np.abs(distribution.weights[31:])
     assert pairs[0] > 0.8 and pairs[1:].mean() < 0.02  # noise alone would show 0.8/√300 = 0.046
 
 
@@ -207,14 +207,14 @@ def test_few_rows_of_many_columns_do_not_invent_pairs():
 
 
 def test_divergence_beyond_all_cells():
-    one, two = lk.LogWalsh.even(40, 1), lk.LogWalsh.fit(np.eye(40), prior="weak", order=1)
+    one, two = lk.LogLinear.even(40, 1), lk.LogLinear.fit(np.eye(40), prior="weak", order=1)
     assert one.kl(one) == 0 and one.entropy() == pytest.approx(40 * np.log(2.0))
     want = sum(0.5 * np.log(0.5 / p) + 0.5 * np.log(0.5 / (1 - p)) for p in two.mean)
     assert one.kl(two) == pytest.approx(want, rel=1e-12)
     with pytest.raises(lk.DomainError, match="at most 20 columns"):
-        lk.LogWalsh.even(40).kl(lk.LogWalsh.even(40))
-    with pytest.raises(lk.ShapeError, match="both laws must have 3 columns"):
-        lk.LogWalsh.even(3).kl(lk.LogWalsh.even(4))
+        lk.LogLinear.even(40).kl(lk.LogLinear.even(40))
+    with pytest.raises(lk.ShapeError, match="both distributions must have 3 columns"):
+        lk.LogLinear.even(3).kl(lk.LogLinear.even(4))
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -226,37 +226,37 @@ def test_cells_of_pairs_are_those_of_the_transform(order):
 
 
 def left_out(d, n, fold):
-    """The law of all rows with its statistics, and those of all rows but some."""
-    x = lk.LogWalsh.normalised(ising(d, 5, 0.25), d).sample(n, np.random.default_rng(6))
-    even = lk.LogWalsh.even(d)
+    """The distribution of all rows with its statistics, and those of all rows but some."""
+    x = lk.LogLinear.normalized(ising(d, 5, 0.25), d).sample(n, np.random.default_rng(6))
+    even = lk.LogLinear.even(d)
     everything, rest = even.collect(x), even.collect(x[fold:])
     prior = even.weak_prior(everything)
     return x[:fold], even.refit(everything, prior), prior.update(rest).stats, prior.update(everything).stats
 
 
-def test_a_law_moved_a_little_is_the_one_that_is_learnt_anew():
-    x, law, rest, everything = left_out(10, 300, 30)
-    near, anew = law.nearby(rest, everything).log_prob(x), law.refit(rest).log_prob(x)
-    moved = np.abs(law.log_prob(x) - anew).mean()
+def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
+    x, distribution, rest, everything = left_out(10, 300, 30)
+    near, anew = distribution.nearby(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
+    moved = np.abs(distribution.log_prob(x) - anew).mean()
     assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
 
 
 @pytest.mark.campaign
 @pytest.mark.slow
-def test_chains_that_follow_move_a_law_of_many_columns():
-    x, law, rest, everything = left_out(24, 400, 80)
-    near, anew = law.nearby(rest, everything), law.refit(rest)
-    moved = np.abs(law.log_prob(x) - anew.log_prob(x)).mean()
+def test_chains_that_follow_move_a_distribution_of_many_columns():
+    x, distribution, rest, everything = left_out(24, 400, 80)
+    near, anew = distribution.nearby(rest, everything), distribution.refit(rest)
+    moved = np.abs(distribution.log_prob(x) - anew.log_prob(x)).mean()
     assert np.abs(near.log_prob(x) - anew.log_prob(x)).mean() <= 0.5 * moved
     assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 24, 2), abs=0.1)
 
 
 @pytest.mark.campaign
 @pytest.mark.slow
-def test_a_law_whose_climb_is_forgotten_is_learnt_anew():
-    _, law, rest, everything = left_out(21, 100, 10)
-    other = law.replace()
-    assert np.array_equal(other.nearby(rest, everything).weights, law.refit(rest).weights)
+def test_a_distribution_whose_climb_is_forgotten_is_learned_anew():
+    _, distribution, rest, everything = left_out(21, 100, 10)
+    other = distribution.replace()
+    assert np.array_equal(other.nearby(rest, everything).weights, distribution.refit(rest).weights)
 
 
 def test_weak_couplings_need_few_temperatures():
@@ -267,27 +267,27 @@ def test_weak_couplings_need_few_temperatures():
     assert temperatures(b, d) == TEMPERATURES
 
 
-@pytest.mark.parametrize("make", [lk.LogWalsh.normalised, lambda b, d: lk.LogWalsh.normalised([b, -b], d)])
+@pytest.mark.parametrize("make", [lk.LogLinear.normalized, lambda b, d: lk.LogLinear.normalized([b, -b], d)])
 def test_variance_and_mode_are_those_of_all_cells(make):
-    law = make(ising(5, 7, 0.6), 5)
-    cells, p = all_cells(5), np.atleast_2d(law.probabilities)
-    assert np.allclose(np.atleast_2d(law.variance), p @ cells**2 - (p @ cells) ** 2)
-    assert np.array_equal(np.atleast_2d(law.mode), cells[p.argmax(axis=1)])
+    distribution = make(ising(5, 7, 0.6), 5)
+    cells, p = all_cells(5), np.atleast_2d(distribution.probabilities)
+    assert np.allclose(np.atleast_2d(distribution.variance), p @ cells**2 - (p @ cells) ** 2)
+    assert np.array_equal(np.atleast_2d(distribution.mode), cells[p.argmax(axis=1)])
 
 
 def test_the_mode_of_very_many_columns_is_refused_with_a_way_out():
-    law = lk.LogWalsh.even(21)
-    assert not hasattr(law, "mode")
+    distribution = lk.LogLinear.even(21)
+    assert not hasattr(distribution, "mode")
     with pytest.raises(AttributeError, match=r"all cells of at most 20 columns, got 21.*log_prob"):
-        _ = law.mode
-    assert lk.LogWalsh.normalised([0.0, 1.0, -1.0] + [0.5] * 20, 22, 1).mode.tolist() == [1.0, 0.0] + [1.0] * 20
+        _ = distribution.mode
+    assert lk.LogLinear.normalized([0.0, 1.0, -1.0] + [0.5] * 20, 22, 1).mode.tolist() == [1.0, 0.0] + [1.0] * 20
 
 
 @pytest.mark.slow
 def test_information_of_many_columns_comes_by_draws():
     d = 21
     b = ising(d, 8, 0.1)
-    p, q = lk.LogWalsh.normalised(b, d), lk.LogWalsh.normalised(0.5 * b, d)
+    p, q = lk.LogLinear.normalized(b, d), lk.LogLinear.normalized(0.5 * b, d)
     logs = all_log_cells(p.weights, d, 2)
     other = all_log_cells(q.weights, d, 2)
     logs, other = (
@@ -304,7 +304,7 @@ def test_information_of_many_columns_comes_by_draws():
         (lk.entropy(p, n=4000, rng=rng), -float(np.exp(logs) @ logs)),
     ):  # fmt: skip
         assert found.error > 0 and abs(found.value - exact) <= 4 * found.error + 0.05
-    with pytest.raises(lk.DomainError, match=r"lk\.entropy\(law\)"):
+    with pytest.raises(lk.DomainError, match=r"lk\.entropy\(distribution\)"):
         p.entropy()
-    with pytest.raises(lk.DomainError, match=r"lk\.kl\(law, other\)"):
+    with pytest.raises(lk.DomainError, match=r"lk\.kl\(distribution, other\)"):
         p.kl(q)

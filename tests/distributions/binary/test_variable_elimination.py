@@ -26,14 +26,14 @@ def test_the_constant_is_that_of_all_cells(degree):
         assert eliminated(b, 12).log_z == pytest.approx(exact_log_z(b, 12, 2), abs=1e-10)
 
 
-def test_draws_are_of_the_law():
+def test_draws_are_of_the_distribution():
     b = sparse_net(8, 2, 1)
-    law, found = lk.LogWalsh.normalised(b, 8), eliminated(b, 8)
+    distribution, found = lk.LogLinear.normalized(b, 8), eliminated(b, 8)
     x = drawn_by_elimination(found, 40_000, np.random.default_rng(0))
     signs, cells = 2 * x - 1, 2 * all_cells(8) - 1
-    want = (cells * law.probabilities[:, None]).T @ cells
+    want = (cells * distribution.probabilities[:, None]).T @ cells
     assert np.abs(signs.T @ signs / len(x) - want).max() <= 5 / np.sqrt(len(x))
-    assert np.abs(x.mean(axis=0) - law.mean).max() <= 5 * 0.5 / np.sqrt(len(x))
+    assert np.abs(x.mean(axis=0) - distribution.mean).max() <= 5 * 0.5 / np.sqrt(len(x))
 
 
 def test_a_ladder_of_two_hundred_is_exact_and_all_with_all_is_refused():
@@ -42,8 +42,8 @@ def test_a_ladder_of_two_hundred_is_exact_and_all_with_all_is_refused():
     J[np.arange(d - 2), np.arange(2, d)] = 0.4
     J[np.arange(0, d, 2), np.arange(1, d, 2)] = 0.3
     b = np.concatenate([[0.0], np.full(d, 0.1), J[np.triu_indices(d, 1)]])
-    law = lk.LogWalsh.normalised(b, d)
-    assert law.error == 0
+    distribution = lk.LogLinear.normalized(b, d)
+    assert distribution.error == 0
     T = np.array([[[np.exp(0.4 * (a * c + e * f) + 0.3 * c * f + 0.1 * (c + f)) for c in (-1, 1) for f in (-1, 1)]
                    for a in (-1, 1) for e in (-1, 1)]])[0]  # fmt: skip
     first = np.array([np.exp(0.3 * c * f + 0.1 * (c + f)) for c in (-1, 1) for f in (-1, 1)])
@@ -51,5 +51,5 @@ def test_a_ladder_of_two_hundred_is_exact_and_all_with_all_is_refused():
     for _ in range(d // 2 - 1):
         v = v @ T
         log_z, v = log_z + np.log(v.sum()), v / v.sum()
-    assert -law.weights[0] == pytest.approx(log_z + np.log(v.sum()), rel=1e-12)
+    assert -distribution.weights[0] == pytest.approx(log_z + np.log(v.sum()), rel=1e-12)
     assert order_of(np.ones((40, 40)) - np.eye(40)) is None

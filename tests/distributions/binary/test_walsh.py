@@ -13,20 +13,20 @@ from likely.distributions.binary.expansion_sampling import _tell_of_few, drawn_r
 from likely.distributions.binary.sign_products import MOST, SignSums, numbers_of, sets_of
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
-LAWS = {"walsh": lk.Walsh, "bahadur": lk.Bahadur, "log walsh": lk.LogWalsh}
+DISTRIBUTIONS = {"walsh": lk.Walsh, "bahadur": lk.Bahadur, "log walsh": lk.LogLinear}
 
 
-def learnt(law, x, order, w=None, **how):
-    blank = law.blank(x, order=order, **how)
+def learned(distribution, x, order, w=None, **how):
+    blank = distribution.blank(x, order=order, **how)
     return blank.refit(blank.collect(x, w))
 
 
 def test_the_numbers_of_the_notes():
     """Ney 2.6.2 with p(00, 01, 10, 11) = (.4, .1, .2, .3)."""
     p = np.array([0.4, 0.1, 0.2, 0.3])
-    law = lk.Walsh.of(p)
-    assert np.allclose(law.coefficients, [0.25, 0.0, -0.05, 0.1], atol=1e-15)
-    assert np.allclose(law.value(all_cells(2)), p, atol=1e-15)
+    distribution = lk.Walsh.of(p)
+    assert np.allclose(distribution.coefficients, [0.25, 0.0, -0.05, 0.1], atol=1e-15)
+    assert np.allclose(distribution.value(all_cells(2)), p, atol=1e-15)
     cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
     assert cut.value([[0, 0]])[0] == pytest.approx(-0.15, abs=1e-15)
     assert cut.value(all_cells(2)).sum() == pytest.approx(1.0, abs=1e-15)
@@ -36,7 +36,7 @@ def test_what_is_negative_is_told():
     cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
     with pytest.warns(lk.FitWarning, match="1 row lies where the cut expansion is not positive"):
         assert cut.log_prob([[0, 0], [1, 1]])[0] == -np.inf
-    twins = learnt(lk.Bahadur, np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0]]), 2)
+    twins = learned(lk.Bahadur, np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0]]), 2)
     x = all_cells(3)
     assert (twins.value(x) < 0).any() and twins.value(x).sum() == pytest.approx(1.0)
     with pytest.warns(lk.FitWarning, match="Bahadur.*not positive"):
@@ -47,22 +47,22 @@ def test_what_is_negative_is_told():
 @pytest.mark.slow
 @pytest.mark.some_cases(6)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8, pytest.param(10, marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("name", LAWS)
-def test_all_orders_together_reproduce_any_law(name, d):
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_all_orders_together_reproduce_any_distribution(name, d):
     p = np.random.default_rng(d).dirichlet(np.ones(1 << d) * 3)
     x = all_cells(d)
-    law = learnt(LAWS[name], x, d, p)
-    assert np.abs(np.exp(law.log_prob(x)) - p).max() <= 1e-12
+    distribution = learned(DISTRIBUTIONS[name], x, d, p)
+    assert np.abs(np.exp(distribution.log_prob(x)) - p).max() <= 1e-12
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("name", LAWS)
-def test_cut_laws_add_up_and_keep_their_moments(name, order):
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_cut_distributions_add_up_and_keep_their_moments(name, order):
     rng = np.random.default_rng(order)
     p = rng.dirichlet(np.ones(64) * 20)
     x = all_cells(6)
-    law = learnt(LAWS[name], x, order, p)
-    q = law.value(x) if hasattr(law, "value") else np.exp(law.log_prob(x))
+    distribution = learned(DISTRIBUTIONS[name], x, order, p)
+    q = distribution.value(x) if hasattr(distribution, "value") else np.exp(distribution.log_prob(x))
     assert q.sum() == pytest.approx(1.0, abs=1e-12)
     z = 2 * x - 1
     for sets in sets_of(6, order):  # all three match the expectations of what they hold
@@ -74,38 +74,40 @@ def test_order_one_is_bernoulli():
     rng = np.random.default_rng(0)
     x = (rng.random((200, 30)) < rng.random(30)).astype(float)
     want = lk.Bernoulli.fit(x).log_prob(x)
-    for law in (lk.Bahadur, lk.LogWalsh):
-        assert np.abs(learnt(law, x, 1).log_prob(x) - want).max() <= 1e-10
+    for distribution in (lk.Bahadur, lk.LogLinear):
+        assert np.abs(learned(distribution, x, 1).log_prob(x) - want).max() <= 1e-10
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_draws_follow_the_cells(name):
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(16) * 10)
-    law, n = learnt(LAWS[name], all_cells(4), 2, p), 100_000
-    q = np.maximum(law.value(all_cells(4)) if hasattr(law, "value") else law.probabilities, 0)
-    found = np.bincount(cell_numbers(law.sample(n, rng)), minlength=16) / n
+    distribution, n = learned(DISTRIBUTIONS[name], all_cells(4), 2, p), 100_000
+    q = np.maximum(
+        distribution.value(all_cells(4)) if hasattr(distribution, "value") else distribution.probabilities, 0
+    )
+    found = np.bincount(cell_numbers(distribution.sample(n, rng)), minlength=16) / n
     assert np.abs(found - q).max() <= 5 * np.sqrt(q.max() / n)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_weights_are_copies_and_streams_are_batches(name):
     rng = np.random.default_rng(4)
     x, w = (rng.random((300, 5)) < 0.4).astype(float), rng.integers(0, 4, 300).astype(float)
-    law = LAWS[name].blank(x, order=3)
-    whole = law.refit(law.collect(x, w))
-    copies = law.refit(law.collect(np.repeat(x, w.astype(int), axis=0)))
-    parts = law.refit(law.collect(x[:77], w[:77]) + law.collect(x[77:], w[77:]))
+    distribution = DISTRIBUTIONS[name].blank(x, order=3)
+    whole = distribution.refit(distribution.collect(x, w))
+    copies = distribution.refit(distribution.collect(np.repeat(x, w.astype(int), axis=0)))
+    parts = distribution.refit(distribution.collect(x[:77], w[:77]) + distribution.collect(x[77:], w[77:]))
     for other in (copies, parts):
-        for field in law._arrays:
+        for field in distribution._arrays:
             assert np.abs(getattr(other, field) - getattr(whole, field)).max() <= 1e-11
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_sparse_rows_and_stacks_are_what_they_stand_for(name):
     rng = np.random.default_rng(5)
     x, owner = (rng.random((80, 6)) < 0.3).astype(float), np.arange(80) % 3
-    blank = LAWS[name].blank(x, 3, 2)
+    blank = DISTRIBUTIONS[name].blank(x, 3, 2)
     stack = blank.refit(
         blank.collect(scipy.sparse.csr_array(x), owner=owner), blank.weak_prior(blank.collect(x, owner=owner))
     )
@@ -119,8 +121,8 @@ def test_gaps_sum_out_exactly():
     rng = np.random.default_rng(6)
     x = all_cells(5)
     p = rng.dirichlet(np.ones(32) * 10)
-    for law in LAWS.values():
-        one = learnt(law, x, 2, p)
+    for distribution in DISTRIBUTIONS.values():
+        one = learned(distribution, x, 2, p)
         q = one.value(x) if hasattr(one, "value") else one.probabilities
         for row in ([np.nan, 1, 0, np.nan, 1], [np.nan] * 5, [1, np.nan, 1, 1, 1]):
             row = np.array(row, dtype=float)
@@ -131,8 +133,8 @@ def test_gaps_sum_out_exactly():
 
 def test_with_gaps_a_product_is_averaged_where_it_was_seen():
     x = np.array([[1.0, 1], [1, np.nan], [0, 0], [np.nan, 1]])
-    law = learnt(lk.Walsh, x, 2)
-    assert np.allclose(law.expectations, [1.0, 1 / 3, 1 / 3, 1.0])
+    distribution = learned(lk.Walsh, x, 2)
+    assert np.allclose(distribution.expectations, [1.0, 1 / 3, 1 / 3, 1.0])
 
 
 def test_sets_are_found_by_their_number():
@@ -142,12 +144,12 @@ def test_sets_are_found_by_their_number():
 
 
 def test_bad_input_is_named():
-    law = lk.Walsh.blank(np.zeros((1, 3)))
+    distribution = lk.Walsh.blank(np.zeros((1, 3)))
     with pytest.raises(lk.DataError, match=r"0 or 1.*2\.0 at row 1, column 2"):
-        law.collect([[0, 1, 1], [0, 1, 2]])
+        distribution.collect([[0, 1, 1], [0, 1, 2]])
     with pytest.raises(lk.DataError, match=r"inf at row 0, column 1"):
-        law.log_prob([[0, np.inf, 1]])
-    assert law.log_prob([[0, 0.5, 1]])[0] == -np.inf
+        distribution.log_prob([[0, np.inf, 1]])
+    assert distribution.log_prob([[0, 0.5, 1]])[0] == -np.inf
     with pytest.raises(lk.DomainError, match=f"at most {MOST:,} sets"):
         lk.Walsh.blank(np.zeros((1, 400)), order=3)
     with pytest.raises(lk.DomainError, match="add up to 1"):
@@ -159,14 +161,14 @@ def test_bad_input_is_named():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("order", "law"), [(2, lk.Walsh), (3, lk.Walsh), (2, lk.Bahadur), (3, lk.Bahadur)])
-def test_draws_beyond_all_cells_are_of_the_positive_part(order, law):
+@pytest.mark.parametrize(("order", "distribution"), [(2, lk.Walsh), (3, lk.Walsh), (2, lk.Bahadur), (3, lk.Bahadur)])
+def test_draws_beyond_all_cells_are_of_the_positive_part(order, distribution):
     """The way of more than 20 columns, forced on 10: moments are those of the positive cells."""
     d, n, rng = 10, 12_000, np.random.default_rng(3)
     p = np.where(rng.random((3, d)) > 0.5, 0.9, 0.1)
     x = (rng.random((1000, d)) < p[rng.integers(0, 3, 1000)]).astype(float)
-    cut = law.fit(x, order=order)
-    each, probs = (cut.expectations, np.full(d, 0.5)) if law is lk.Walsh else (cut.correlations, cut.probs)
+    cut = distribution.fit(x, order=order)
+    each, probs = (cut.expectations, np.full(d, 0.5)) if distribution is lk.Walsh else (cut.correlations, cut.probs)
     cells, signs = cut._positive[0], 2 * all_cells(d) - 1
     want = (signs * cells[:, None]).T @ signs
 
@@ -189,10 +191,10 @@ def test_few_proposals_that_count_are_told():
 @pytest.mark.parametrize("kind", [lk.Walsh, lk.Bahadur])
 def test_variance_and_mode_are_those_of_the_positive_part(kind):
     x = (np.random.default_rng(0).random((60, 4)) < [0.9, 0.2, 0.6, 0.9]).astype(float)
-    law = kind.fit(x)
+    distribution = kind.fit(x)
     cells = all_cells(4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        p = np.exp(law.log_prob(cells))
-    assert np.allclose(law.variance, p @ cells**2 - (p @ cells) ** 2)
-    assert np.array_equal(law.mode, cells[p.argmax()])
+        p = np.exp(distribution.log_prob(cells))
+    assert np.allclose(distribution.variance, p @ cells**2 - (p @ cells) ** 2)
+    assert np.array_equal(distribution.mode, cells[p.argmax()])

@@ -1,4 +1,4 @@
-"""The categorical law: levels of every kind, exact frequencies, and what was not observed."""
+"""The categorical distribution: levels of every kind, exact frequencies, and what was not observed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.distributions.categorical.categorical import Categorical, LevelCounts
 from likely.distributions.categorical.dirichlet import Dirichlet
 
-COLOURS = ["red", "green", "blue"]  # not in order
-LAW = Categorical([0.2, 0.3, 0.5], COLOURS)
+COLORS = ["red", "green", "blue"]  # not in order
+DISTRIBUTION = Categorical([0.2, 0.3, 0.5], COLORS)
 STACK = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
 
 # --------------------------------------------------------------------- levels
@@ -31,7 +31,7 @@ WITH_NAN = ["blue", "red", np.nan, "pink", "green"]
         np.array(CELLS, dtype=object),
         np.array(WITH_NAN, dtype=object)[:, None],
         pl.Series(CELLS),
-        pl.DataFrame({"colour": CELLS}),
+        pl.DataFrame({"color": CELLS}),
         np.array(["blue", "red", np.nan, ["pink"], "green"], dtype=object),
     ],
     ids=["list", "list with NaN", "objects", "a column", "polars", "a polars frame", "a cell that is no key"],
@@ -54,11 +54,11 @@ def test_texts_are_understood_from_pandas():
 
 
 def check_texts(x):
-    assert LAW.encode(x).tolist() == [2, 0, -1, -2, 1]
-    assert LAW.encode(x).dtype == np.intp
+    assert DISTRIBUTION.encode(x).tolist() == [2, 0, -1, -2, 1]
+    assert DISTRIBUTION.encode(x).dtype == np.intp
     wanted = np.log([0.5, 0.2, 1.0, 1.0, 0.3])
     wanted[3] = -np.inf
-    assert np.array_equal(LAW.log_prob(x), wanted)
+    assert np.array_equal(DISTRIBUTION.log_prob(x), wanted)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def check_texts(x):
         ([0.5, -1.0, 2.0], np.array([0.5, 2.0, np.nan], np.float32), [0, 2, -1]),
         ([True, False], [False, True], [1, 0]),
         ([True, False], np.array([False, None], dtype=object), [1, -1]),
-        (COLOURS, [1.0, np.nan], [-2, -1]),
-        (COLOURS, np.array(["blue", "reddish", "r"]), [2, -2, -2]),
+        (COLORS, [1.0, np.nan], [-2, -1]),
+        (COLORS, np.array(["blue", "reddish", "r"]), [2, -2, -2]),
         (["1", 1, 2.5], np.array(["1", 1, 2.5, True, None], dtype=object), [0, 1, 2, 1, -1]),
         ([10, 20], np.array([10, 20, None, 10.0, "10"], dtype=object), [0, 1, -1, 0, -2]),
     ],
@@ -88,12 +88,12 @@ def test_values_find_their_level(levels, x, codes):
 
 
 def test_levels_stay_as_they_are_given():
-    for levels in (COLOURS, [3, 1, 2], [0.5, 0.1, 9.0], np.array([3, 1, 2], np.int16)):
+    for levels in (COLORS, [3, 1, 2], [0.5, 0.1, 9.0], np.array([3, 1, 2], np.int16)):
         kept = Categorical([0.2, 0.3, 0.5], levels).levels
         assert kept.tolist() == list(levels) and not kept.flags.writeable
     assert Categorical([0.5, 0.5], [False, True]).levels.dtype == bool
     assert Categorical([0.5, 0.5], ["1", 1]).levels.tolist() == ["1", 1]  # objects: the text stays a text
-    given = np.array(COLOURS)
+    given = np.array(COLORS)
     Categorical([0.2, 0.3, 0.5], given)
     given[0] = "mine"  # still writable
 
@@ -104,33 +104,35 @@ def test_probabilities_are_not_touched():
 
 
 def test_a_stack_shares_its_levels():
-    stack = Categorical(STACK, COLOURS)
+    stack = Categorical(STACK, COLORS)
     assert np.array_equal(np.exp(stack.log_prob(["red", None, "blue"])), [[0.2, 0.6], [1.0, 1.0], [0.5, 0.0]])
-    assert stack.member(1).levels.tolist() == COLOURS and stack.members == 2 and stack.mode.tolist() == ["blue", "red"]
+    assert stack.member(1).levels.tolist() == COLORS and stack.members == 2 and stack.mode.tolist() == ["blue", "red"]
 
 
 def test_large_inputs_in_blocks(rng):
-    x = np.array(COLOURS)[rng.integers(0, 3, 40_000)]
-    law = LAW
-    assert np.array_equal(law.log_prob(x), np.log(law.probs)[law.encode(x)])
-    found = law.collect(x)
-    assert found.counts.tolist() == [np.sum(x == c) for c in COLOURS] and found.rows == 40_000
+    x = np.array(COLORS)[rng.integers(0, 3, 40_000)]
+    distribution = DISTRIBUTION
+    assert np.array_equal(distribution.log_prob(x), np.log(distribution.probs)[distribution.encode(x)])
+    found = distribution.collect(x)
+    assert found.counts.tolist() == [np.sum(x == c) for c in COLORS] and found.rows == 40_000
     x = x.astype(object)
     x[39_999] = "pink"
     with pytest.raises(DataError, match="'pink' at row 39999"):
-        law.collect(x)
+        distribution.collect(x)
 
 
 # -------------------------------------------------------------------- moments
 
 
 def test_moments_against_sums():
-    law = Categorical([0.2, 0.3, 0.5], [10, -2, 4])
-    assert law.mean == pytest.approx(3.4) and law.variance == pytest.approx(0.2 * 6.6**2 + 0.3 * 5.4**2 + 0.5 * 0.6**2)
-    assert law.mode == 4 and LAW.mode == "blue" and Categorical([0.2, 0.8]).mean == pytest.approx(0.8)
+    distribution = Categorical([0.2, 0.3, 0.5], [10, -2, 4])
+    assert distribution.mean == pytest.approx(3.4) and distribution.variance == pytest.approx(
+        0.2 * 6.6**2 + 0.3 * 5.4**2 + 0.5 * 0.6**2
+    )
+    assert distribution.mode == 4 and DISTRIBUTION.mode == "blue" and Categorical([0.2, 0.8]).mean == pytest.approx(0.8)
     assert np.allclose(Categorical(STACK).mean, [1.3, 0.4]) and np.allclose(Categorical(STACK).variance, [0.61, 0.24])
-    assert law.expect(lambda x: x**2).value == pytest.approx(law.variance + law.mean**2)
-    assert law.expect(np.sin).error == 0
+    assert distribution.expect(lambda x: x**2).value == pytest.approx(distribution.variance + distribution.mean**2)
+    assert distribution.expect(np.sin).error == 0
     assert np.allclose(Categorical(STACK).expect(lambda x: x).value, [1.3, 0.4])
     assert Categorical([0.0, 1.0]).expect(lambda x: [np.inf, 1.0]).value == 1.0  # what cannot happen does not count
 
@@ -143,32 +145,32 @@ def test_information_against_scipy():
     assert Categorical(p).kl(Categorical(q)) == np.inf and Categorical(q).kl(Categorical(q)) == 0
     assert Categorical(STACK).kl(Categorical(STACK[::-1])).tolist() == [np.inf, Categorical(q).kl(Categorical(p))]
     with pytest.raises(DomainError, match="same levels"):
-        Categorical(p, COLOURS).kl(Categorical(p, sorted(COLOURS)))
+        Categorical(p, COLORS).kl(Categorical(p, sorted(COLORS)))
 
 
 def test_distribution_function_and_quantiles_over_numbers():
     """Herbst 1.2.2: four levels seen 4, 2, 1 and 1 times give .5, .75, .875 and 1."""
-    law = Categorical.fit(np.repeat([0, 1, 2, 3], [4, 2, 1, 1]))
-    assert law.cdf([-1, 0, 1, 1.5, 2, 3, 9]).tolist() == [0.0, 0.5, 0.75, 0.75, 0.875, 1.0, 1.0]
-    assert law.quantile([0.0, 0.5, 0.51, 0.875, 0.9, 1.0]).tolist() == [0, 0, 1, 2, 3, 3]
+    distribution = Categorical.fit(np.repeat([0, 1, 2, 3], [4, 2, 1, 1]))
+    assert distribution.cdf([-1, 0, 1, 1.5, 2, 3, 9]).tolist() == [0.0, 0.5, 0.75, 0.75, 0.875, 1.0, 1.0]
+    assert distribution.quantile([0.0, 0.5, 0.51, 0.875, 0.9, 1.0]).tolist() == [0, 0, 1, 2, 3, 3]
     unsorted = Categorical([0.2, 0.0, 0.8], [10, 99, -2])
     assert unsorted.cdf([-2, 10, 98]).tolist() == [0.8, 1.0, 1.0]
     assert unsorted.quantile([0.8, 0.81, 1.0]).tolist() == [-2, 10, 10]
     stack = Categorical(STACK)
     assert stack.cdf([0, 1]).tolist() == [[0.2, 0.6], [0.5, 1.0]]
     assert stack.quantile([0.3, 1.0]).tolist() == [[1, 0], [2, 1]]
-    for act in (LAW.cdf, LAW.quantile, lambda p: LAW.mean, lambda p: LAW.variance):
+    for act in (DISTRIBUTION.cdf, DISTRIBUTION.quantile, lambda p: DISTRIBUTION.mean, lambda p: DISTRIBUTION.variance):
         with pytest.raises(DomainError, match="levels must be numbers"):
             act(0.5)
     with pytest.raises(DomainError, match=r"0 … 1"):
-        law.quantile(1.5)
+        distribution.quantile(1.5)
 
 
-def test_draws_follow_the_law(rng):
-    x = LAW.sample(20_000, rng)
+def test_draws_follow_the_distribution(rng):
+    x = DISTRIBUTION.sample(20_000, rng)
     assert x.shape == (20_000,)
-    found = [np.mean(x == c) for c in COLOURS]
-    assert np.abs(np.array(found) - LAW.probs).max() <= 5 * 0.5 / np.sqrt(20_000)
+    found = [np.mean(x == c) for c in COLORS]
+    assert np.abs(np.array(found) - DISTRIBUTION.probs).max() <= 5 * 0.5 / np.sqrt(20_000)
     y = Categorical(STACK).sample(20_000, rng)
     assert y.shape == (20_000, 2) and y[:, 1].max() == 1  # a level of probability 0 is never drawn
     assert abs(y[:, 1].mean() - 0.4) <= 5 * 0.5 / np.sqrt(20_000)
@@ -181,8 +183,8 @@ def test_relative_frequencies_are_the_estimate():
     """Ney 3.4 and Herbst 2.1: n/N; three of three ones give 1."""
     assert Categorical.over(2).refit(Categorical.over(2).collect([1, 1, 1])).probs.tolist() == [0.0, 1.0]
     assert Categorical.fit([1, 0, 1, 1]).probs.tolist() == [0.25, 0.75]
-    law = Categorical.fit(["b", "a", None, "b", "b"], [1, 1, 5, 1, 1])
-    assert law.levels.tolist() == ["a", "b"] and law.probs.tolist() == [0.25, 0.75]
+    distribution = Categorical.fit(["b", "a", None, "b", "b"], [1, 1, 5, 1, 1])
+    assert distribution.levels.tolist() == ["a", "b"] and distribution.probs.tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize(
@@ -202,8 +204,10 @@ def test_relative_frequencies_are_the_estimate():
     ],
 )
 def test_levels_are_found(x, levels, size):
-    for law in (Categorical.blank(x), Categorical.fit(x)):
-        assert (None if law.levels is None else law.levels.tolist()) == levels and law.size == size
+    for distribution in (Categorical.blank(x), Categorical.fit(x)):
+        assert (
+            None if distribution.levels is None else distribution.levels.tolist()
+        ) == levels and distribution.size == size
 
 
 def test_levels_of_all_data_are_found_not_only_of_the_first_block():
@@ -216,8 +220,8 @@ def test_levels_of_all_data_are_found_not_only_of_the_first_block():
 
 
 def test_codes_with_missing_ones_are_asked_for_by_their_number():
-    law = Categorical.fit([0, 1, -1, 1, -1], levels=3)
-    assert law.levels is None and np.allclose(law.probs, [1 / 3, 2 / 3, 0])
+    distribution = Categorical.fit([0, 1, -1, 1, -1], levels=3)
+    assert distribution.levels is None and np.allclose(distribution.probs, [1 / 3, 2 / 3, 0])
     with pytest.raises(DataError, match="at least one level"):
         Categorical.fit([np.nan, np.nan])
 
@@ -228,13 +232,17 @@ def assert_same(a: LevelCounts, b: LevelCounts) -> None:
 
 
 def test_weights_are_repetitions_and_parts_add_up(rng):
-    x, w = np.array([*COLOURS, None], dtype=object)[rng.integers(0, 4, 60)], rng.integers(0, 4, 60)
-    assert_same(LAW.collect(x, w), LAW.collect(np.repeat(x, w)))
-    assert_same(LAW.collect(x[:20]) + LAW.collect(x[20:]), LAW.collect(x))
-    assert_same(2.5 * LAW.collect(x), LAW.collect(x, np.full(60, 2.5)))
-    assert_same(LAW.collect(x[:0]) + LAW.collect(x), LAW.collect(x))
+    x, w = np.array([*COLORS, None], dtype=object)[rng.integers(0, 4, 60)], rng.integers(0, 4, 60)
+    assert_same(DISTRIBUTION.collect(x, w), DISTRIBUTION.collect(np.repeat(x, w)))
+    assert_same(DISTRIBUTION.collect(x[:20]) + DISTRIBUTION.collect(x[20:]), DISTRIBUTION.collect(x))
+    assert_same(2.5 * DISTRIBUTION.collect(x), DISTRIBUTION.collect(x, np.full(60, 2.5)))
+    assert_same(DISTRIBUTION.collect(x[:0]) + DISTRIBUTION.collect(x), DISTRIBUTION.collect(x))
     missing = [v is None for v in x]
-    assert LAW.collect(x).rows == 60 and LAW.collect(x).counts.sum() == 60 - sum(missing) and LAW.collect(x).complete
+    assert (
+        DISTRIBUTION.collect(x).rows == 60
+        and DISTRIBUTION.collect(x).counts.sum() == 60 - sum(missing)
+        and DISTRIBUTION.collect(x).complete
+    )
 
 
 def test_members_of_a_stack_see_their_own_rows(rng):
@@ -270,18 +278,18 @@ def test_refit_keeps_what_it_knows_of_members_without_rows():
 
 
 def test_the_weak_prior_is_one_observation_spread_over_the_levels():
-    stats = LAW.collect(["red", "red", "blue"])
-    fitted = LAW.refit(stats, LAW.weak_prior(stats))
+    stats = DISTRIBUTION.collect(["red", "red", "blue"])
+    fitted = DISTRIBUTION.refit(stats, DISTRIBUTION.weak_prior(stats))
     assert np.allclose(fitted.probs, (np.array([2, 0, 1]) + 1 / 3) / 4, rtol=1e-14)
-    assert fitted.levels.tolist() == COLOURS
+    assert fitted.levels.tolist() == COLORS
     assert np.allclose(Categorical.fit(["red", "red", "blue"], prior="weak").probs, [1.5 / 4, 2.5 / 4])
     with pytest.raises(DomainError, match="same levels"):
-        LAW.refit(stats, Dirichlet([1.0, 1.0, 1.0], sorted(COLOURS)))
+        DISTRIBUTION.refit(stats, Dirichlet([1.0, 1.0, 1.0], sorted(COLORS)))
 
 
 def test_single_precision_comes_back():
     assert Categorical([0.5, 0.5]).log_prob(np.array([0, 1], np.float32)).dtype == np.float32
-    assert LAW.log_prob(["red"]).dtype == np.float64
+    assert DISTRIBUTION.log_prob(["red"]).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -296,14 +304,14 @@ def test_single_precision_comes_back():
         (lambda: Categorical([0.5, 0.5], [1.0, np.nan]), DomainError, "finite numbers"),
         (lambda: Categorical([0.5, 0.5], ["a", None]), DomainError, "texts"),
         (lambda: Categorical([0.5, 0.5], np.array(["2020", "2021"], "M8[Y]")), DomainError, "texts"),
-        (lambda: LAW.collect(["red", "pink"]), DataError, "'pink' at row 1"),
+        (lambda: DISTRIBUTION.collect(["red", "pink"]), DataError, "'pink' at row 1"),
         (lambda: Categorical([0.5, 0.5]).collect([0, 5]), DataError, "5 at row 1"),
         (lambda: Categorical([0.5, 0.5]).log_prob([[0, 1]]), ShapeError, r"\(n, 1\)"),
         (lambda: Categorical([0.5, 0.5]).collect([0], owner=[0]), DomainError, "for a stack"),
-        (lambda: Categorical([0.5, 0.5]).refit(LAW.collect(["red"])), ShapeError, r"\(2,\), got \(3,\)"),
+        (lambda: Categorical([0.5, 0.5]).refit(DISTRIBUTION.collect(["red"])), ShapeError, r"\(2,\), got \(3,\)"),
         (lambda: LevelCounts([1.0, -1.0], 0.0), DomainError, "negative"),
         (lambda: LevelCounts([1.0, 1.0], [2.0]), ShapeError, r"rows \(...\)"),
-        (lambda: LAW.collect(["red"]) + Categorical.over(2).collect([0]), ShapeError, "both"),
+        (lambda: DISTRIBUTION.collect(["red"]) + Categorical.over(2).collect([0]), ShapeError, "both"),
     ],
 )
 def test_mistakes_are_named(make, error, words):

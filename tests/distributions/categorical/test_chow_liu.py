@@ -22,8 +22,8 @@ def dependent(n=150, d=4, levels=3, seed=0):
     return x
 
 
-def all_rows(law):
-    return np.array(list(itertools.product(*law.levels)))
+def all_rows(distribution):
+    return np.array(list(itertools.product(*distribution.levels)))
 
 
 def every_tree(d):
@@ -52,8 +52,8 @@ def rooted(edges, d):
     return parent
 
 
-def tables_for(parent, pairs, law):
-    start, tables = offsets_of(law.levels), np.zeros_like(law.tables)
+def tables_for(parent, pairs, distribution):
+    start, tables = offsets_of(distribution.levels), np.zeros_like(distribution.tables)
     for j, p in enumerate(parent):
         own = slice(start[j], start[j + 1])
         n = np.diagonal(pairs)[own][None] if p < 0 else pairs[start[p] : start[p + 1], own]
@@ -65,19 +65,21 @@ def tables_for(parent, pairs, law):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_other_tree_is_better(d, seed):
     x = dependent(60, d, 2 + seed % 2, seed)
-    law = lk.ChowTree.fit(x)
-    stats = law.collect(x)
+    distribution = lk.ChowTree.fit(x)
+    stats = distribution.collect(x)
     trees = list(every_tree(d))
     assert len(trees) == d ** (d - 2)  # Cayley
-    best = max(_log_likelihood(stats.pairs, p, tables_for(p, stats.pairs, law), law.levels) for p in trees)
-    assert law.objective(stats) == pytest.approx(best, abs=1e-9)
-    assert law.log_prob(x).sum() == pytest.approx(best, abs=1e-9)
+    best = max(
+        _log_likelihood(stats.pairs, p, tables_for(p, stats.pairs, distribution), distribution.levels) for p in trees
+    )
+    assert distribution.objective(stats) == pytest.approx(best, abs=1e-9)
+    assert distribution.log_prob(x).sum() == pytest.approx(best, abs=1e-9)
 
 
 def test_mutual_information_is_that_of_the_columns():
     x = dependent(300, 5, 4)
-    law = lk.ChowTree.blank(x)
-    found = pairwise_information(law.collect(x).pairs, law.levels)
+    distribution = lk.ChowTree.blank(x)
+    found = pairwise_information(distribution.collect(x).pairs, distribution.levels)
     want = [[0.0 if i == j else mutual_info_score(x[:, i], x[:, j]) for j in range(5)] for i in range(5)]
     assert np.allclose(found, want, atol=1e-12)
 
@@ -85,62 +87,62 @@ def test_mutual_information_is_that_of_the_columns():
 def test_likelihood_is_information_less_entropy():
     """Chow and Liu: 1/n log L = Σ I(edge) − Σ H[xⱼ]."""
     x = dependent()
-    law = lk.ChowTree.fit(x)
-    info = pairwise_information(law.collect(x).pairs, law.levels)
+    distribution = lk.ChowTree.fit(x)
+    info = pairwise_information(distribution.collect(x).pairs, distribution.levels)
     own = sum(-(p * np.log(p)).sum() for p in (np.unique(c, return_counts=True)[1] / len(x) for c in x.T))
-    assert law.log_prob(x).mean() == pytest.approx(sum(info[e] for e in law.edges) - own, abs=1e-12)
+    assert distribution.log_prob(x).mean() == pytest.approx(sum(info[e] for e in distribution.edges) - own, abs=1e-12)
 
 
 def test_all_cells_gaps_marginals_and_the_mode():
-    law = lk.ChowTree.fit(dependent(), prior="weak")
-    rows = all_rows(law)
-    p = np.exp(law.log_prob(rows))
+    distribution = lk.ChowTree.fit(dependent(), prior="weak")
+    rows = all_rows(distribution)
+    p = np.exp(distribution.log_prob(rows))
     assert p.sum() == pytest.approx(1.0, abs=1e-12)
-    assert np.array_equal(law.mode, rows[p.argmax()])
-    assert np.allclose(law.mean, p @ rows, atol=1e-12)
+    assert np.array_equal(distribution.mode, rows[p.argmax()])
+    assert np.allclose(distribution.mean, p @ rows, atol=1e-12)
     for row in ([np.nan, 1, np.nan, -1], [np.nan] * 4, [0, np.nan, 1, 1]):
         row = np.array(row, dtype=float)
         seen = ~np.isnan(row)
         inside = p * (rows[:, seen] == row[seen]).all(axis=1)
-        assert np.exp(law.log_prob(row[None])[0]) == pytest.approx(inside.sum(), abs=1e-13)
-        codes = codes_of(rows, law.levels, "test")
+        assert np.exp(distribution.log_prob(row[None])[0]) == pytest.approx(inside.sum(), abs=1e-13)
+        codes = codes_of(rows, distribution.levels, "test")
         want = np.array([[inside[codes[:, j] == a].sum() for a in range(3)] for j in range(4)]) / inside.sum()
-        assert np.allclose(law.marginals(row[None])[0], want, atol=1e-12)
+        assert np.allclose(distribution.marginals(row[None])[0], want, atol=1e-12)
 
 
 @pytest.mark.slow
 def test_long_chains_do_not_underflow():
     x = np.repeat(np.arange(2.0)[:, None], 1000, axis=1)
-    law = lk.ChowTree.fit(np.repeat(x, 5, axis=0), prior="weak")
+    distribution = lk.ChowTree.fit(np.repeat(x, 5, axis=0), prior="weak")
     row = x[:1].copy()
     row[0, ::2] = np.nan
-    found = law.log_prob(np.concatenate([row, x[:1]]))
+    found = distribution.log_prob(np.concatenate([row, x[:1]]))
     assert np.isfinite(found).all() and found[0] > found[1] > -1000
 
 
 @pytest.mark.slow
-def test_draws_follow_the_law():
-    rng, law = np.random.default_rng(1), lk.ChowTree.fit(dependent(d=3))
-    rows = all_rows(law)
-    p, x = np.exp(law.log_prob(rows)), law.sample(60_000, rng)
+def test_draws_follow_the_distribution():
+    rng, distribution = np.random.default_rng(1), lk.ChowTree.fit(dependent(d=3))
+    rows = all_rows(distribution)
+    p, x = np.exp(distribution.log_prob(rows)), distribution.sample(60_000, rng)
     found = np.array([(x == row).all(axis=1).mean() for row in rows])
     assert np.abs(found - p).max() <= 5 * np.sqrt(p.max() / 60_000)
-    assert law.entropy() == pytest.approx(-(p[p > 0] * np.log(p[p > 0])).sum(), abs=1e-12)
+    assert distribution.entropy() == pytest.approx(-(p[p > 0] * np.log(p[p > 0])).sum(), abs=1e-12)
 
 
 def test_weights_are_copies_streams_are_batches_and_sparse_is_dense():
     rng = np.random.default_rng(2)
     x = (rng.random((400, 12)) < 0.1).astype(float)
     w = rng.integers(0, 3, 400).astype(float)
-    law = lk.ChowTree.blank(x)
-    stats = law.collect(x, w)
+    distribution = lk.ChowTree.blank(x)
+    stats = distribution.collect(x, w)
     for other in (
-        law.collect(np.repeat(x, w.astype(int), axis=0)),
-        law.collect(x[:99], w[:99]) + law.collect(x[99:], w[99:]),
-        law.collect(scipy.sparse.csr_array(x), w),
+        distribution.collect(np.repeat(x, w.astype(int), axis=0)),
+        distribution.collect(x[:99], w[:99]) + distribution.collect(x[99:], w[99:]),
+        distribution.collect(scipy.sparse.csr_array(x), w),
     ):
         assert np.abs(other.pairs - stats.pairs).max() <= 1e-10
-    assert same_tree(lk.ChowTree.blank(scipy.sparse.csr_array(x)).refit(stats), law.refit(stats))
+    assert same_tree(lk.ChowTree.blank(scipy.sparse.csr_array(x)).refit(stats), distribution.refit(stats))
 
 
 def same_tree(a, b):
@@ -155,11 +157,14 @@ def with_gaps(x, share, seed=0):
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_pairs_hidden_in_gaps_are_those_of_all_cells(share):
-    law = lk.ChowTree.fit(dependent(), prior="weak")
-    law = law.replace(parent=np.where(np.arange(4) == law.parent.argmax(), -1, law.parent), tables=rooted_tables(law))
-    x, rows = with_gaps(dependent(30, seed=5), share), all_rows(law)
-    p, ones = np.exp(law.log_prob(rows)), np.zeros((len(rows), 12))
-    ones[np.arange(len(rows))[:, None], codes_of(rows, law.levels, "test") + 3 * np.arange(4)] = 1.0
+    distribution = lk.ChowTree.fit(dependent(), prior="weak")
+    distribution = distribution.replace(
+        parent=np.where(np.arange(4) == distribution.parent.argmax(), -1, distribution.parent),
+        tables=rooted_tables(distribution),
+    )
+    x, rows = with_gaps(dependent(30, seed=5), share), all_rows(distribution)
+    p, ones = np.exp(distribution.log_prob(rows)), np.zeros((len(rows), 12))
+    ones[np.arange(len(rows))[:, None], codes_of(rows, distribution.levels, "test") + 3 * np.arange(4)] = 1.0
     pairs, entropy = np.zeros((12, 12)), 0.0
     for row in x:
         seen = ~np.isnan(row)
@@ -167,16 +172,16 @@ def test_pairs_hidden_in_gaps_are_those_of_all_cells(share):
         inside /= inside.sum()
         pairs += (ones * inside[:, None]).T @ ones
         entropy -= (inside[inside > 0] * np.log(inside[inside > 0])).sum()
-    stats = law.collect(x)
+    stats = distribution.collect(x)
     assert not stats.complete and np.allclose(stats.pairs, pairs, atol=1e-11)
     assert stats.entropy == pytest.approx(entropy, abs=1e-10)
-    assert law.objective(stats) == pytest.approx(law.log_prob(x).sum(), abs=1e-10)
+    assert distribution.objective(stats) == pytest.approx(distribution.log_prob(x).sum(), abs=1e-10)
 
 
-def rooted_tables(law):
-    """Tables of a law of which one column lost its parent: a forest of two trees."""
-    tables = law.tables.copy()
-    tables[law.parent.argmax()] = tables[law.parent.argmax(), 0]
+def rooted_tables(distribution):
+    """Tables of a distribution of which one column lost its parent: a forest of two trees."""
+    tables = distribution.tables.copy()
+    tables[distribution.parent.argmax()] = tables[distribution.parent.argmax(), 0]
     return tables
 
 
@@ -197,43 +202,47 @@ def test_em_never_falls_and_finds_the_tree():
 
 @pytest.mark.slow
 def test_gaps_that_know_what_they_hide_are_filled_by_what_is_seen():
-    """A column is hidden where its neighbour is 1: counting what is shown errs, expectation does not."""
+    """A column is hidden where its neighbor is 1: counting what is shown errs, expectation does not."""
     rng = np.random.default_rng(7)
     a = (rng.random(20_000) < 0.5).astype(float)
     b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
     x = np.column_stack([a, b])
     x[(a == 1) & (rng.random(20_000) < 0.8), 1] = np.nan
-    law = lk.fit(lk.ChowTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
-    assert abs(law.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
+    distribution = lk.fit(lk.ChowTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
+    assert abs(distribution.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
 
 
 def test_gaps_weigh_as_copies_and_stacks_as_members():
     rng = np.random.default_rng(8)
     x, w = with_gaps(dependent(60), 0.3), rng.integers(0, 3, 60).astype(float)
-    law = lk.ChowTree.fit(dependent(), prior="weak")
-    once, copies = law.collect(x, w), law.collect(np.repeat(x, w.astype(int), axis=0))
+    distribution = lk.ChowTree.fit(dependent(), prior="weak")
+    once, copies = distribution.collect(x, w), distribution.collect(np.repeat(x, w.astype(int), axis=0))
     assert np.allclose(once.pairs, copies.pairs, atol=1e-11) and once.entropy == pytest.approx(copies.entropy)
     owner = rng.integers(0, 2, 60)
-    both = lk.ChowTree.trusted(parent=np.stack([law.parent] * 2), tables=np.stack([law.tables] * 2), levels=law.levels)
+    both = lk.ChowTree.trusted(
+        parent=np.stack([distribution.parent] * 2),
+        tables=np.stack([distribution.tables] * 2),
+        levels=distribution.levels,
+    )
     stack = both.collect(x, owner=owner)
     for k in (0, 1):
-        assert np.allclose(stack.member(k).pairs, law.collect(x[owner == k]).pairs, atol=1e-11)
-    assert np.allclose(both.collect(x).member(1).pairs, law.collect(x).pairs, atol=1e-11)
+        assert np.allclose(stack.member(k).pairs, distribution.collect(x[owner == k]).pairs, atol=1e-11)
+    assert np.allclose(both.collect(x).member(1).pairs, distribution.collect(x).pairs, atol=1e-11)
 
 
 def test_too_many_levels_for_em_are_told():
     x = np.column_stack([np.arange(200.0) % 101, np.arange(200.0) % 2])
     x[0, 0] = np.nan
-    law = lk.ChowTree.blank(x)
-    stats = law.collect(x)
+    distribution = lk.ChowTree.blank(x)
+    stats = distribution.collect(x)
     assert stats.complete and stats.pairs[:101, 101:].sum() == 199
     with pytest.warns(lk.FitWarning, match="a pair counts where both of it were seen"):
-        law.refit(stats)
+        distribution.refit(stats)
 
 
 def test_a_row_that_the_tree_calls_impossible_adds_what_it_shows():
-    law = lk.ChowTree.fit(np.array([[0.0, 0, 0], [1, 1, 1]]))
-    stats = law.collect([[0, 1, np.nan]])
+    distribution = lk.ChowTree.fit(np.array([[0.0, 0, 0], [1, 1, 1]]))
+    stats = distribution.collect([[0, 1, np.nan]])
     assert stats.pairs[0, 3] == 1 and stats.pairs[4:].sum() == 0 and np.isfinite(stats.entropy)
 
 
@@ -256,10 +265,10 @@ def test_prim_takes_the_widest_edges():
 
 
 def test_bad_input_is_named():
-    law = lk.ChowTree.blank([[0, 1], [1, 0]])
+    distribution = lk.ChowTree.blank([[0, 1], [1, 0]])
     with pytest.raises(lk.DataError, match=r"2 levels, got 5\.0 at row 1, column 0"):
-        law.collect([[0, 1], [5, 0]])
-    assert law.log_prob([[5, 0]])[0] == -np.inf
+        distribution.collect([[0, 1], [5, 0]])
+    assert distribution.log_prob([[5, 0]])[0] == -np.inf
     with pytest.raises(lk.DataError, match="at most 512 distinct values in column 0"):
         lk.ChowTree.blank(np.arange(600.0)[:, None])
     with pytest.raises(lk.DataError, match="8,192"):
@@ -271,9 +280,9 @@ def test_bad_input_is_named():
 
 
 def test_variance_is_that_of_all_cells():
-    law = lk.ChowTreeDensity().fit(dependent()).model_
-    cells = np.array(list(itertools.product(*law.levels)))
-    p = np.exp(law.log_prob(cells))
-    assert np.allclose(law.variance, p @ cells**2 - (p @ cells) ** 2)
+    distribution = lk.ChowTreeDensity().fit(dependent()).model_
+    cells = np.array(list(itertools.product(*distribution.levels)))
+    p = np.exp(distribution.log_prob(cells))
+    assert np.allclose(distribution.variance, p @ cells**2 - (p @ cells) ** 2)
     stack = lk.BayesClassifier(lk.ChowTreeDensity()).fit(dependent(), np.arange(150) % 2).model_.parts
     assert np.allclose(stack.variance[1], stack.member(1).variance)

@@ -1,4 +1,4 @@
-"""The Dirichlet law as a law of probabilities, and as what we believe of a Categorical."""
+"""The Dirichlet distribution as a distribution of probabilities, and as what we believe of a Categorical."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likely.distributions.categorical.dirichlet import Dirichlet
 EPS = float(np.finfo(float).eps)
 ALPHA = np.array([0.7, 2.0, 4.5])
 
-# --------------------------------------------------------------------- the law
+# --------------------------------------------------------------------- the distribution
 
 
 def worst_bits(n: int) -> float:
@@ -59,12 +59,14 @@ def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points():
 
 def test_against_scipy(rng):
     x = rng.dirichlet([1.0, 2.0, 3.0], 30)
-    law, peer = Dirichlet(ALPHA), scipy.stats.dirichlet(ALPHA)
-    assert np.allclose(law.log_prob(x), peer.logpdf(x.T), rtol=1e-12)
-    assert np.allclose(law.mean, peer.mean())
-    assert np.allclose(law.variance, peer.var())
-    assert np.allclose(law.covariance, peer.cov())
-    assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-12) and law.concentration == pytest.approx(7.2)
+    distribution, peer = Dirichlet(ALPHA), scipy.stats.dirichlet(ALPHA)
+    assert np.allclose(distribution.log_prob(x), peer.logpdf(x.T), rtol=1e-12)
+    assert np.allclose(distribution.mean, peer.mean())
+    assert np.allclose(distribution.variance, peer.var())
+    assert np.allclose(distribution.covariance, peer.cov())
+    assert distribution.entropy() == pytest.approx(
+        float(peer.entropy()), rel=1e-12
+    ) and distribution.concentration == pytest.approx(7.2)
     beta = scipy.stats.beta(2.0, 5.0)
     assert np.allclose(Dirichlet([2.0, 5.0]).log_prob(x[:, :1] * [1, -1] + [0, 1]), beta.logpdf(x[:, 0]), rtol=1e-12)
     stack = Dirichlet([ALPHA, ALPHA[::-1]])
@@ -83,32 +85,34 @@ def test_it_adds_up_to_one():
 
 
 def test_points_off_the_simplex_and_on_its_edge():
-    law = Dirichlet([1.0, 2.0, 0.5])
-    assert law.log_prob([[0.5, 0.6, 0.1], [-0.1, 0.6, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]).tolist() == [
+    distribution = Dirichlet([1.0, 2.0, 0.5])
+    assert distribution.log_prob([[0.5, 0.6, 0.1], [-0.1, 0.6, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]]).tolist() == [
         -np.inf,
         -np.inf,
         -np.inf,
         np.inf,
     ]
-    assert np.isfinite(law.log_prob([[0.0, 0.4, 0.6]]))[0]
-    assert law.log_prob([[1.0, 0.0, 0.0]])[0] == -np.inf  # 0 · ∞: never NaN
+    assert np.isfinite(distribution.log_prob([[0.0, 0.4, 0.6]]))[0]
+    assert distribution.log_prob([[1.0, 0.0, 0.0]])[0] == -np.inf  # 0 · ∞: never NaN
     with pytest.raises(DataError, match="row 0, column 1"):
-        law.log_prob([[0.5, np.inf, 0.5]])
+        distribution.log_prob([[0.5, np.inf, 0.5]])
 
 
 def test_gaps_are_summed_into_one_entry():
-    law = Dirichlet([0.7, 2.0, 4.5, 1.1])
+    distribution = Dirichlet([0.7, 2.0, 4.5, 1.1])
     gap = np.array([[0.2, np.nan, 0.3, np.nan]])
-    assert law.log_prob(gap)[0] == pytest.approx(Dirichlet([0.7, 4.5, 3.1]).log_prob([[0.2, 0.3, 0.5]])[0], rel=1e-13)
-    assert law.log_prob([[0.2, np.nan, 0.3, 0.1]])[0] == pytest.approx(
-        law.log_prob([[0.2, 0.4, 0.3, 0.1]])[0], rel=1e-13
+    assert distribution.log_prob(gap)[0] == pytest.approx(
+        Dirichlet([0.7, 4.5, 3.1]).log_prob([[0.2, 0.3, 0.5]])[0], rel=1e-13
     )
-    assert law.log_prob(np.full((2, 4), np.nan)).tolist() == [0.0, 0.0]
+    assert distribution.log_prob([[0.2, np.nan, 0.3, 0.1]])[0] == pytest.approx(
+        distribution.log_prob([[0.2, 0.4, 0.3, 0.1]])[0], rel=1e-13
+    )
+    assert distribution.log_prob(np.full((2, 4), np.nan)).tolist() == [0.0, 0.0]
 
     def along(z):
-        return np.exp(law.log_prob([[0.2, z, 0.3, 0.5 - z]])[0])
+        return np.exp(distribution.log_prob([[0.2, z, 0.3, 0.5 - z]])[0])
 
-    assert np.exp(law.log_prob(gap)[0]) == pytest.approx(scipy.integrate.quad(along, 0, 0.5)[0], rel=1e-8)
+    assert np.exp(distribution.log_prob(gap)[0]) == pytest.approx(scipy.integrate.quad(along, 0, 0.5)[0], rel=1e-8)
 
 
 @pytest.mark.slow
@@ -137,9 +141,9 @@ def test_entropy_and_divergence_keep_their_digits(rng):
             assert abs(float(Dirichlet(a).kl(Dirichlet(b)) - kl)) <= 1e-12 * float(kl) + 1e-13
 
 
-def test_draws_follow_the_law(rng):
-    law = Dirichlet([ALPHA, [1e-3, 1e-3, 1e-3]])
-    x = law.sample(20_000, rng)
+def test_draws_follow_the_distribution(rng):
+    distribution = Dirichlet([ALPHA, [1e-3, 1e-3, 1e-3]])
+    x = distribution.sample(20_000, rng)
     assert x.shape == (20_000, 2, 3) and np.abs(x.sum(axis=-1) - 1).max() <= 1e-14 and (x >= 0).all()
     for i in range(3):
         peer = scipy.stats.beta(ALPHA[i], ALPHA.sum() - ALPHA[i])
@@ -208,10 +212,10 @@ def test_bayes_theorem_holds_at_every_point(rng):
     assert np.array_equal(stack.log_density(theta), [stack.member(k).log_density(theta.member(k)) for k in range(3)])
 
 
-def test_the_mode_maximises_the_density(rng):
-    law = Dirichlet([1.5, 2.0, 4.5])
-    best = law.log_density(law.point("mode"))
-    assert (law.log_prob(rng.dirichlet(50 * law.mode, 200)) < best).all()
+def test_the_mode_maximizes_the_density(rng):
+    distribution = Dirichlet([1.5, 2.0, 4.5])
+    best = distribution.log_density(distribution.point("mode"))
+    assert (distribution.log_prob(rng.dirichlet(50 * distribution.mode, 200)) < best).all()
 
 
 @pytest.mark.parametrize(
@@ -233,25 +237,25 @@ def test_the_mode_is_guarded_on_the_edge(alpha, mode):
 
 
 def test_points_and_predictive():
-    law = Dirichlet([2.0, 5.0], ["no", "yes"])
-    assert law.point("mean").probs.tolist() == law.predictive().probs.tolist() == [2 / 7, 5 / 7]
+    distribution = Dirichlet([2.0, 5.0], ["no", "yes"])
+    assert distribution.point("mean").probs.tolist() == distribution.predictive().probs.tolist() == [2 / 7, 5 / 7]
     median = scipy.stats.beta(2.0, 5.0).median()
-    assert law.point("median").probs[0] == pytest.approx(median, rel=1e-10)
-    assert law.point("median").probs.sum() == pytest.approx(1.0)
-    assert law.point("median").levels.tolist() == ["no", "yes"]
-    assert law.update(LevelCounts([1.0, 2.0], 3.0)).levels is law.levels
+    assert distribution.point("median").probs[0] == pytest.approx(median, rel=1e-10)
+    assert distribution.point("median").probs.sum() == pytest.approx(1.0)
+    assert distribution.point("median").levels.tolist() == ["no", "yes"]
+    assert distribution.update(LevelCounts([1.0, 2.0], 3.0)).levels is distribution.levels
     assert Dirichlet([3.0]).point("median").probs.tolist() == [1.0]
     tiny = Dirichlet([1e-6, 1e-6, 1e-6]).point("median").probs  # each entry's median is 0 to rounding
     assert tiny.sum() == pytest.approx(1.0)
     with pytest.raises(DomainError, match="rule"):
-        law.point("middle")
+        distribution.point("middle")
 
 
 def test_models_drawn_from_it_have_its_probabilities(rng):
-    law = Dirichlet([ALPHA], ["a", "b", "c"])
-    draws = np.array([law.draw(rng).probs for _ in range(2000)])
-    assert draws.shape == (2000, 1, 3) and law.draw(rng).levels.tolist() == ["a", "b", "c"]
-    assert (np.abs(draws.mean(axis=0) - law.mean) <= 5 * np.sqrt(law.variance / 2000)).all()
+    distribution = Dirichlet([ALPHA], ["a", "b", "c"])
+    draws = np.array([distribution.draw(rng).probs for _ in range(2000)])
+    assert draws.shape == (2000, 1, 3) and distribution.draw(rng).levels.tolist() == ["a", "b", "c"]
+    assert (np.abs(draws.mean(axis=0) - distribution.mean) <= 5 * np.sqrt(distribution.variance / 2000)).all()
 
 
 def test_weak_and_symmetric():
@@ -285,9 +289,9 @@ def test_mistakes_are_named(make, error, words):
 def test_moments_are_those_of_the_shares():
     x = lk.Dirichlet([1.0, 2.0, 5.0]).sample(80, np.random.default_rng(0))
     w = np.random.default_rng(1).integers(0, 3, 80).astype(float)
-    law, copies = lk.Dirichlet.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
-    share = law.alpha / law.alpha.sum()
+    distribution, copies = lk.Dirichlet.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
+    share = distribution.alpha / distribution.alpha.sum()
     assert np.allclose(share, copies.mean(axis=0))
-    assert (share * (1 - share)).sum() / (law.alpha.sum() + 1) == pytest.approx(copies.var(axis=0).sum())
+    assert (share * (1 - share)).sum() / (distribution.alpha.sum() + 1) == pytest.approx(copies.var(axis=0).sum())
     with pytest.raises(lk.DataError, match="alike"):
         lk.Dirichlet.moments_fit([[0.5, 0.5], [0.5, 0.5]])

@@ -1,4 +1,4 @@
-"""The multinomial law against SciPy, mpmath and enumeration; sparse rows against dense ones; gaps against EM's laws."""
+"""The multinomial distribution against SciPy, mpmath and enumeration; sparse rows against dense ones; gaps against EM's distributions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from likely.core.engine import Serial, Threads
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 from likely.distributions.categorical.multinomial import Multinomial, WordCounts, all_rows
 from likely.distributions.categorical.sparse_counts import SparseRows, tallied
-from tests.laws import density, learnable, stats
-from tests.laws.members import Member
+from tests.properties import density, learnable, stats
+from tests.properties.members import Member
 
 P = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
 KINDS = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.coo_array, sp.coo_matrix]
@@ -33,9 +33,10 @@ def stack(d: int = 30, members: int = 4, seed: int = 1) -> Multinomial:
     return Multinomial(np.random.default_rng(seed).dirichlet(np.ones(d), members))
 
 
-# --------------------------------------------------------------------- the laws
+# --------------------------------------------------------------------- the distributions
 
-# rows are scored given their total: a column alone, or the rows of all totals together, are not what it is a law of
+# rows are scored given their total: a column alone, or the rows of all totals together, are not what it is a
+# distribution of
 OF_FREE_TOTALS = {"adds_up_to_one", "leaving_out_is_integrating", "samples_follow_the_density_column_by_column"}
 MEMBERS = [
     Member("Multinomial", lambda: Multinomial(P[0], 5), ("count",) * 3, other=lambda: Multinomial(P[1], 5)),
@@ -48,9 +49,12 @@ def cases(suite):
     return [case for case in suite.cases(MEMBERS) if case.values[0].__name__ not in OF_FREE_TOTALS]
 
 
-@pytest.mark.parametrize(("law", "member"), [*cases(density.LAWS), *cases(stats.LAWS), *cases(learnable.LAWS)])
-def test_laws(law, member):
-    law(member)
+@pytest.mark.parametrize(
+    ("distribution", "member"),
+    [*cases(density.DISTRIBUTIONS), *cases(stats.DISTRIBUTIONS), *cases(learnable.DISTRIBUTIONS)],
+)
+def test_distributions(distribution, member):
+    distribution(member)
 
 
 # ------------------------------------------------------------------- the density
@@ -69,8 +73,8 @@ def test_it_is_scipys():
     assert np.allclose(Multinomial(P[0]).log_prob(rows), want, atol=1e-12)
 
 
-def test_a_gap_is_the_law_of_what_was_seen_given_its_total():
-    """By enumeration: p(x₀, x₂ | x₀ + x₂), from the joint law of all rows of a total."""
+def test_a_gap_is_the_distribution_of_what_was_seen_given_its_total():
+    """By enumeration: p(x₀, x₂ | x₀ + x₂), from the joint distribution of all rows of a total."""
     rows, m = all_rows(7, 3), Multinomial(P[0], 7)
     p = np.exp(m.log_prob(rows))
     for a, b in ((2, 1), (0, 3), (3, 0)):
@@ -114,8 +118,8 @@ def test_many_counts_keep_their_digits(kind):
     x = np.array([[1250013.0, 3749000.0, 2500987.0, 2500000.0], [10.0**6, 0.0, 0.0, 3 * 10.0**6]])
     with mp.workdps(40):
         exact = [exact_log_prob(row, p) for row in x]
-    for law in (Multinomial(p), Multinomial([p, p[::-1]])):
-        got = law.log_prob(kind(x)).reshape(2, -1)[:, 0]
+    for distribution in (Multinomial(p), Multinomial([p, p[::-1]])):
+        got = distribution.log_prob(kind(x)).reshape(2, -1)[:, 0]
         assert got == pytest.approx([float(e) for e in exact], rel=1e-13, abs=1e-10)
     with_gap = np.array([[1250013.0, np.nan, 2500987.0, np.nan]])
     want = Multinomial([1 / 3, 2 / 3]).log_prob([[1250013.0, 2500987.0]])
@@ -148,7 +152,7 @@ def test_samples_have_the_length():
     assert x.shape == (20, 4, 3) and (x.sum(axis=-1) == 11).all()
 
 
-def test_what_is_no_law():
+def test_what_is_no_distribution():
     for bad in ([0.5, 0.6], [-0.1, 1.1], [np.nan, 1.0]):
         with pytest.raises(DomainError):
             Multinomial(bad)
@@ -303,7 +307,7 @@ def information(p: np.ndarray, length: int, missing: float) -> np.ndarray:
     return total
 
 
-def test_gaps_are_learnt_by_em():
+def test_gaps_are_learned_by_em():
     """Columns watched now and then: the estimate is as near as Fisher's information allows, and a summit."""
     rng = np.random.default_rng(6)
     truth = Multinomial([0.1, 0.2, 0.3, 0.4], 50)
@@ -378,16 +382,23 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
     assert np.abs(found - -885.3054754560968).max() < 4e-16 * 15643
 
 
-@pytest.mark.parametrize("law", [lk.Multinomial, lk.DirichletMultinomial])
-def test_fractions_are_told_of_once(law):
-    x, told = np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]), f"{law.__name__}: columns 1 and 2 are not all whole"
+@pytest.mark.parametrize("distribution", [lk.Multinomial, lk.DirichletMultinomial])
+def test_fractions_are_told_of_once(distribution):
+    x, told = (
+        np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]),
+        f"{distribution.__name__}: columns 1 and 2 are not all whole",
+    )
     for rows in (x, sp.csr_array(x)):
-        for verb in (law.fit, law(np.full(3, 1 / 3)).log_prob, law(np.full((2, 3), 1 / 3)).log_prob):
+        for verb in (
+            distribution.fit,
+            distribution(np.full(3, 1 / 3)).log_prob,
+            distribution(np.full((2, 3), 1 / 3)).log_prob,
+        ):
             with pytest.warns(FitWarning, match=told) as heard:
                 verb(rows)
             assert len(heard) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for rows in (2 * np.rint(x), sp.csr_array(2 * np.rint(x))):
-            law.fit(rows)
-            law(np.full(3, 1 / 3)).log_prob(rows)
+            distribution.fit(rows)
+            distribution(np.full(3, 1 / 3)).log_prob(rows)

@@ -67,8 +67,8 @@ def test_marginals_and_conditionals_by_enumeration():
     for b, c in itertools.product(range(3), range(2)):
         total = sum(p[a, b, c] for a in range(2))
         assert table.marginal("C", "B")[WORDS["C"][c], WORDS["B"][b]] == pytest.approx(total)
-        law = table.condition(B=b, C=WORDS["C"][c])
-        assert law.names == ("A",) and law["y"] == pytest.approx(p[1, b, c] / total)
+        distribution = table.condition(B=b, C=WORDS["C"][c])
+        assert distribution.names == ("A",) and distribution["y"] == pytest.approx(p[1, b, c] / total)
         assert table.given("C", "B")[WORDS["C"][c], b]["y"] == pytest.approx(p[1, b, c] / total)
         assert table.given("C", "B")[{"B": b, "C": WORDS["C"][c]}]["y"] == pytest.approx(p[1, b, c] / total)
     np.testing.assert_allclose(table.given("B").probs.sum(axis=(1, 2)), 1)
@@ -79,9 +79,9 @@ def test_marginals_and_conditionals_by_enumeration():
 def test_events_of_several_levels():
     table, p = some_table()
     assert table.probability(B=[0, 2], A="x") == pytest.approx(p[0, [0, 2]].sum())
-    law = table.condition(B={0, 2})
-    assert law.names == ("A", "B", "C") and law.levels[1].tolist() == [0, 2]
-    np.testing.assert_allclose(law.probs, p[:, [0, 2]] / p[:, [0, 2]].sum())
+    distribution = table.condition(B={0, 2})
+    assert distribution.names == ("A", "B", "C") and distribution.levels[1].tolist() == [0, 2]
+    np.testing.assert_allclose(distribution.probs, p[:, [0, 2]] / p[:, [0, 2]].sum())
     np.testing.assert_allclose(table.condition(A=None).probs, table.marginal("B", "C").probs)
     assert table.probability() == pytest.approx(1)
 
@@ -89,12 +89,14 @@ def test_events_of_several_levels():
 def test_times_with_several_given_by_enumeration():
     table, p = some_table()
     rng = np.random.default_rng(1)
-    laws = {(c, a): dict(zip("uvw", rng.dirichlet([1, 1, 1]), strict=True)) for c in WORDS["C"] for a in WORDS["A"]}
-    grown = table.times("D", given=("C", "A"), rows=laws)
+    distributions = {
+        (c, a): dict(zip("uvw", rng.dirichlet([1, 1, 1]), strict=True)) for c in WORDS["C"] for a in WORDS["A"]
+    }
+    grown = table.times("D", given=("C", "A"), rows=distributions)
     for a, b, c, d in itertools.product(range(2), range(3), range(2), range(3)):
         cell = WORDS["A"][a], b, WORDS["C"][c], "uvw"[d]
-        assert grown[cell] == pytest.approx(p[a, b, c] * laws[cell[2], cell[0]][cell[3]])
-    rows = np.array([[list(laws[c, a].values()) for a in WORDS["A"]] for c in WORDS["C"]])
+        assert grown[cell] == pytest.approx(p[a, b, c] * distributions[cell[2], cell[0]][cell[3]])
+    rows = np.array([[list(distributions[c, a].values()) for a in WORDS["A"]] for c in WORDS["C"]])
     again = table.times("D", given=("C", "A"), rows=rows, levels=list("uvw"))
     np.testing.assert_array_equal(again.probs, grown.probs)
     np.testing.assert_allclose(grown.marginal("A", "B", "C").probs, p)
@@ -172,12 +174,12 @@ def test_what_was_not_observed_is_summed_out():
     np.testing.assert_allclose(np.exp(table.log_prob(rows)), expected)
 
 
-def test_a_lone_variable_is_a_categorical_law():
-    law = Categorical([0.2, 0.3, 0.5], ["r", "g", "b"])
-    table = ProbabilityTable(colour=dict(zip(["r", "g", "b"], [0.2, 0.3, 0.5], strict=True)))
+def test_a_lone_variable_is_a_categorical_distribution():
+    distribution = Categorical([0.2, 0.3, 0.5], ["r", "g", "b"])
+    table = ProbabilityTable(color=dict(zip(["r", "g", "b"], [0.2, 0.3, 0.5], strict=True)))
     x = ["b", "r", None, "pink"]
-    np.testing.assert_array_equal(table.log_prob({"colour": x}), law.log_prob(x))
-    assert table.mode == law.mode and table.entropy() == pytest.approx(law.entropy())
+    np.testing.assert_array_equal(table.log_prob({"color": x}), distribution.log_prob(x))
+    assert table.mode == distribution.mode and table.entropy() == pytest.approx(distribution.entropy())
 
 
 def test_draws_follow_the_table():

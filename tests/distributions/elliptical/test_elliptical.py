@@ -1,4 +1,4 @@
-"""Elliptical laws against the laws that they contain, quadrature, draws and a general optimiser."""
+"""Elliptical distributions against the distributions that they contain, quadrature, draws and a general optimizer."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ S2 = np.array([[2.0, 0.6], [0.6, 1.0]])
 NAMED = [("gaussian", None), ("t", 5.0), ("laplace", None), ("power", 0.7), ("power", 2.5), ("logistic", None)]
 
 
-def test_named_profiles_are_known_laws():
+def test_named_profiles_are_known_distributions():
     x = np.random.default_rng(0).normal(size=(50, 2)) * 3
     plain = lk.Gaussian([1.0, 0.0], S2).log_prob(x)
     assert np.allclose(lk.Elliptical("gaussian", [1.0, 0.0], S2).log_prob(x), plain)
@@ -26,7 +26,7 @@ def test_named_profiles_are_known_laws():
 
 @pytest.mark.parametrize(("profile", "shape"), NAMED)
 @pytest.mark.parametrize("d", [1, 2, 7])
-def test_quadrature_finds_the_same_normaliser(profile, shape, d):
+def test_quadrature_finds_the_same_normalizer(profile, shape, d):
     named = lk.Elliptical(profile, np.zeros(d), 1.0, shape)
     own = lk.Elliptical(lambda q: named._radial.log_f(q, float(named.shape), d), np.zeros(d), 1.0)
     assert own.log_prob(np.ones((1, d))) == pytest.approx(named.log_prob(np.ones((1, d))), abs=1e-9)
@@ -34,14 +34,14 @@ def test_quadrature_finds_the_same_normaliser(profile, shape, d):
 
 @pytest.mark.parametrize(("profile", "shape"), [*NAMED, ("uniform", None), (lambda q: -(q**2), None)])
 def test_draws_have_the_covariance_and_the_radii(profile, shape):
-    law = lk.Elliptical(profile, [1.0, -1.0], S2, shape)
-    x = law.sample(100_000, np.random.default_rng(1))
-    assert np.allclose(np.cov(x.T), law.covariance, rtol=0.1)
+    distribution = lk.Elliptical(profile, [1.0, -1.0], S2, shape)
+    x = distribution.sample(100_000, np.random.default_rng(1))
+    assert np.allclose(np.cov(x.T), distribution.covariance, rtol=0.1)
     r = np.sqrt(lk.Gaussian([1.0, -1.0], S2).squared_distance(x))
     q = np.quantile(r, 0.7)
     grid = np.linspace(0, q, 4001)
     line = np.array([1.0, -1.0]) + grid[:, None] * np.linalg.cholesky(S2)[:, 0]
-    inside = np.trapezoid(2 * np.pi * grid * np.exp(law.log_prob(line)), grid) * np.sqrt(np.linalg.det(S2))
+    inside = np.trapezoid(2 * np.pi * grid * np.exp(distribution.log_prob(line)), grid) * np.sqrt(np.linalg.det(S2))
     assert inside == pytest.approx(0.7, abs=0.01)
 
 
@@ -63,7 +63,7 @@ def test_learning_finds_the_summit(profile, shape):
 
 def test_a_function_cannot_be_saved_and_says_so(tmp_path):
     with pytest.raises(lk.LikelyError):
-        lk.save(lk.Elliptical(lambda q: -q, [0.0], 1.0), tmp_path / "law.likely")
+        lk.save(lk.Elliptical(lambda q: -q, [0.0], 1.0), tmp_path / "distribution.likely")
 
 
 def test_errors():
@@ -73,7 +73,7 @@ def test_errors():
         lk.Elliptical(lambda q: 0.0 * q, [0.0, 0.0]).log_prob([[0.0, 0.0]])
     with pytest.raises(lk.DataError, match="row 1, column 0"):
         lk.Elliptical("laplace", [0.0]).log_prob([[0.0], [np.nan]])
-    with pytest.raises(lk.DomainError, match="not learnt"):
+    with pytest.raises(lk.DomainError, match="not learned"):
         lk.Elliptical.fit(np.eye(3), profile="uniform")
     with pytest.raises(lk.DomainError, match="marginals"):
         lk.Elliptical("laplace", [0.0, 0.0]).marginal([0])
@@ -93,15 +93,15 @@ def test_units_make_no_difference(scale):
 @pytest.mark.parametrize(("profile", "shape"), [*NAMED, ("uniform", None)])
 @pytest.mark.parametrize("d", [1, 4])
 def test_entropy_is_an_integral_and_no_draw(profile, shape, d):
-    law = lk.Elliptical(profile, np.zeros(d), 2.0, shape)
-    own = lk.Elliptical(lambda q: law._radial.log_f(q, float(law.shape), d), np.zeros(d), 2.0)
+    distribution = lk.Elliptical(profile, np.zeros(d), 2.0, shape)
+    own = lk.Elliptical(lambda q: distribution._radial.log_f(q, float(distribution.shape), d), np.zeros(d), 2.0)
     if profile != "uniform":  # whose edge no adaptive rule likes
-        assert own.entropy() == pytest.approx(law.entropy(), abs=1e-8)
-    draws = -law.log_prob(law.sample(40_000, np.random.default_rng(4)))
-    assert abs(law.entropy() - draws.mean()) <= 5 * draws.std() / 200 + 1e-12
+        assert own.entropy() == pytest.approx(distribution.entropy(), abs=1e-8)
+    draws = -distribution.log_prob(distribution.sample(40_000, np.random.default_rng(4)))
+    assert abs(distribution.entropy() - draws.mean()) <= 5 * draws.std() / 200 + 1e-12
 
 
-def test_entropy_of_known_laws():
+def test_entropy_of_known_distributions():
     assert lk.Elliptical("t", [0.0, 0.0], S2, 5.0).entropy() == pytest.approx(
         lk.StudentT([0.0, 0.0], S2, 5.0).entropy()
     )
@@ -121,7 +121,7 @@ def test_entropy_of_known_laws():
         (lambda q: -q[:2], "a number each"),
     ],
 )
-def test_what_is_no_profile_is_refused_when_the_law_is_built(log_f, words):
+def test_what_is_no_profile_is_refused_when_the_distribution_is_built(log_f, words):
     with pytest.raises(lk.DomainError, match=words):
         lk.Elliptical(log_f, [0.0], 1.0)
 
@@ -134,8 +134,8 @@ def test_a_t_profile_without_a_mean_has_none():
 
 @pytest.mark.parametrize("shape", [0.3, 0.8])
 def test_a_cusped_density_integrates_to_one(shape):
-    law = lk.Elliptical("power", [1.0], 2.0, shape)
-    found = 2 * integrate.quad(lambda t: np.exp(law.log_prob([[1 + np.exp(t)]])[0] + t), -60, 12, limit=400)[0]
+    distribution = lk.Elliptical("power", [1.0], 2.0, shape)
+    found = 2 * integrate.quad(lambda t: np.exp(distribution.log_prob([[1 + np.exp(t)]])[0] + t), -60, 12, limit=400)[0]
     assert found == pytest.approx(1.0, abs=1e-7)
 
 

@@ -1,4 +1,4 @@
-"""Elliptical laws of one column: shares and quantiles beside SciPy, named laws, and quadrature of the density."""
+"""Elliptical distributions of one column: shares and quantiles beside SciPy, named distributions, and quadrature of the density."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ LOGS = {
 }
 
 
-def law(name, written=False):
+def distribution(name, written=False):
     return lk.Elliptical(LOGS[name] if written else name, [0.3], 4.0, None if written else PEERS[name][0])
 
 
 @pytest.mark.parametrize("name", PEERS)
 def test_closed_forms_are_those_of_scipy(name):
     peer = PEERS[name][1]
-    assert law(name).cdf(X) == pytest.approx(peer.cdf(X), rel=1e-9, abs=1e-300)
-    assert law(name).quantile(P) == pytest.approx(peer.ppf(P), rel=1e-9, abs=1e-12)
+    assert distribution(name).cdf(X) == pytest.approx(peer.cdf(X), rel=1e-9, abs=1e-300)
+    assert distribution(name).quantile(P) == pytest.approx(peer.ppf(P), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PEERS)
 def test_a_function_is_integrated_to_1e_10(name):
     peer = PEERS[name][1]
-    assert np.abs(law(name, True).cdf(X) - peer.cdf(X)).max() < 1e-10
-    found = law(name, True).quantile(P)
+    assert np.abs(distribution(name, True).cdf(X) - peer.cdf(X)).max() < 1e-10
+    found = distribution(name, True).quantile(P)
     assert np.abs(peer.cdf(found) - P).max() < 1e-10
-    assert law(name, True).cdf(found) == pytest.approx(P, abs=1e-12)
+    assert distribution(name, True).cdf(found) == pytest.approx(P, abs=1e-12)
 
 
 def test_tails_of_a_function_keep_their_digits():
-    """Where the integral from the centre is 1 to rounding, that from the end is not."""
-    assert law("laplace", True).cdf([-40.0]) == pytest.approx(PEERS["laplace"][1].cdf([-40.0]), rel=1e-8)
+    """Where the integral from the center is 1 to rounding, that from the end is not."""
+    assert distribution("laplace", True).cdf([-40.0]) == pytest.approx(PEERS["laplace"][1].cdf([-40.0]), rel=1e-8)
 
 
 def test_any_profile_by_its_own_density():
@@ -77,7 +77,7 @@ def test_jumps_are_found_wherever_they_lie(rng):
 
 @pytest.mark.parametrize("written", [False, True])
 def test_ends_stacks_and_what_is_no_share(written):
-    flat, bell = law("uniform", written), law("gaussian", written)
+    flat, bell = distribution("uniform", written), distribution("gaussian", written)
     assert flat.quantile([0.0, 1.0]) == pytest.approx([-1.7, 2.3], abs=1e-9)
     assert bell.quantile([0.0, 1.0]).tolist() == [-np.inf, np.inf]
     assert np.isnan(bell.quantile([-0.1, 1.1, np.nan])).all()
@@ -113,8 +113,8 @@ def test_many_quantiles_are_looked_up_and_polished(profile):
         return profile(q)
 
     p = np.sort(np.random.default_rng(3).random(20_000))
-    law = lk.Elliptical(counted, [0.0], 1.0)
-    at = law.quantile(p)
+    distribution = lk.Elliptical(counted, [0.0], 1.0)
+    at = distribution.quantile(p)
     assert sum(asked) < 300 * len(p)  # bisection alone would ask 1800 times
-    assert law.cdf(at) == pytest.approx(p, abs=1e-10) and (np.diff(at) >= 0).all()
-    assert np.isfinite(law.log_prob(at[:, None])).all()
+    assert distribution.cdf(at) == pytest.approx(p, abs=1e-10) and (np.diff(at) >= 0).all()
+    assert np.isfinite(distribution.log_prob(at[:, None])).all()

@@ -210,7 +210,7 @@ def test_rows_to_decide_that_are_not_binary_are_told_of_once(density, ask):
 def test_notes_keep_the_names_of_what_to_use_instead():
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 2
     for estimator in (lk.ChowTreeDensity(), lk.BayesClassifier(lk.ChowTreeDensity())):
-        with pytest.warns(lk.FitWarning, match="^ChowTreeDensity: .* use GaussianDensity or ParzenDensity"):
+        with pytest.warns(lk.FitWarning, match="^ChowTreeDensity: .* use GaussianDensity or KernelDensity"):
             estimator.fit(X, y)
 
 

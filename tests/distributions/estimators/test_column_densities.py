@@ -137,12 +137,12 @@ def test_a_constant_column_is_told():
 
 
 @pytest.mark.parametrize("name", ["Laplace", "Cauchy", "Uniform", "Triangular", "Gamma", "Beta", "VonMises"])
-def test_a_constant_column_is_told_once_by_the_law_and_by_the_estimator(name):
+def test_a_constant_column_is_told_once_by_the_distribution_and_by_the_estimator(name):
     X = np.array([[0.1, 0.5], [0.2, 0.5], [0.4, 0.5], [0.7, np.nan]])
-    law, density = getattr(lk, name), getattr(lk, f"{name}Density")
+    distribution, density = getattr(lk, name), getattr(lk, f"{name}Density")
     asked = {
         "column 1 is": [
-            lambda: law.fit(X), lambda: lk.estimate(law, X), lambda: law.fit(np.r_[X, [[0.1, 0.9]]], [1, 1, 1, 1, 0]),
+            lambda: distribution.fit(X), lambda: lk.estimate(distribution, X), lambda: distribution.fit(np.r_[X, [[0.1, 0.9]]], [1, 1, 1, 1, 0]),
         ],
         "x1 is": [lambda: density().fit(X)],
     }  # fmt: skip
@@ -153,21 +153,21 @@ def test_a_constant_column_is_told_once_by_the_law_and_by_the_estimator(name):
             assert [str(note.message).split(": ")[1] for note in told] == [f"{subject} constant over all data"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        law.fit(X[:, :1])
+        distribution.fit(X[:, :1])
 
 
-@pytest.mark.parametrize("law", [lk.Binomial, lk.BetaBinomial])
-def test_trials_that_were_not_given_are_told(law):
-    for way in (lambda: law.fit([0, 1, 2]), lambda: lk.estimate(law, [0, 1, 2])):
+@pytest.mark.parametrize("distribution", [lk.Binomial, lk.BetaBinomial])
+def test_trials_that_were_not_given_are_told(distribution):
+    for way in (lambda: distribution.fit([0, 1, 2]), lambda: lk.estimate(distribution, [0, 1, 2])):
         with pytest.warns(lk.FitWarning, match="trials were not given: the largest count"):
             assert way().trials.tolist() == [2]
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*trials were not given")
-        law.fit([0, 1, 2], trials=4)
-        lk.estimate(law.fit([0, 1, 2], trials=4), [0, 1, 2])
+        distribution.fit([0, 1, 2], trials=4)
+        lk.estimate(distribution.fit([0, 1, 2], trials=4), [0, 1, 2])
 
 
-def test_predictive_laws():
+def test_predictive_distributions():
     X = np.array([[1.0], [2.0], [6.0]])
     est = lk.ExponentialDensity(prior=lk.Gamma(2.0, 1.0), predictive=True).fit(X)
     assert isinstance(est.model_, lk.Lomax) and (est.model_.shape[0], est.model_.scale[0]) == (5.0, 10.0)

@@ -25,7 +25,9 @@ KINDS = [np.array, sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
 def texts():
     rng = np.random.default_rng(0)
     topics, y = rng.dirichlet(np.full(40, 0.3), 3), rng.integers(0, 3, 300)
-    return np.stack([rng.multinomial(rng.poisson(12), topics[k]) for k in y]), np.array(["art", "law", "war"])[y]
+    return np.stack([rng.multinomial(rng.poisson(12), topics[k]) for k in y]), np.array(["art", "distribution", "war"])[
+        y
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
@@ -55,10 +57,10 @@ def test_what_a_number_means(texts):
     assert np.allclose(MultinomialDensity(prior=2.0).fit(X).probs_, (n + 2) / (n.sum() + 80))
     assert np.allclose(MultinomialDensity().fit(X).probs_, (n + 1 / 40) / (n.sum() + 1))
     assert np.allclose(MultinomialDensity(prior=None).fit(X).probs_, n / n.sum())
-    by_law = [
+    by_distribution = [
         MultinomialDensity(prior=p).fit(X) for p in (Dirichlet(np.full(40, 3.0)), MultinomialPrior(np.full(40, 3.0)))
     ]
-    assert all(np.allclose(d.probs_, (n + 2) / (n.sum() + 80)) for d in by_law)
+    assert all(np.allclose(d.probs_, (n + 2) / (n.sum() + 80)) for d in by_distribution)
     for bad in (0.0, -1.0, "strong"):
         with pytest.raises(ValueError, match="prior"):
             MultinomialDensity(prior=bad).fit(X)
@@ -114,7 +116,7 @@ def test_what_is_wrong_is_named(texts, kind):
         MultinomialDensity().fit(kind(texts[0])).score_samples(kind(texts[0][:, :39]))
 
 
-def test_gaps_in_dense_rows_are_learnt_and_in_sparse_rows_refused(texts):
+def test_gaps_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
     X = texts[0].astype(float)
     X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
     with warnings.catch_warnings():

@@ -25,7 +25,7 @@ def test_words_are_their_codes():
     codes, cells = table()
     plain, worded = lk.ChowTreeDensity().fit(codes), lk.ChowTreeDensity(words=WORDS).fit(cells)
     np.testing.assert_array_equal(worded.score_samples(cells), plain.score_samples(codes))
-    framed = lk.ChowTreeDensity(words=WORDS).fit(pd.DataFrame(cells, columns=["colour", "smokes"]))
+    framed = lk.ChowTreeDensity(words=WORDS).fit(pd.DataFrame(cells, columns=["color", "smokes"]))
     np.testing.assert_array_equal(framed.model_.tables, plain.model_.tables)
     whole = np.array([all(cell is not None for cell in row) for row in cells])  # gaps are one step of EM a chunk
     parts = lk.ChowTreeDensity(words=WORDS).partial_fit(cells[whole][:30]).partial_fit(cells[whole][30:])

@@ -16,7 +16,7 @@ from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.mixture import Mixture
 
 
-def some_law(rng, d, q, kind="spherical", members=None, noise=0.3):
+def some_distribution(rng, d, q, kind="spherical", members=None, noise=0.3):
     lead = () if members is None else (members,)
     variances = noise * (1 + rng.random(lead if kind == "spherical" else (*lead, d)))
     return FactorGaussian(rng.normal(size=(*lead, d)), rng.normal(size=(*lead, d, q)), variances, kind=kind)
@@ -32,7 +32,7 @@ def rows_of(rng, n, d, q, noise=0.5):
 @pytest.mark.parametrize("kind", ["spherical", "diagonal"])
 @pytest.mark.parametrize(("d", "q"), [(1, 0), (1, 1), (3, 2), (4, 4), (20, 0), (20, 3), (20, 19), (200, 5)])
 def test_density_is_that_of_the_covariance_written_out(rng, kind, d, q):
-    f = some_law(rng, d, q, kind)
+    f = some_distribution(rng, d, q, kind)
     x = f.sample(50, rng)
     want = multivariate_normal(f.mean, f.loadings @ f.loadings.T + np.diag(f.column_noise)).logpdf(x)
     np.testing.assert_allclose(f.log_prob(x), want, rtol=1e-9, atol=1e-9)
@@ -41,7 +41,7 @@ def test_density_is_that_of_the_covariance_written_out(rng, kind, d, q):
 
 
 def test_stacks_are_their_members(rng):
-    f = some_law(rng, 30, 3, "diagonal", members=5)
+    f = some_distribution(rng, 30, 3, "diagonal", members=5)
     x = f.sample(7, rng).reshape(-1, 30)
     want = np.stack([f.member(k).log_prob(x) for k in range(5)], axis=1)
     np.testing.assert_allclose(f.log_prob(x), want, rtol=1e-11)
@@ -51,7 +51,7 @@ def test_stacks_are_their_members(rng):
 
 @pytest.mark.parametrize("q", [2, 9])
 def test_a_gap_is_integrated_out(rng, q):
-    f = some_law(rng, 12, q, "diagonal", members=3)
+    f = some_distribution(rng, 12, q, "diagonal", members=3)
     x = f.sample(30, rng)[:, 0]
     x[rng.random(x.shape) < 0.4] = np.nan
     for i, row in enumerate(x):
@@ -63,7 +63,7 @@ def test_a_gap_is_integrated_out(rng, q):
 
 
 def test_marginals_have_no_more_factors_than_columns(rng):
-    f = some_law(rng, 6, 3, "diagonal", members=2)
+    f = some_distribution(rng, 6, 3, "diagonal", members=2)
     for columns in ([4, 2], [0, 1, 2, 5]):
         part = f.marginal(columns)
         np.testing.assert_allclose(part.covariance_matrix, f.gaussian.marginal(columns).covariance, rtol=1e-12)
@@ -73,7 +73,7 @@ def test_marginals_have_no_more_factors_than_columns(rng):
 def test_noise_of_next_to_nothing_keeps_its_digits(rng):
     """The difference of squares loses them all; the sum of squares does not."""
     for k in range(3):
-        f = some_law(rng, 40, 3, noise=10.0 ** (-3 * k))
+        f = some_distribution(rng, 40, 3, noise=10.0 ** (-3 * k))
         x = f.sample(200, rng)
         x[:20] += 100.0 * f.loadings[:, 0]  # far along a factor: |z|² is 1e10 times the distance
         by_sum = f._low.by_sum(x, 0)
@@ -92,7 +92,7 @@ def test_an_offset_of_a_hundred_million_costs_nothing(rng):
 
 
 def test_draws_have_its_moments(rng):
-    f = some_law(rng, 4, 2, "diagonal", members=2)
+    f = some_distribution(rng, 4, 2, "diagonal", members=2)
     x = f.sample(200_000, rng)
     assert x.shape == (200_000, 2, 4)
     np.testing.assert_allclose(np.cov(x[:, 1].T), f.covariance_matrix[1], atol=0.08)
@@ -183,7 +183,7 @@ def test_the_objective_never_falls(rng):
             model = better
 
 
-def test_gaps_by_em_beat_every_neighbour(rng):
+def test_gaps_by_em_beat_every_neighbor(rng):
     x = rows_of(rng, 80, 4, 1)
     x[rng.random(x.shape) < 0.2] = np.nan
     f = fit(FactorGaussian.blank(x, factors=1), x, stop=Stop(5000, 1e-13)).require_converged().model
@@ -290,14 +290,14 @@ def test_the_objective_never_falls_where_columns_are_never_seen(rng, prior):
     for x, owner in ((lone, None), (nowhere, None), (nowhere, np.arange(40) // 20), (half, np.arange(40) // 20)):
         for kind in ("spherical", "diagonal"):
             for q in (1, 2):
-                start = Mixture([0.5, 0.5], some_law(rng, 3, q, kind, members=2))
+                start = Mixture([0.5, 0.5], some_distribution(rng, 3, q, kind, members=2))
                 steps = iterate(start, Blocks.of(x, owner=owner), prior=prior)
                 trace = [next(steps).objective for _ in range(15)]
                 assert (np.diff(trace) >= -1e-9 * np.maximum(np.abs(trace[:-1]), len(x))).all()
 
 
 def test_a_prior_that_knows_a_column_is_heard_where_rows_are_silent(rng):
-    """The other columns are learnt from the rows at once, though the start made far too much of that one."""
+    """The other columns are learned from the rows at once, though the start made far too much of that one."""
     x = rows_of(rng, 500, 5, 1)
     known = Gaussian.blank(x).weak_prior(Gaussian.blank(x).collect(x))
     x[:, 4] = np.nan
@@ -314,7 +314,7 @@ def test_a_prior_that_knows_a_column_is_heard_where_rows_are_silent(rng):
 
 def test_posterior_is_bayes(rng):
     """x and z together are one Gaussian: condition it."""
-    f = some_law(rng, 5, 2, "diagonal")
+    f = some_distribution(rng, 5, 2, "diagonal")
     x = f.sample(6, rng)
     x[rng.random(x.shape) < 0.3] = np.nan
     x[0] = f.mean
@@ -333,7 +333,7 @@ def test_posterior_is_bayes(rng):
 
 
 def test_imputation_is_conditioning(rng):
-    f = some_law(rng, 4, 2)
+    f = some_distribution(rng, 4, 2)
     x = np.array([[0.3, np.nan, -1.0, np.nan]])
     want = f.gaussian.condition({0: 0.3, 2: -1.0})
     np.testing.assert_allclose(f.impute(x)[0, [1, 3]], want.mean, rtol=1e-9)
@@ -343,8 +343,8 @@ def test_imputation_is_conditioning(rng):
     np.testing.assert_array_equal(f.impute(x)[0, [0, 2]], [0.3, -1.0])
 
 
-def test_reconstruction_moves_towards_the_factors(rng):
-    f = some_law(rng, 8, 2, noise=0.1)
+def test_reconstruction_moves_toward_the_factors(rng):
+    f = some_distribution(rng, 8, 2, noise=0.1)
     x = f.sample(500, rng)
     np.testing.assert_allclose(f.reconstruct(x), f.mean + f.scores(x) @ f.loadings.T)
     assert ((f.reconstruct(x) - x) ** 2).mean() < 0.3 < x.var()

@@ -339,7 +339,7 @@ def test_a_tied_stack_pools_scatters_about_their_own_means(rng):
     np.testing.assert_allclose(stack.covariance, pooled, rtol=1e-12)
 
 
-def test_moments_of_a_full_law_serve_the_others(rng):
+def test_moments_of_a_full_distribution_serve_the_others(rng):
     x = rng.standard_normal((30, 3))
     stats = Gaussian.blank(x).collect(x)
     for kind in ("diagonal", "spherical"):
@@ -350,7 +350,7 @@ def test_moments_of_a_full_law_serve_the_others(rng):
         Gaussian.blank(x).refit(Gaussian.blank(x, kind="diagonal").collect(x))
 
 
-def test_a_diagonal_law_leaves_gaps_out(rng):
+def test_a_diagonal_distribution_leaves_gaps_out(rng):
     x = rng.standard_normal((50, 3))
     x[rng.random(x.shape) < 0.4] = np.nan
     g = Gaussian.fit(x, kind="diagonal")
@@ -395,7 +395,7 @@ def test_a_member_with_one_row_borrows_a_floor(rng):
 
 
 @pytest.mark.parametrize("attempt", [lambda g, s: g.objective(s), lambda g, s: g.collect([[0.0, np.nan]])])
-def test_a_singular_law_cannot_learn_from_gaps_or_tell_its_objective(attempt):
+def test_a_singular_distribution_cannot_learn_from_gaps_or_tell_its_objective(attempt):
     g = Gaussian([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
     with pytest.raises(DomainError, match="not singular"):
         attempt(g, g.collect([[0.0, 0.0], [1.0, 2.0]]))

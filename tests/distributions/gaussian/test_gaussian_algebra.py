@@ -25,7 +25,7 @@ def stack(rng):
 
 
 def same(a, b, tol=1e-10):
-    """Two Gaussians are the same law."""
+    """Two Gaussians are the same distribution."""
     np.testing.assert_allclose(a.mean, b.mean, rtol=tol, atol=tol)
     np.testing.assert_allclose(
         a.covariance_matrix, b.covariance_matrix, rtol=tol, atol=tol * np.abs(b.covariance_matrix).max()
@@ -178,7 +178,7 @@ def test_stacks_map_member_by_member(stack, rng):
 
 
 def joint(g, a, b, r):
-    """The law of (x, A x + b + noise) stacked."""
+    """The distribution of (x, A x + b + noise) stacked."""
     m = len(a)
     both = np.concatenate([np.eye(g.dim), a])
     noise = np.zeros((g.dim + m, g.dim + m))

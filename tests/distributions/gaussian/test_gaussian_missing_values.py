@@ -173,7 +173,7 @@ def test_expected_moments_keep_their_digits_at_an_offset(rng):
 
 
 def thin(n, seed):
-    """Six columns that two causes move together, with little noise: most of what is to be learnt is correlation."""
+    """Six columns that two causes move together, with little noise: most of what is to be learned is correlation."""
     rng = np.random.default_rng(seed)
     causes = np.random.default_rng(7).normal(size=(2, 6))
     return rng.normal(size=(n, 2)) @ causes + 0.1 * rng.normal(size=(n, 6)), rng
@@ -193,7 +193,6 @@ def test_the_weak_prior_keeps_few_rows_with_gaps_regular():
     x, rng = thin(20, 1)
     gappy, new = with_gaps(rng, x, 0.4), thin(2000, 99)[0]
     assert fit(Gaussian.blank(gappy), gappy, prior="weak").model.log_prob(new).mean() > -12
-
 
 
 def problems(count, seed=0):
@@ -245,7 +244,7 @@ def test_em_only_climbs_on_10_000_problems(prior):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("i", range(3))
-def test_no_optimiser_finds_more(i):
+def test_no_optimizer_finds_more(i):
     """The summit of EM against a quasi-Newton search over mean and Cholesky factor, from the same start."""
     rng = np.random.default_rng(i)
     d = 2 + i % 2

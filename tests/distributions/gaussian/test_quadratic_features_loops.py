@@ -15,7 +15,7 @@ from likely.distributions.gaussian._loops import quadratic_features
 KINDS = ["full", "tied", "diagonal"]
 
 
-def law(kind, d, K=6):
+def distribution(kind, d, K=6):
     rng = np.random.default_rng(d)
     a = rng.standard_normal((K, d, d + 2))
     full = a @ np.swapaxes(a, 1, 2)
@@ -39,7 +39,7 @@ def test_a_sweep_is_the_plain_formula(rng):
 @pytest.mark.parametrize("n", [16, 100, 5000])
 def test_it_changes_no_bit(monkeypatch, kind, d, n):
     """With the loop loaded and without: gaps, outliers and read-only rows included."""
-    g = law(kind, d)
+    g = distribution(kind, d)
     x = np.random.default_rng(n).standard_normal((n, d)) * 3
     x[3], x[5, 0], x[7] = 1e9, np.nan, 1e300
     x.setflags(write=False)
@@ -72,7 +72,7 @@ def test_white_coordinates_change_no_bit(monkeypatch, rng):
 def test_long_jobs_load_the_loop(monkeypatch):
     """Short ones do not: a start of 0.3 s is more than they take."""
     monkeypatch.delitem(sys.modules, "likely.distributions.gaussian._loops.quadratic_features")
-    g = law("full", 3)
+    g = distribution("full", 3)
     g.log_prob(np.zeros((100, 3)))
     assert mahalanobis._loop() is None
     monkeypatch.setattr(mahalanobis, "LONG", 100)
@@ -84,7 +84,7 @@ def test_long_jobs_load_the_loop(monkeypatch):
 def test_it_compiles_once(rng):
     for kind in KINDS:
         for d in (2, 5):
-            g, x = law(kind, d), rng.standard_normal((6000, d))
+            g, x = distribution(kind, d), rng.standard_normal((6000, d))
             for rows in (x, np.asfortranarray(x), x.astype(np.float32), x[::2]):
                 g.log_prob(rows)
                 rows.setflags(write=False)

@@ -69,19 +69,19 @@ def test_owners_are_weights_of_one_and_zero(rng, monkeypatch, kind, members, off
     n = 40 * members
     x, w, owner = rng.standard_normal((n, 3)), rng.random(n) + 0.1, rng.integers(-1, members, n)
     x += offset + 30.0 * owner[:, None]
-    law = stack(members, 3, kind).replace(mean=np.full((members, 3), offset))
-    same(law.collect(x, w, owner=owner), x, w, owner, members)
-    same(law.collect(x, owner=owner), x, np.ones(n), owner, members)
+    distribution = stack(members, 3, kind).replace(mean=np.full((members, 3), offset))
+    same(distribution.collect(x, w, owner=owner), x, w, owner, members)
+    same(distribution.collect(x, owner=owner), x, np.ones(n), owner, members)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_segments_and_members_agree(rng, monkeypatch, kind):
     x, w, owner = rng.standard_normal((3000, 4)) * [1.0, 1e-3, 1e3, 7.0], rng.random(3000), rng.integers(0, 20, 3000)
-    law, found = stack(20, 4, kind), []
+    distribution, found = stack(20, 4, kind), []
     for share in (0, 10**9):  # never in segments, always
         monkeypatch.setattr(gaussian, "SHARE", share)
-        assert law._in_segments == bool(share)
-        found.append(law.collect(x, w, owner=owner))
+        assert distribution._in_segments == bool(share)
+        found.append(distribution.collect(x, w, owner=owner))
     for a, b in zip(found[0]._parts().values(), found[1]._parts().values(), strict=True):
         if isinstance(a, np.ndarray):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
@@ -93,9 +93,9 @@ def test_parts_are_cut_as_rows_come(rng, kind):
     d = 2
     n = gather_rows(d) + 5000
     x, owner = rng.standard_normal((n, d)), rng.integers(0, 4, n)
-    law = stack(4, d, kind)
-    whole, cut = law.collect(x, owner=owner), law.collect(x[:777], owner=owner[:777])
-    cut = cut + law.collect(x[777:], owner=owner[777:])
+    distribution = stack(4, d, kind)
+    whole, cut = distribution.collect(x, owner=owner), distribution.collect(x[:777], owner=owner[:777])
+    cut = cut + distribution.collect(x[777:], owner=owner[777:])
     np.testing.assert_allclose(whole.mean, cut.mean, rtol=0, atol=1e-13)
     np.testing.assert_allclose(whole.scatter, cut.scatter, rtol=1e-12, atol=1e-9)
 
@@ -106,11 +106,11 @@ def test_gaps_are_each_members_own(rng, kind):
     x[rng.random(x.shape) < 0.2] = np.nan
     x[owner == 2] = np.nan_to_num(x[owner == 2])  # one member's rows are complete
     x[np.flatnonzero(owner == -1)[0], 1] = np.inf  # nobody's
-    law = stack(3, 3, kind)
-    stats = law.collect(x, owner=owner)
+    distribution = stack(3, 3, kind)
+    stats = distribution.collect(x, owner=owner)
     for k in range(3):
-        one = law.member(k)
-        one.__dict__["origin"] = law.origin
+        one = distribution.member(k)
+        one.__dict__["origin"] = distribution.origin
         want = one.collect(x[owner == k])
         for name, part in stats.member(k)._parts().items():
             if isinstance(part, np.ndarray) and getattr(want, name) is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from likely import ShapeError
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
+from likely.distributions.gaussian.scatter_qr import ScatterRoot, centered_rows, root_of_rows
 
 
 def squared(stats: ScatterRoot):
@@ -19,7 +19,7 @@ def squared(stats: ScatterRoot):
 def test_it_is_a_root_of_the_scatter(rng, n, offset):
     x, w = rng.normal(size=(n, 4)) + offset, rng.random(n) + 0.1
     want = moments.of_rows(x, w, np.zeros(4))
-    for made in (root_of_rows, centred_rows):
+    for made in (root_of_rows, centered_rows):
         got = made(x, w, np.zeros(4))
         np.testing.assert_allclose(squared(got), want.scatter, atol=1e-12 + 1e-14 * offset)
         np.testing.assert_allclose(got.mean, want.mean, rtol=1e-14)

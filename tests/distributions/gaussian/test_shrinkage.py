@@ -9,7 +9,7 @@ from likely.distributions.gaussian.shrinkage import GRID
 from likely.io import model_files
 from likely.neighbors.distinct_rows import DistinctRows
 
-KINDS = ("interpolated", "emphasised")
+KINDS = ("interpolated", "emphasized")
 SOME = np.array([0, 25, 34, 45])  # of the weights in the grid
 
 
@@ -32,7 +32,7 @@ def criterion(X, y, w, kind, k, **how):
 
 
 def refitted(X, y, w, kind, k, share, **how):
-    """Log-likelihood of the rows of class k, each with all its copies left out and everything else learnt anew."""
+    """Log-likelihood of the rows of class k, each with all its copies left out and everything else learned anew."""
     X, y, w = np.asarray(X), np.asarray(y), np.asarray(w)
     distinct, which = np.unique(X[y == k], axis=0, return_inverse=True)
     total = 0.0
@@ -53,7 +53,7 @@ def by_hand(X, y, kind, k):
         rest = X[y == k][(X[y == k] != x).any(axis=1)]
         z, n = rest - rest.mean(axis=0), len(rest)
         S = z.T @ z / n
-        T = np.diag(np.diag(S)) if kind == "emphasised" else (z.T @ z + others.T @ others) / (n + len(others))
+        T = np.diag(np.diag(S)) if kind == "emphasized" else (z.T @ z + others.T @ others) / (n + len(others))
         A = (1 - GRID)[:, None, None] * S + GRID[:, None, None] * T
         delta = x - rest.mean(axis=0)
         total -= 0.5 * (np.linalg.slogdet(A)[1] + np.einsum("i,gij,j->g", delta, np.linalg.inv(A), delta))
@@ -171,7 +171,7 @@ def test_copies_are_weights_and_order_is_no_matter(kind):
     again = np.random.default_rng(2).permutation(np.repeat(np.arange(40), w))
     copied = lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X[again], y[again]).density_.shares_
     assert weighted.tolist() == copied.tolist()
-    once, twice = (lk.GaussianDensity("emphasised").fit(X, sample_weight=np.full(40, f)).shares_ for f in (1.0, 2.0))
+    once, twice = (lk.GaussianDensity("emphasized").fit(X, sample_weight=np.full(40, f)).shares_ for f in (1.0, 2.0))
     assert abs(once - twice) <= 0.05  # doubling all rows makes the prior weigh less, but leaves no copy behind
 
 
@@ -186,7 +186,7 @@ def test_small_changes_of_a_diagonal_are_expanded_rightly(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_t(4, size=(900, 5)) @ (np.eye(5) + 0.4 * rng.normal(size=(5, 5)))
     w = np.where(np.arange(900) < 90, 2.0, 1.0)
-    density = lk.GaussianDensity("emphasised").fit(X, sample_weight=w)
+    density = lk.GaussianDensity("emphasized").fit(X, sample_weight=w)
     ends = density._ends(density.stats_, density.prior_)
     assert 0.8 < len(ends._expanded(0, X - ends.mean[0], 1.0)[0]) / 900 < 1
     fast = ends.left_out(0, X, w)
@@ -205,9 +205,9 @@ def test_what_statistics_say_is_called_an_approximation(kind):
     holes = X.copy()
     holes[0, 0] = np.nan
     assert clf.fit(holes, y).density_.shares_by_.startswith("approximate")
-    lone = lk.GaussianDensity("emphasised").fit(X)
+    lone = lk.GaussianDensity("emphasized").fit(X)
     assert lone.summary().facts["covariance moved by"].endswith("(leave-one-out)")
-    assert "approximate" in lk.GaussianDensity("emphasised").partial_fit(X).summary().facts["covariance moved by"]
+    assert "approximate" in lk.GaussianDensity("emphasized").partial_fit(X).summary().facts["covariance moved by"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -219,7 +219,7 @@ def test_a_file_keeps_the_weights_and_how_they_were_found(kind):
         (lk.BayesClassifier(part).fit(X, y), lambda c: c.density_),
         (lk.BayesClassifier(product).fit(X, y), lambda c: c.density_.parts_[0][1]),
         (lk.MixtureDensity(part, 2, random_state=0).fit(X), lambda m: m.component_),
-        (lk.GaussianDensity("emphasised", blend=0.3).fit(X), lambda d: d),
+        (lk.GaussianDensity("emphasized", blend=0.3).fit(X), lambda d: d),
     ]
     for estimator, density in found:
         again = density(model_files.loads(model_files.dumps(estimator)))
@@ -256,9 +256,9 @@ def test_files_without_weights_still_open():
 
 def test_a_fit_without_a_blend_leaves_no_weights_behind():
     X, _ = heavy_tailed(0)
-    density = lk.GaussianDensity("emphasised").fit(X)
-    for covariance in ("full", "interpolated"):  # alone, there is nothing to move towards
-        density.set_params(covariance="emphasised").fit(X)
+    density = lk.GaussianDensity("emphasized").fit(X)
+    for covariance in ("full", "interpolated"):  # alone, there is nothing to move toward
+        density.set_params(covariance="emphasized").fit(X)
         density.set_params(covariance=covariance).fit(X)
         assert not {"shares_", "shares_by_"} & set(vars(density))
 
@@ -297,7 +297,7 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kind):
-    """Columns of `segment` depend on each other (rank 15 of 19): before, the blends lost 1.3 nats to the full law."""
+    """Columns of `segment` depend on each other (rank 15 of 19): before, the blends lost 1.3 nats to the full distribution."""
     a = np.loadtxt(data_dir / "tables" / "segment_keel.csv", delimiter=",", skiprows=1)
     X, y = a[:, :-1], a[:, -1].astype(int)
     test = np.arange(len(X)) % 3 == 0

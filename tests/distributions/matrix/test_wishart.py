@@ -1,4 +1,4 @@
-"""Laws of matrices against SciPy, mpmath and the laws of numbers that they are in one dimension."""
+"""Distributions of matrices against SciPy, mpmath and the distributions of numbers that they are in one dimension."""
 
 import mpmath
 import numpy as np
@@ -8,17 +8,17 @@ from scipy import stats
 import likely as lk
 
 V = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 0.7]])
-LAWS = [lk.Wishart, lk.InverseWishart]
+DISTRIBUTIONS = [lk.Wishart, lk.InverseWishart]
 
 
-def exact(law, nu, scale, x):
+def exact(distribution, nu, scale, x):
     """log p in 50 digits."""
     with mpmath.workdps(50):
         d, v = len(scale), mpmath.mpf(nu)
         S, X = mpmath.matrix(scale.tolist()), mpmath.matrix(x.tolist())
         gamma = mpmath.mpf(d * (d - 1)) / 4 * mpmath.log(mpmath.pi)
         gamma += sum(mpmath.loggamma((v - i) / 2) for i in range(d))
-        if law is lk.Wishart:
+        if distribution is lk.Wishart:
             M = S**-1 * X
             out = (v - d - 1) / 2 * mpmath.log(mpmath.det(X)) - v / 2 * mpmath.log(mpmath.det(S))
         else:
@@ -28,21 +28,21 @@ def exact(law, nu, scale, x):
         return float(out - v * d / 2 * mpmath.log(2) - gamma - trace / 2)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("nu", [2.5, 7.0, 300.0, 1e6])
-def test_digits(law, nu):
+def test_digits(distribution, nu):
     rng = np.random.default_rng(0)
-    value = law(nu, V)
+    value = distribution(nu, V)
     x = value.sample(20, rng)
     x = np.concatenate([x, x * 3.0, x * 1e-3, x * 1e3])
-    want = np.array([exact(law, nu, value.scale, one) for one in x])
+    want = np.array([exact(distribution, nu, value.scale, one) for one in x])
     lost = 1e-15 * (nu + 8 + np.abs(want)) * np.linalg.cond(x)  # a determinant is no better known than its matrix
     assert (np.abs(value.log_prob(x) - want) <= lost + 2e-13 * max(1.0, nu / 1e4) * np.abs(want)).all()
 
 
-@pytest.mark.parametrize(("law", "peer"), [(lk.Wishart, stats.wishart), (lk.InverseWishart, stats.invwishart)])
-def test_agree_with_scipy(law, peer):
-    value = law(8.0, V)
+@pytest.mark.parametrize(("distribution", "peer"), [(lk.Wishart, stats.wishart), (lk.InverseWishart, stats.invwishart)])
+def test_agree_with_scipy(distribution, peer):
+    value = distribution(8.0, V)
     x = value.sample(50, np.random.default_rng(1))
     assert np.allclose(value.log_prob(x), peer(8.0, V).logpdf(x.transpose(1, 2, 0)), rtol=1e-12)
     assert np.allclose(value.mean, peer(8.0, V).mean()) and np.allclose(value.mode, peer(8.0, V).mode())
@@ -56,9 +56,9 @@ def test_one_dimension_is_gamma_and_inverse_gamma():
     assert np.allclose(lk.InverseWishart(5.0, 2.0).log_prob(x), stats.invgamma(2.5, scale=1.0).logpdf(x))
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_information_by_draws(law):
-    a, b = law(9.0, V), law(12.0, 0.8 * V + 0.1 * np.eye(3))
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_information_by_draws(distribution):
+    a, b = distribution(9.0, V), distribution(12.0, 0.8 * V + 0.1 * np.eye(3))
     x = a.sample(40_000, np.random.default_rng(2))
     own, other = a.log_prob(x), b.log_prob(x)
     assert abs(-own.mean() - a.entropy()) < 5 * own.std() / 200
@@ -67,9 +67,9 @@ def test_information_by_draws(law):
     assert np.linalg.slogdet(x)[1].mean() == pytest.approx(a.mean_logdet, abs=0.05)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_draws_have_the_mean_and_variance(law):
-    value = law(11.0, V)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_draws_have_the_mean_and_variance(distribution):
+    value = distribution(11.0, V)
     x = value.sample(100_000, np.random.default_rng(3))
     deviation = np.sqrt(value.variance)
     assert (np.abs(x.mean(axis=0) - value.mean) < 5 * deviation / np.sqrt(len(x))).all()
@@ -78,18 +78,18 @@ def test_draws_have_the_mean_and_variance(law):
     assert np.allclose(x[:, [0, 2]][:, :, [0, 2]].mean(axis=0), block.mean, rtol=0.02)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_learning_finds_the_summit(law):
-    x = law(9.0, V).sample(300, np.random.default_rng(4))
-    model = law.fit(x)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_learning_finds_the_summit(distribution):
+    x = distribution(9.0, V).sample(300, np.random.default_rng(4))
+    model = distribution.fit(x)
     best = model.log_prob(x).sum()
     assert model.dof == pytest.approx(9.0, rel=0.2)
     rng = np.random.default_rng(5)
     for size in (1e-4, 1e-2):
         a = np.eye(3) + size * rng.standard_normal((3, 3))
-        assert law(model.dof * (1 + size), a @ model.scale @ a.T).log_prob(x).sum() <= best + 1e-9 * abs(best)
-    several = law.fit(np.concatenate([x, x[:50]]))
-    weighted = law.fit(x, np.r_[np.full(50, 2.0), np.ones(250)])
+        assert distribution(model.dof * (1 + size), a @ model.scale @ a.T).log_prob(x).sum() <= best + 1e-9 * abs(best)
+    several = distribution.fit(np.concatenate([x, x[:50]]))
+    weighted = distribution.fit(x, np.r_[np.full(50, 2.0), np.ones(250)])
     assert np.allclose(several.scale, weighted.scale) and several.dof == pytest.approx(float(weighted.dof))
 
 
@@ -113,9 +113,9 @@ def test_what_is_no_matrix():
 def test_moments_are_those_of_the_matrices():
     x = lk.Wishart(7.0, V).sample(60, np.random.default_rng(3))
     w = np.random.default_rng(4).integers(0, 3, 60).astype(float)
-    law, copies = lk.Wishart.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
-    assert np.allclose(law.mean, copies.mean(axis=0))
-    assert law.variance.sum() == pytest.approx(copies.var(axis=0).sum())
+    distribution, copies = lk.Wishart.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
+    assert np.allclose(distribution.mean, copies.mean(axis=0))
+    assert distribution.variance.sum() == pytest.approx(copies.var(axis=0).sum())
     assert lk.estimate(lk.Wishart, x, "moments").dof == pytest.approx(7.0, rel=0.3)
     with pytest.raises(lk.DataError, match="vary more"):
         lk.Wishart.moments_fit(np.array([1e-6] * 9 + [1.0])[:, None, None] * V)
@@ -124,6 +124,6 @@ def test_moments_are_those_of_the_matrices():
 def test_a_ratio_of_one_among_others_keeps_its_digits():
     """λ = 0.989 and 2.31 of columns that go together: the trace and the determinants would lose five bits each."""
     off = -0.009523850025288643
-    law = lk.Wishart(170.47391980306278, [[0.015295572858639864, off], [off, 0.006148008633675269]])
+    distribution = lk.Wishart(170.47391980306278, [[0.015295572858639864, off], [off, 0.006148008633675269]])
     x = [[[5.962655167629993, -3.7641588419821015], [-3.7641588419821015, 2.41337014612229]]]
-    assert law.log_prob(x)[0] == pytest.approx(-33.681310325241292518, rel=3e-15)  # 50 digits
+    assert distribution.log_prob(x)[0] == pytest.approx(-33.681310325241292518, rel=3e-15)  # 50 digits

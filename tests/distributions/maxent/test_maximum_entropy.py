@@ -1,4 +1,4 @@
-"""Maximum entropy: Jaynes's dice, laws with names, and honest refusals."""
+"""Maximum entropy: Jaynes's dice, distributions with names, and honest refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_nothing_known_is_uniform():
     assert flat.cdf([3.0]) == pytest.approx([1 / 3])
 
 
-def test_any_other_law_with_these_expectations_has_less_entropy():
+def test_any_other_distribution_with_these_expectations_has_less_entropy():
     rng = np.random.default_rng(0)
     values = np.arange(8.0)
     p = rng.dirichlet(np.ones(8))
@@ -49,7 +49,7 @@ def test_features_as_arrays_and_twice_the_same():
     assert near.mean == pytest.approx(3.99999, abs=1e-9)
 
 
-def test_laws_with_names():
+def test_distributions_with_names():
     bell = lk.maximum_entropy(interval=LINE, expect={"mean": 1.0, "variance": 4.0})
     assert isinstance(bell, lk.Gaussian) and bell.mean.tolist() == [1.0] and bell.covariance.tolist() == [[4.0]]
     waits = lk.maximum_entropy(interval=HALF, expect={"mean": 2.0})
@@ -63,8 +63,8 @@ def test_laws_with_names():
     assert isinstance(beta, lk.Beta) and (beta.a[0], beta.b[0]) == pytest.approx((2.0, 3.0))
 
 
-def test_the_same_laws_through_the_general_way():
-    """Functions hide the names: the numerical law must be the named one."""
+def test_the_same_distributions_through_the_general_way():
+    """Functions hide the names: the numerical distribution must be the named one."""
     x = np.linspace(-3, 5, 9)
     bell = lk.maximum_entropy(interval=LINE, expect=[(lambda z: z, 1.0), (lambda z: (z - 1) ** 2, 4.0)])
     assert bell.log_prob(x) == pytest.approx(stats.norm(1.0, 2.0).logpdf(x), abs=1e-8)
@@ -81,8 +81,8 @@ def test_truncated_and_heavy_ones():
     assert cut.multipliers == pytest.approx([1.0])
     bell = lk.maximum_entropy(interval=(-1.0, 1.0), expect={"mean": 0.1, "variance": 0.2})
     scale = math.sqrt(-0.5 / bell.multipliers[1])
-    centre = bell.multipliers[0] * scale**2
-    exact = stats.truncnorm((-1 - centre) / scale, (1 - centre) / scale, centre, scale)
+    center = bell.multipliers[0] * scale**2
+    exact = stats.truncnorm((-1 - center) / scale, (1 - center) / scale, center, scale)
     assert (exact.mean(), exact.var()) == pytest.approx((0.1, 0.2))
     assert bell.entropy() == pytest.approx(float(exact.entropy()))
     pareto = lk.maximum_entropy(interval=(1.0, np.inf), expect={"log": 0.5})
@@ -100,7 +100,7 @@ def test_circular_moments_give_von_mises():
     expect = {"cos": ratio * math.cos(mu), "sin": ratio * math.sin(mu)}
     found = lk.maximum_entropy(interval=(-math.pi, math.pi), expect=expect)
     assert isinstance(found, lk.VonMises)
-    assert (found.centre[0], found.concentration[0]) == pytest.approx((mu, kappa))
+    assert (found.center[0], found.concentration[0]) == pytest.approx((mu, kappa))
     x = np.linspace(-3.0, 3.0, 13)
     assert found.log_prob(x) == pytest.approx(stats.vonmises(kappa, mu).logpdf(x), abs=1e-8)
 
@@ -151,6 +151,6 @@ def test_small_means_are_met_relative_to_themselves(mean):
 
 
 def test_draws_follow_the_distribution_function():
-    law = lk.MaximumEntropyLaw(("mean", "fourth"), [1.0, -1.0], -np.inf, np.inf)
-    draws = law.sample(50_000, np.random.default_rng(2))[:, 0]
-    assert np.abs(np.sort(law.cdf(draws)) - (np.arange(50_000) + 0.5) / 50_000).max() < 0.008
+    distribution = lk.MaximumEntropyDistribution(("mean", "fourth"), [1.0, -1.0], -np.inf, np.inf)
+    draws = distribution.sample(50_000, np.random.default_rng(2))[:, 0]
+    assert np.abs(np.sort(distribution.cdf(draws)) - (np.arange(50_000) + 0.5) / 50_000).max() < 0.008

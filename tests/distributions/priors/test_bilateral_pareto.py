@@ -19,17 +19,17 @@ def test_it_adds_up_to_one():
 
 def test_ends_move_out_only():
     prior = lk.BilateralPareto(0.0, 1.0, 2.0)
-    law = lk.Uniform(0.0, 1.0)
-    inside, outside = prior.update(law.collect([0.3, 0.6])), prior.update(law.collect([-1.0, 4.0]))
+    distribution = lk.Uniform(0.0, 1.0)
+    inside, outside = prior.update(distribution.collect([0.3, 0.6])), prior.update(distribution.collect([-1.0, 4.0]))
     assert (inside.low[0], inside.high[0], inside.shape[0]) == (0.0, 1.0, 4.0)
     assert (outside.low[0], outside.high[0], outside.shape[0]) == (-1.0, 4.0, 4.0)
 
 
 def test_the_weak_prior_is_the_unbiased_estimate():
     x = np.array([1.0, 2.0, 4.0])
-    law = lk.Uniform.fit(x, prior="weak")
+    distribution = lk.Uniform.fit(x, prior="weak")
     wanted = lk.Uniform.unbiased_fit(x)
-    np.testing.assert_allclose([law.low, law.high], [wanted.low, wanted.high])
+    np.testing.assert_allclose([distribution.low, distribution.high], [wanted.low, wanted.high])
 
 
 def test_members_of_a_stack_have_their_own():

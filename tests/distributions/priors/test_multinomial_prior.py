@@ -1,4 +1,4 @@
-"""The Dirichlet law as a prior of word counts: against enumeration and the Dirichlet law itself."""
+"""The Dirichlet distribution as a prior of word counts: against enumeration and the Dirichlet distribution itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_modes_below_one_are_guarded():
     assert probs.tolist() == [1.0, 0.0, 0.0]
 
 
-def test_a_plain_dirichlet_law_is_a_prior_too():
+def test_a_plain_dirichlet_distribution_is_a_prior_too():
     stats = MODEL.collect([[3, 0, 1], [2, 0, 0]])
     a, b = MODEL.refit(stats, Dirichlet(ALPHA + 1)), MODEL.refit(stats, MultinomialPrior(ALPHA + 1, 4))
     assert isinstance(a, Multinomial) and np.array_equal(a.probs, b.probs)

@@ -1,4 +1,4 @@
-"""The normal-inverse-gamma law, column by column or one variance for all."""
+"""The normal-inverse-gamma distribution, column by column or one variance for all."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_predictives(prior):
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])
-def test_a_tied_law_meets_its_variances_once(rng, kind):
+def test_a_tied_distribution_meets_its_variances_once(rng, kind):
     """K means, one set of variances: dof grow by all rows, and the mode divides by K means more."""
     x, owner = rng.standard_normal((30, 2)), np.arange(30) % 3
     scale, dof = (np.ones(2), np.full(2, 4.0)) if kind == "diagonal" else (1.0, 4.0)
@@ -125,7 +125,7 @@ def test_the_weak_prior(rng, kind):
         (([np.inf], 1.0, 1.0, 1.0), {}, DomainError),
     ],
 )
-def test_what_is_no_such_law_is_refused(parts, options, error):
+def test_what_is_no_such_distribution_is_refused(parts, options, error):
     with pytest.raises(error, match=r"^NormalInverseGamma: "):
         NormalInverseGamma(*parts, **options)
 

@@ -1,4 +1,4 @@
-"""The normal-inverse-Wishart law: against SciPy, on paper, and as a weak prior."""
+"""The normal-inverse-Wishart distribution: against SciPy, on paper, and as a weak prior."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_posterior_on_paper():
     np.testing.assert_allclose(post.scale, np.eye(2) + [[2.0, 0.0], [0.0, 6.0]] + 0.75 * np.ones((2, 2)), rtol=1e-13)
 
 
-def test_the_predictive_is_a_t_law(prior):
+def test_the_predictive_is_a_t_distribution(prior):
     t = prior.predictive()
     assert t.dof == 5.0
     np.testing.assert_allclose(t.scale, PSI * 3.0 / (2.0 * 5.0), rtol=1e-14)
@@ -96,7 +96,7 @@ def test_the_weak_prior_makes_few_rows_a_density(rng, n):
     )
 
 
-def test_the_weak_prior_leaves_a_well_determined_law_alone(rng):
+def test_the_weak_prior_leaves_a_well_determined_distribution_alone(rng):
     """Its mode is the pooled covariance: variances stay, correlations shrink by less than c / n."""
     x = rng.standard_normal((1000, 3)) @ rng.standard_normal((3, 3))
     plain, weak = Gaussian.fit(x), Gaussian.fit(x, prior="weak")
@@ -147,7 +147,7 @@ def test_nothing_seen_gives_no_weak_prior():
         (([0.0, np.nan], 1.0, PSI, 5.0), DomainError),
     ],
 )
-def test_what_is_no_such_law_is_refused(parts, error):
+def test_what_is_no_such_distribution_is_refused(parts, error):
     with pytest.raises(error, match=r"^NormalInverseWishart: "):
         NormalInverseWishart(*parts)
 

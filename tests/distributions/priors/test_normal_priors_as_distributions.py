@@ -1,4 +1,4 @@
-"""Priors of the Gaussian are laws over Gaussians: draws, densities, entropies and divergences agree."""
+"""Priors of the Gaussian are distributions over Gaussians: draws, densities, entropies and divergences agree."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PAIRS = {
         lk.NormalInverseGamma([0.0, 0.0], 1.0, 2.0, 6.0, kind="spherical"),
     ),
     "mean": (
-        lk.NormalMean(lk.Gaussian([0.5, -1.0], [[1.0, 0.2], [0.2, 2.0]]), 2.0),
-        lk.NormalMean(lk.Gaussian([0.0, 0.0], [[2.0, 0.0], [0.0, 1.5]]), 2.0),
+        lk.MeanGivenCovariance(lk.Gaussian([0.5, -1.0], [[1.0, 0.2], [0.2, 2.0]]), 2.0),
+        lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], [[2.0, 0.0], [0.0, 1.5]]), 2.0),
     ),
 }
 
@@ -42,9 +42,9 @@ def test_entropy_and_divergence_are_expectations(name, rng):
 def test_draws_have_the_mean_they_should(name, rng):
     p, _ = PAIRS[name]
     models = p.sample(40_000, rng)
-    centre = p.belief.mean if name == "mean" else p.mean
+    center = p.belief.mean if name == "mean" else p.mean
     error = models.mean.std(axis=0) / np.sqrt(40_000)
-    assert (np.abs(models.mean.mean(axis=0) - centre) < 5 * error).all()
+    assert (np.abs(models.mean.mean(axis=0) - center) < 5 * error).all()
     if name != "mean":
         spread = models.covariance
         assert (np.abs(spread.mean(axis=0) - p.point("mean").covariance) < 6 * spread.std(axis=0) / 200).all()

@@ -37,7 +37,7 @@ def test_it_is_the_likelihood_of_its_rows(rng):
         assert prior.log_density(other) == pytest.approx(other.log_prob(x).sum(), rel=1e-10)
 
 
-def test_the_mode_beats_its_neighbours(prior, rng):
+def test_the_mode_beats_its_neighbors(prior, rng):
     best = prior.point()
     for _ in range(50):
         wide = best.covariance + 1e-2 * np.outer(*[rng.normal(size=3)] * 2)
@@ -100,8 +100,10 @@ def test_of_a_column_without_scatter_it_says_nothing(rng):
     whole = EarlierRows([0.5, 9.0, -1.0], 2.0, scale, 5.0)
     assert whole.known.tolist() == [True, False, True] and part.known.all()
     f = FactorGaussian(rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 1)), [0.4, 0.7])
-    for law in (f, f.gaussian, f.member(0)):
-        np.testing.assert_allclose(whole.log_density(law), part.log_density(law.marginal([0, 2])), rtol=1e-12)
+    for distribution in (f, f.gaussian, f.member(0)):
+        np.testing.assert_allclose(
+            whole.log_density(distribution), part.log_density(distribution.marginal([0, 2])), rtol=1e-12
+        )
     with pytest.raises(DomainError, match="positive definite"):
         EarlierRows([0.0, 0.0], 1.0, np.zeros((2, 2)), 1.0)
 

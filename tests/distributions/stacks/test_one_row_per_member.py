@@ -9,7 +9,7 @@ import likely as lk
 from likely.core.errors import DataError, ShapeError
 from likely.distributions.stacks.one_row_per_member import (
     _slow_log_prob,
-    coloured,
+    colored,
     draw_each,
     log_prob_each,
     spread_factor,
@@ -37,21 +37,23 @@ def test_densities(make, kind, d):
     rng = np.random.default_rng(0)
     spread, name = spreads(d)[kind]
     mean, x = rng.normal(size=(K, d)), 3 * rng.normal(size=(K, d))
-    law = make(mean, spread, name)
+    distribution = make(mean, spread, name)
     for rows in (x, x[:1]):
-        np.testing.assert_allclose(log_prob_each(law, rows), _slow_log_prob(law, rows), atol=1e-9)
+        np.testing.assert_allclose(log_prob_each(distribution, rows), _slow_log_prob(distribution, rows), atol=1e-9)
     gap = x[:1].copy()
     gap[0, 0] = np.nan
-    np.testing.assert_allclose(log_prob_each(law, gap), law.log_prob(gap)[0], atol=1e-9)
+    np.testing.assert_allclose(log_prob_each(distribution, gap), distribution.log_prob(gap)[0], atol=1e-9)
 
 
-def test_independent_columns_and_other_laws():
+def test_independent_columns_and_other_distributions():
     rng = np.random.default_rng(1)
-    law = lk.StudentT(rng.normal(size=(K, 2)), rng.random((K, 2)) + 0.1, rng.random((K, 2)) * 9 + 1, "independent")
+    distribution = lk.StudentT(
+        rng.normal(size=(K, 2)), rng.random((K, 2)) + 0.1, rng.random((K, 2)) * 9 + 1, "independent"
+    )
     x = rng.normal(size=(K, 2))
-    np.testing.assert_allclose(log_prob_each(law, x), _slow_log_prob(law, x), atol=1e-10)
+    np.testing.assert_allclose(log_prob_each(distribution, x), _slow_log_prob(distribution, x), atol=1e-10)
     far = np.full((1, 2), 1e200)
-    np.testing.assert_allclose(log_prob_each(law, far), law.log_prob(far)[0])
+    np.testing.assert_allclose(log_prob_each(distribution, far), distribution.log_prob(far)[0])
     counts = lk.Poisson(rng.random((K, 2)) * 5)
     y = rng.integers(0, 7, (K, 2)).astype(float)
     want = [counts.member(k).log_prob(y[k : k + 1])[0] for k in range(K)]
@@ -64,11 +66,11 @@ def test_independent_columns_and_other_laws():
 def test_singular_spreads():
     rng = np.random.default_rng(2)
     mean = rng.normal(size=(50, 2))
-    law = lk.Gaussian(mean, FLAT)
-    on = draw_each(law, rng)
-    np.testing.assert_allclose(log_prob_each(law, on), _slow_log_prob(law, on))
+    distribution = lk.Gaussian(mean, FLAT)
+    on = draw_each(distribution, rng)
+    np.testing.assert_allclose(log_prob_each(distribution, on), _slow_log_prob(distribution, on))
     off = on + [0.1, 0.0]
-    assert np.isneginf(log_prob_each(law, off)).all()
+    assert np.isneginf(log_prob_each(distribution, off)).all()
     each = lk.Gaussian(mean, np.repeat(FLAT[None], 50, axis=0))
     x = draw_each(each, rng)
     np.testing.assert_allclose(log_prob_each(each, x), _slow_log_prob(each, x))
@@ -83,13 +85,15 @@ def test_singular_spreads():
 def test_draws(kind, d):
     spread, name = spreads(d)[kind]
     mean = np.random.default_rng(3).normal(size=(K, d))
-    law = lk.Gaussian(mean, spread, name)
-    factor = spread_factor(law)
-    want = law.covariance_matrix
+    distribution = lk.Gaussian(mean, spread, name)
+    factor = spread_factor(distribution)
+    want = distribution.covariance_matrix
     np.testing.assert_allclose(np.broadcast_to(np.einsum("irk,jrk->kij", factor, factor), want.shape), want)
     noise = np.random.default_rng(4).standard_normal((K, d))
-    np.testing.assert_array_equal(draw_each(law, np.random.default_rng(4)), coloured(law, noise.copy()))
-    moved = coloured(law, noise.copy()) - mean
+    np.testing.assert_array_equal(
+        draw_each(distribution, np.random.default_rng(4)), colored(distribution, noise.copy())
+    )
+    moved = colored(distribution, noise.copy()) - mean
     np.testing.assert_allclose(moved, np.einsum("irk,kr->ki", np.broadcast_to(factor, (d, d, K)), noise))
 
 
@@ -102,15 +106,15 @@ def test_draws_of_levels():
 
 
 def test_bad_rows():
-    law = lk.Gaussian(np.zeros((4, 1)), 1.0)
+    distribution = lk.Gaussian(np.zeros((4, 1)), 1.0)
     with pytest.raises(DataError, match="finite"):
-        log_prob_each(law, np.array([[np.inf]]))
+        log_prob_each(distribution, np.array([[np.inf]]))
     with pytest.raises(ShapeError):
-        log_prob_each(law, np.zeros((1, 2)))
+        log_prob_each(distribution, np.zeros((1, 2)))
     with pytest.raises(ShapeError, match="one row per member"):
         log_prob_each(lk.Poisson(np.ones((4, 1))), np.zeros((3, 1)))
     with pytest.raises(ShapeError, match="one row per member"):
-        log_prob_each(law, np.zeros((3, 1)))
+        log_prob_each(distribution, np.zeros((3, 1)))
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])

@@ -13,8 +13,8 @@ from likely import (
     NormalInverseWishart,
     Poisson,
     Product,
-    Several,
     ShapeError,
+    Stack,
     StudentT,
     fit,
 )
@@ -22,13 +22,13 @@ from likely import (
 
 @pytest.fixture
 def several():
-    return Several(
+    return Stack(
         [Gaussian([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), Gaussian([3.0, 3.0], [1.0, 2.0]), Gaussian([0.0, 3.0], 1.0)]
     )
 
 
 def test_members_of_any_kind_score_the_same_rows(several, rng):
-    mixed = Several([*several.parts, StudentT([1.0, 1.0], np.eye(2), 3.0)])
+    mixed = Stack([*several.parts, StudentT([1.0, 1.0], np.eye(2), 3.0)])
     x = rng.standard_normal((9, 2))
     x[2, 0] = np.nan
     assert mixed.members == 4 and mixed.dim == 2 and mixed.log_prob(x).shape == (9, 4)
@@ -39,7 +39,7 @@ def test_members_of_any_kind_score_the_same_rows(several, rng):
 
 def test_products_can_stand_side_by_side(rng):
     one = Product({"a": Gaussian([0.0], 1.0), "b": Poisson(2.0)})
-    s = Several([one, Product({"a": Gaussian([5.0], 1.0), "b": Poisson(9.0)})])
+    s = Stack([one, Product({"a": Gaussian([5.0], 1.0), "b": Poisson(9.0)})])
     x = one.sample(6, rng)
     assert isinstance(s.sample(4, rng), Columns) and s.sample(4, rng)["a"].shape == (4, 2, 1)
     assert s.log_prob(x).shape == (6, 2)
@@ -58,7 +58,7 @@ def test_each_member_learns_from_its_own_weights(several, rng):
 
 
 def test_one_prior_for_all_or_one_each(several, rng):
-    full = Several([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([1.0, 1.0], np.eye(2))])
+    full = Stack([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([1.0, 1.0], np.eye(2))])
     x, owner = rng.standard_normal((30, 2)), np.arange(30) % 2
     stats = full.collect(x, owner=owner)
     prior = NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 5.0)
@@ -82,7 +82,7 @@ def test_moments_are_lists(several):
 @pytest.mark.parametrize("parts", [[], [3.0], [Gaussian(np.zeros((2, 2)), 1.0)]])
 def test_members_are_lone_densities(parts):
     with pytest.raises(DomainError, match=r"^Several: "):
-        Several(parts)
+        Stack(parts)
 
 
 def test_what_does_not_fit_is_refused(several):

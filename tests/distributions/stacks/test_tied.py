@@ -1,4 +1,4 @@
-"""Ties: what members share is learnt from all of them."""
+"""Ties: what members share is learned from all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely import (
     NormalInverseWishart,
     Poisson,
     ShapeError,
-    Shared,
+    Tied,
 )
 
 
@@ -27,7 +27,7 @@ def groups(rng, n=120):
 
 
 def test_tied_members_are_one_density(rng):
-    s = Shared(Gaussian(rng.standard_normal((2, 2)), 1.0), [1, 0, 1])
+    s = Tied(Gaussian(rng.standard_normal((2, 2)), 1.0), [1, 0, 1])
     x = rng.standard_normal((5, 2))
     out = s.log_prob(x)
     assert s.members == 3 and out.shape == (5, 3) and np.array_equal(out[:, 0], out[:, 2])
@@ -38,7 +38,7 @@ def test_tied_members_are_one_density(rng):
 
 def test_their_statistics_are_summed(rng):
     x, owner = groups(rng)
-    s = Shared(Gaussian(np.zeros((2, 2)), np.stack([np.eye(2)] * 2)), [0, 1, 1, 0])
+    s = Tied(Gaussian(np.zeros((2, 2)), np.stack([np.eye(2)] * 2)), [0, 1, 1, 0])
     fitted = s.refit(s.collect(x, owner=owner))
     for part, mine in ((0, [0, 3]), (1, [1, 2])):
         want = Gaussian.fit(x[np.isin(owner, mine)])
@@ -49,13 +49,13 @@ def test_their_statistics_are_summed(rng):
 
 def test_rows_of_nobody_do_not_count(rng):
     x, owner = groups(rng)
-    s = Shared(Gaussian(np.zeros((2, 2)), 1.0), [0, 1, 1, 0])
+    s = Tied(Gaussian(np.zeros((2, 2)), 1.0), [0, 1, 1, 0])
     some = np.where(owner == 3, -1, owner)
     np.testing.assert_allclose(s.collect(x, owner=some).weight[0], (owner == 0).sum())
 
 
 def test_other_families_tie_too():
-    s = Shared(Poisson([[1.0], [5.0]]), [0, 0, 1])
+    s = Tied(Poisson([[1.0], [5.0]]), [0, 0, 1])
     fitted = s.refit(s.collect([[1], [3], [9]], owner=[0, 1, 2]))
     assert fitted.parts.rate.tolist() == [[2.0], [9.0]]
     assert np.shape(s.entropy()) == (3,)
@@ -68,7 +68,7 @@ def test_other_families_tie_too():
 def test_pooled_covariances_are_means_of_scatters_about_their_own_means(rng, kind):
     """Ney 3.4: members 0 and 2 share, members 1 and 3 share."""
     x, owner = groups(rng)
-    s = Shared(Gaussian.blank(x, kind=kind, members=4), [7 % 2, 0, 1, 0], what="covariance")
+    s = Tied(Gaussian.blank(x, kind=kind, members=4), [7 % 2, 0, 1, 0], what="covariance")
     fitted = s.refit(s.collect(x, owner=owner))
     for mine in ([0, 2], [1, 3]):
         n = np.isin(owner, mine).sum()
@@ -81,7 +81,7 @@ def test_pooled_covariances_are_means_of_scatters_about_their_own_means(rng, kin
 
 def test_one_group_is_a_tied_stack(rng):
     x, owner = groups(rng)
-    s = Shared(Gaussian.blank(x, members=4), [0, 0, 0, 0], what="covariance")
+    s = Tied(Gaussian.blank(x, members=4), [0, 0, 0, 0], what="covariance")
     tied = Gaussian.blank(x, members=4, tied=True)
     a, b = s.refit(s.collect(x, owner=owner)), tied.refit(tied.collect(x, owner=owner))
     np.testing.assert_allclose(a.parts.covariance, b.covariance, rtol=1e-13)
@@ -93,7 +93,7 @@ def test_one_group_is_a_tied_stack(rng):
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
 def test_a_shared_covariance_meets_its_prior_once(rng, kind):
     x, owner = groups(rng)
-    s = Shared(Gaussian.blank(x, kind=kind, members=4), [0, 1, 0, 1], what="covariance")
+    s = Tied(Gaussian.blank(x, kind=kind, members=4), [0, 1, 0, 1], what="covariance")
     stats = s.collect(x, owner=owner)
     prior = s.weak_prior(stats)
     assert isinstance(prior, NormalInverseWishart if kind == "full" else NormalInverseGamma)
@@ -114,7 +114,7 @@ def test_a_shared_covariance_meets_its_prior_once(rng, kind):
 
 def test_a_group_without_weight_stays(rng):
     x, owner = groups(rng)
-    s = Shared(Gaussian.blank(x, members=4), [0, 1, 0, 1], what="covariance")
+    s = Tied(Gaussian.blank(x, members=4), [0, 1, 0, 1], what="covariance")
     mine = np.isin(owner, [0, 2])
     fitted = s.refit(s.collect(x[mine], owner=owner[mine]))
     assert np.array_equal(fitted.member(1).covariance, s.member(1).covariance)
@@ -138,10 +138,10 @@ def test_a_group_without_weight_stays(rng):
 )
 def test_what_cannot_be_tied_is_refused(parts, index, what, error):
     with pytest.raises(error, match=r"^Shared: "):
-        Shared(parts, index, what)
+        Tied(parts, index, what)
 
 
 def test_weights_need_a_column_a_member():
-    s = Shared(Gaussian(np.zeros((2, 1)), 1.0), [0, 1, 1])
+    s = Tied(Gaussian(np.zeros((2, 1)), 1.0), [0, 1, 1])
     with pytest.raises(ShapeError, match=r"a column per member \(3\)"):
         s.collect(np.zeros((4, 1)), np.ones((4, 2)))

@@ -8,20 +8,20 @@ from likely.distributions.statistics import weighted_values as module
 from likely.distributions.univariate.triangular_fit import best_of_all, with_mode
 
 
-def collected(law, x, weight=None):
-    return law.collect(x, weight)
+def collected(distribution, x, weight=None):
+    return distribution.collect(x, weight)
 
 
 @pytest.mark.parametrize("rows", [40, 3000])  # sorted by one call, and column by column
 def test_a_sum_of_parts_is_the_statistic_of_the_whole(rows):
     rng = np.random.default_rng(rows)
-    law = lk.Laplace([0.0, 0.0, 0.0], 1.0)
+    distribution = lk.Laplace([0.0, 0.0, 0.0], 1.0)
     x = np.round(rng.normal(size=(rows, 3)), 1 if rows == 40 else 6)
     x[rng.random(x.shape) < 0.1] = np.nan
     weight = rng.integers(0, 4, rows).astype(float)
-    whole = collected(law, x, weight)
+    whole = collected(distribution, x, weight)
     cuts = np.array_split(np.arange(rows), 7)
-    parts = [collected(law, x[at], weight[at]) for at in cuts]
+    parts = [collected(distribution, x[at], weight[at]) for at in cuts]
     for found in (sum(parts), sum(parts[::-1]), sum(parts[:3]) + sum(parts[3:])):
         assert np.array_equal(found.cell, whole.cell) and np.array_equal(found.value, whole.value)
         np.testing.assert_allclose(found.each, whole.each, rtol=1e-14)
@@ -30,8 +30,8 @@ def test_a_sum_of_parts_is_the_statistic_of_the_whole(rows):
 
 
 def test_what_is_sorted_is_not_sorted_again(monkeypatch):
-    law, rng = lk.Laplace(0.0, 1.0), np.random.default_rng(0)
-    one, other = (collected(law, rng.normal(size=500)) for _ in range(2))
+    distribution, rng = lk.Laplace(0.0, 1.0), np.random.default_rng(0)
+    one, other = (collected(distribution, rng.normal(size=500)) for _ in range(2))
 
     def refuse(*_):
         raise AssertionError("sorted again")
@@ -41,8 +41,8 @@ def test_what_is_sorted_is_not_sorted_again(monkeypatch):
 
 
 def test_a_column_that_only_one_part_has_seen():
-    law = lk.Laplace([0.0, 0.0], 1.0)
-    one, other = collected(law, [[1.0, np.nan]]), collected(law, [[np.nan, 2.0]])
+    distribution = lk.Laplace([0.0, 0.0], 1.0)
+    one, other = collected(distribution, [[1.0, np.nan]]), collected(distribution, [[np.nan, 2.0]])
     assert (one + other).value.tolist() == [1.0, 2.0]
     assert (other + one).cell.tolist() == [0, 1]
 

@@ -1,4 +1,4 @@
-"""Student's t law against mpmath, SciPy, integration, and the Gaussian that it becomes."""
+"""Student's t distribution against mpmath, SciPy, integration, and the Gaussian that it becomes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from likely.distributions.student_t.student_t import StudentT
 
 EPS = float(np.finfo(float).eps)
 FULL = np.array([[2.0, -1.1, 0.3], [-1.1, 1.0, 0.1], [0.3, 0.1, 0.7]])
-CENTRE = np.array([1.0, -2.0, 0.5])
+CENTER = np.array([1.0, -2.0, 0.5])
 
 
 def worst_bits(n: int, kind: str) -> float:
-    """Wrong bits of one-dimensional laws beyond those that rounding x, μ, S and ν alone would spoil."""
+    """Wrong bits of one-dimensional distributions beyond those that rounding x, μ, S and ν alone would spoil."""
     rng, worst = np.random.default_rng(3), -99.0
     for _ in range(n):
         v = 10 ** rng.uniform(-6, 6) if rng.random() < 0.8 else 10 ** rng.uniform(6, 300)
@@ -61,11 +61,11 @@ def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points(kind):
 def test_many_degrees_of_freedom_make_a_gaussian(dof, rng):
     x = rng.normal(size=(50, 3)) * 3
     x[rng.random(x.shape) < 0.3] = np.nan
-    g = Gaussian(CENTRE, FULL)
-    assert np.abs(StudentT(CENTRE, FULL, dof).log_prob(x) - g.log_prob(x)).max() <= 1e-13
-    assert StudentT(CENTRE, FULL, dof).entropy() == pytest.approx(g.entropy(), rel=1e-15)
-    diagonal = Gaussian(CENTRE, [1.0, 2.0, 3.0])
-    independent = StudentT(CENTRE, [1.0, 2.0, 3.0], dof, kind="independent")
+    g = Gaussian(CENTER, FULL)
+    assert np.abs(StudentT(CENTER, FULL, dof).log_prob(x) - g.log_prob(x)).max() <= 1e-13
+    assert StudentT(CENTER, FULL, dof).entropy() == pytest.approx(g.entropy(), rel=1e-15)
+    diagonal = Gaussian(CENTER, [1.0, 2.0, 3.0])
+    independent = StudentT(CENTER, [1.0, 2.0, 3.0], dof, kind="independent")
     assert np.abs(independent.log_prob(x) - diagonal.log_prob(x)).max() <= 1e-13
     one, peer = StudentT(1.0, 4.0, dof), Gaussian(1.0, 4.0)
     at = np.linspace(-30, 30, 50)
@@ -87,22 +87,22 @@ def test_several_dimensions_against_scipy(dof, rng):
     """Ney 1.5 with the exponent −(ν + d)/2 (errata)."""
     x = rng.normal(size=(40, 3)) * 4
     assert np.allclose(
-        StudentT(CENTRE, FULL, dof).log_prob(x), scipy.stats.multivariate_t(CENTRE, FULL, dof).logpdf(x), rtol=1e-12
+        StudentT(CENTER, FULL, dof).log_prob(x), scipy.stats.multivariate_t(CENTER, FULL, dof).logpdf(x), rtol=1e-12
     )
-    wanted = scipy.stats.multivariate_t(CENTRE, 2.5 * np.eye(3), dof)
-    assert np.allclose(StudentT(CENTRE, 2.5, dof).log_prob(x), wanted.logpdf(x), rtol=1e-12)
-    assert StudentT(CENTRE, FULL, dof).entropy() == pytest.approx(
-        scipy.stats.multivariate_t(CENTRE, FULL, dof).entropy(), rel=1e-10
+    wanted = scipy.stats.multivariate_t(CENTER, 2.5 * np.eye(3), dof)
+    assert np.allclose(StudentT(CENTER, 2.5, dof).log_prob(x), wanted.logpdf(x), rtol=1e-12)
+    assert StudentT(CENTER, FULL, dof).entropy() == pytest.approx(
+        scipy.stats.multivariate_t(CENTER, FULL, dof).entropy(), rel=1e-10
     )
     each = sum(
         scipy.stats.t(dof, m, np.sqrt(s)).logpdf(x[:, j])
-        for j, (m, s) in enumerate(zip(CENTRE, [1, 2, 3], strict=True))
+        for j, (m, s) in enumerate(zip(CENTER, [1, 2, 3], strict=True))
     )
-    assert np.allclose(StudentT(CENTRE, [1.0, 2.0, 3.0], dof, kind="independent").log_prob(x), each, rtol=1e-12)
+    assert np.allclose(StudentT(CENTER, [1.0, 2.0, 3.0], dof, kind="independent").log_prob(x), each, rtol=1e-12)
 
 
 def test_gaps_are_integrated_out(rng):
-    t = StudentT(CENTRE, FULL, 3.0)
+    t = StudentT(CENTER, FULL, 3.0)
     x = rng.normal(size=(8, 3)) * 3
     for hidden in ([0], [1, 2], [0, 2]):
         seen = np.setdiff1d(np.arange(3), hidden)
@@ -116,7 +116,7 @@ def test_gaps_are_integrated_out(rng):
     wanted, _ = scipy.integrate.quad(along, -np.inf, np.inf, epsabs=0, epsrel=1e-11)
     assert t.log_prob([[x[0, 0], np.nan, x[0, 2]]])[0] == pytest.approx(np.log(wanted), abs=1e-9)
     assert t.log_prob(np.full((2, 3), np.nan)).tolist() == [0.0, 0.0]
-    columns = StudentT(CENTRE, [1.0, 2.0, 3.0], [3.0, 5.0, 9.0], kind="independent")
+    columns = StudentT(CENTER, [1.0, 2.0, 3.0], [3.0, 5.0, 9.0], kind="independent")
     gap = np.array([[0.3, np.nan, 2.0]])
     assert columns.log_prob(gap)[0] == pytest.approx(columns.marginal([0, 2]).log_prob([[0.3, 2.0]])[0], rel=1e-14)
 
@@ -124,9 +124,9 @@ def test_gaps_are_integrated_out(rng):
 STACKS = {
     "full": (FULL[None] * np.array([1.0, 2.0, 0.5, 3.0, 1.5])[:, None, None], [1.0, 3.0, 8.0, 100.0, 1e7]),
     "tied": (FULL, [1.0, 3.0, 8.0, 100.0, 1e7]),
-    "diagonal": (np.abs(np.add.outer(np.arange(5.0), CENTRE)) + 0.1, 3.0),
+    "diagonal": (np.abs(np.add.outer(np.arange(5.0), CENTER)) + 0.1, 3.0),
     "spherical": (np.arange(1.0, 6.0), 3.0),
-    "independent": (np.abs(np.add.outer(np.arange(5.0), CENTRE)) + 0.1, np.add.outer(np.arange(5.0), [1.0, 2.0, 3.0])),
+    "independent": (np.abs(np.add.outer(np.arange(5.0), CENTER)) + 0.1, np.add.outer(np.arange(5.0), [1.0, 2.0, 3.0])),
 }
 
 
@@ -145,7 +145,7 @@ def test_a_stack_is_its_members_one_by_one(kind, rng):
 
 
 def test_rows_beyond_the_square_root_of_the_largest_number():
-    t = StudentT(CENTRE, FULL, 3.0)
+    t = StudentT(CENTER, FULL, 3.0)
     far = np.array([[1e200, -3e200, 2e200], [1e200, np.nan, 2e200]])
     near = far / 1e180  # the tail is a power: log p falls by (ν + o) log 10 a decade
     assert np.allclose(t.log_prob(far), t.log_prob(near) - np.array([6, 5]) * 180 * np.log(10), rtol=1e-12)
@@ -159,20 +159,20 @@ def test_a_singular_scale_lives_on_its_flat():
 
 
 def test_moments_exist_where_they_do():
-    t = StudentT(CENTRE, FULL, 3.0)
-    assert np.array_equal(t.mean, CENTRE)
+    t = StudentT(CENTER, FULL, 3.0)
+    assert np.array_equal(t.mean, CENTER)
     assert np.allclose(t.covariance, 3 * FULL)
     assert np.allclose(t.variance, 3 * np.diag(FULL))
-    assert np.array_equal(StudentT(CENTRE, FULL, 0.5).mode, CENTRE)
-    assert np.array_equal(StudentT(CENTRE, FULL, 0.5).centre, CENTRE)
+    assert np.array_equal(StudentT(CENTER, FULL, 0.5).mode, CENTER)
+    assert np.array_equal(StudentT(CENTER, FULL, 0.5).center, CENTER)
     stack = StudentT(np.zeros((2, 3)), FULL, [3.0, 4.0])
     assert np.allclose(stack.covariance, [3 * FULL, 2 * FULL])
     assert np.allclose(stack.variance, [3 * np.diag(FULL), 2 * np.diag(FULL)])
     assert np.allclose(StudentT([0.0, 1.0], [1.0, 2.0], [3.0, 4.0], kind="independent").covariance, [3.0, 4.0])
-    assert StudentT(CENTRE, 2.0, 4.0).covariance == 4.0
+    assert StudentT(CENTER, 2.0, 4.0).covariance == 4.0
     for dof, what in [(1.0, "mean"), (0.5, "mean"), (2.0, "covariance"), (1.5, "variance")]:
         with pytest.raises(DomainError, match=f"the {what} exists"):
-            getattr(StudentT(CENTRE, FULL, dof), what)
+            getattr(StudentT(CENTER, FULL, dof), what)
 
 
 def exact_cdf(t: float, v: float) -> mp.mpf:
@@ -198,22 +198,22 @@ def test_distribution_function_and_quantiles_against_mpmath(rng):
                 continue
             if exact < 1e-300:
                 continue
-            law = StudentT(0.0, 1.0, v)
-            assert abs(float(law.cdf(t) / exact - 1)) <= 1e-11
+            distribution = StudentT(0.0, 1.0, v)
+            assert abs(float(distribution.cdf(t) / exact - 1)) <= 1e-11
             checked += 1
             if t < 0 and exact > 1e-290:
-                assert float(law.quantile(float(exact))) == pytest.approx(t, rel=1e-9)
+                assert float(distribution.quantile(float(exact))) == pytest.approx(t, rel=1e-9)
     assert checked > 80
 
 
 def test_quantiles_near_the_middle_and_in_the_tails():
     for v in (1e-3, 0.3, 1.0, 5.0, 1e3, 1e6):
-        law = StudentT(0.0, 1.0, v)
+        distribution = StudentT(0.0, 1.0, v)
         p = np.concatenate([10.0 ** -np.arange(1.0, 300.0, 17.0), 0.5 - 10.0 ** -np.arange(1.0, 12.0), [0.5]])
-        x = law.quantile(p)
+        x = distribution.quantile(p)
         inside = np.isfinite(x) & (x > -1e290)
-        assert inside[-12:].all() and np.abs(law.cdf(x[inside]) / p[inside] - 1).max() <= 1e-9
-        height = np.exp(law.log_prob([0.0])[0])
+        assert inside[-12:].all() and np.abs(distribution.cdf(x[inside]) / p[inside] - 1).max() <= 1e-9
+        height = np.exp(distribution.log_prob([0.0])[0])
         assert np.allclose(x[-4:], (p[-4:] - 0.5) / height, rtol=1e-9)  # flat: no digit of p − ½ is lost
     cauchy, far = StudentT(2.0, 9.0, 1.0), np.array([1e-200, 1e-3, 0.3, 0.9])
     assert np.allclose(cauchy.quantile(far), 2 - 3 / np.tan(np.pi * far), rtol=1e-12)
@@ -225,18 +225,18 @@ def test_quantiles_near_the_middle_and_in_the_tails():
 @pytest.mark.parametrize("kind", ["full", "independent"])
 def test_entropy_against_integration(kind):
     for v in (0.8, 4.0, 1e4):
-        law = StudentT([1.0], [[2.0]] if kind == "full" else 2.0, v, kind=kind)
+        distribution = StudentT([1.0], [[2.0]] if kind == "full" else 2.0, v, kind=kind)
 
-        def surprise(u, law=law):
-            return -law.log_prob(np.atleast_1d(law.quantile(u)))[0]
+        def surprise(u, distribution=distribution):
+            return -distribution.log_prob(np.atleast_1d(distribution.quantile(u)))[0]
 
         wanted = 2 * scipy.integrate.quad(surprise, 0, 0.5, limit=200, epsrel=1e-10)[0]
-        assert law.entropy() == pytest.approx(wanted, rel=1e-8)
-        assert law.entropy(bits=True) * np.log(2) == pytest.approx(law.entropy(), rel=1e-15)
+        assert distribution.entropy() == pytest.approx(wanted, rel=1e-8)
+        assert distribution.entropy(bits=True) * np.log(2) == pytest.approx(distribution.entropy(), rel=1e-15)
 
 
 def test_conditionals_are_ratios_of_densities(rng):
-    t, x = StudentT(CENTRE, FULL, 3.0), rng.normal(size=(20, 3)) * 3
+    t, x = StudentT(CENTER, FULL, 3.0), rng.normal(size=(20, 3)) * 3
     for known in ([1], [0, 2]):
         left = np.setdiff1d(np.arange(3), known)
         given = t.condition({j: x[0, j] for j in known})
@@ -248,37 +248,37 @@ def test_conditionals_are_ratios_of_densities(rng):
 
 
 def test_vectors_of_values_condition_into_a_stack(rng):
-    t, values = StudentT(CENTRE, FULL, 3.0), np.array([-1.0, 0.0, 5.0])
+    t, values = StudentT(CENTER, FULL, 3.0), np.array([-1.0, 0.0, 5.0])
     stack = t.condition({1: values})
     for k, value in enumerate(values):
         one = t.condition({1: value})
-        assert np.allclose(stack.centre[k], one.centre)
+        assert np.allclose(stack.center[k], one.center)
         assert np.allclose(stack.scale[k], one.scale)
         assert stack.dof[k] == one.dof
-    both = StudentT([CENTRE, CENTRE + 1], np.stack([FULL, 2 * FULL]), [3.0, 5.0]).condition(
+    both = StudentT([CENTER, CENTER + 1], np.stack([FULL, 2 * FULL]), [3.0, 5.0]).condition(
         {0: [0.3, 0.4], 2: [1.0, 2.0]}
     )
-    second = StudentT(CENTRE + 1, 2 * FULL, 5.0).condition({0: 0.4, 2: 2.0})
-    assert np.allclose(both.scale[1], second.scale) and np.allclose(both.centre[1], second.centre) and both.dof[1] == 7
-    columns = StudentT(CENTRE, [1.0, 2.0, 3.0], [3.0, 5.0, 9.0], kind="independent").condition({1: 4.0})
+    second = StudentT(CENTER + 1, 2 * FULL, 5.0).condition({0: 0.4, 2: 2.0})
+    assert np.allclose(both.scale[1], second.scale) and np.allclose(both.center[1], second.center) and both.dof[1] == 7
+    columns = StudentT(CENTER, [1.0, 2.0, 3.0], [3.0, 5.0, 9.0], kind="independent").condition({1: 4.0})
     assert columns.scale.tolist() == [1.0, 3.0]
     assert columns.dof.tolist() == [3.0, 9.0]
-    assert columns.centre.tolist() == [1.0, 0.5]
+    assert columns.center.tolist() == [1.0, 0.5]
 
 
 @pytest.mark.slow
 @pytest.mark.some_cases(2)
 @pytest.mark.parametrize("kind", STACKS)
-def test_draws_follow_the_law(kind, rng):
+def test_draws_follow_the_distribution(kind, rng):
     scale, _ = STACKS[kind]
-    t = StudentT(np.add.outer(np.arange(5.0), CENTRE), scale, 5.0, kind="full" if kind == "tied" else kind)
+    t = StudentT(np.add.outer(np.arange(5.0), CENTER), scale, 5.0, kind="full" if kind == "tied" else kind)
     x = t.sample(20_000, rng)
     assert x.shape == (20_000, 5, 3)
     for k in (0, 4):
         for j in range(3):
             one = t.member(k).marginal([j])
             assert scipy.stats.kstest(x[:, k, j], one.cdf).statistic <= 0.0191  # the DKW bound at 1e-6
-    z = x - t.centre
+    z = x - t.center
     mixed = (z[:, 0, :, None] * z[:, 0, None, :]).mean(axis=0)
     wanted = (
         np.broadcast_to(t.variance[0], (3, 3)) * np.eye(3)
@@ -293,36 +293,36 @@ def test_tiny_degrees_of_freedom_draw_numbers(rng):
 
 
 def test_values_keep_their_bits_and_leave_the_callers_arrays_alone():
-    centre, scale = CENTRE.copy(), FULL.copy()
-    t = StudentT(centre, scale, 3.0)
-    centre[0] = scale[0, 0] = 99.0
-    assert t.centre[0] == 1.0 and t.scale.tobytes() == FULL.tobytes()
-    again = StudentT(centre=t.centre, scale=t.scale, dof=t.dof, kind=t.kind)
+    center, scale = CENTER.copy(), FULL.copy()
+    t = StudentT(center, scale, 3.0)
+    center[0] = scale[0, 0] = 99.0
+    assert t.center[0] == 1.0 and t.scale.tobytes() == FULL.tobytes()
+    again = StudentT(center=t.center, scale=t.scale, dof=t.dof, kind=t.kind)
     assert again.scale.tobytes() == t.scale.tobytes() and again.dof.shape == t.dof.shape == ()
     named = StudentT(mean=[0.0], scale=[[2.0]], dof=3.0)
-    assert named.centre.tolist() == [0.0] and named.kind == "full"
+    assert named.center.tolist() == [0.0] and named.kind == "full"
 
 
 def test_infinity_is_named_by_row_and_column():
     x = np.ones((50_000, 3))
     x[40_001, 1] = np.inf
     with pytest.raises(DataError, match="row 40001, column 1"):
-        StudentT(CENTRE, FULL, 3.0).log_prob(x)
+        StudentT(CENTER, FULL, 3.0).log_prob(x)
 
 
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: StudentT(CENTRE, FULL, 0.0), DomainError, "dof must be positive"),
-        (lambda: StudentT(CENTRE, FULL), DomainError, "dof must be given"),
-        (lambda: StudentT(CENTRE, FULL, [1.0, 2.0]), ShapeError, r"dof must be a number or have shape \(\)"),
-        (lambda: StudentT(CENTRE, -FULL, 3.0), DomainError, "StudentT: scale must not have negative eigenvalues"),
-        (lambda: StudentT(CENTRE, [1.0, 2.0], 3.0), ShapeError, "StudentT: scale"),
-        (lambda: StudentT(CENTRE, 1.0, 3.0, kind="round"), DomainError, "independent, got 'round'"),
-        (lambda: StudentT(CENTRE, [1.0, 0.0, 1.0], 3.0, kind="independent"), DomainError, "positive"),
-        (lambda: StudentT(CENTRE, FULL, 3.0).cdf(0.0), DomainError, "one dimension"),
-        (lambda: StudentT(CENTRE, FULL, 3.0).marginal([3]), ShapeError, "StudentT: columns"),
-        (lambda: StudentT(CENTRE, FULL, 3.0).condition({0: 1, 1: 1, 2: 1}), ShapeError, "StudentT.condition"),
+        (lambda: StudentT(CENTER, FULL, 0.0), DomainError, "dof must be positive"),
+        (lambda: StudentT(CENTER, FULL), DomainError, "dof must be given"),
+        (lambda: StudentT(CENTER, FULL, [1.0, 2.0]), ShapeError, r"dof must be a number or have shape \(\)"),
+        (lambda: StudentT(CENTER, -FULL, 3.0), DomainError, "StudentT: scale must not have negative eigenvalues"),
+        (lambda: StudentT(CENTER, [1.0, 2.0], 3.0), ShapeError, "StudentT: scale"),
+        (lambda: StudentT(CENTER, 1.0, 3.0, kind="round"), DomainError, "independent, got 'round'"),
+        (lambda: StudentT(CENTER, [1.0, 0.0, 1.0], 3.0, kind="independent"), DomainError, "positive"),
+        (lambda: StudentT(CENTER, FULL, 3.0).cdf(0.0), DomainError, "one dimension"),
+        (lambda: StudentT(CENTER, FULL, 3.0).marginal([3]), ShapeError, "StudentT: columns"),
+        (lambda: StudentT(CENTER, FULL, 3.0).condition({0: 1, 1: 1, 2: 1}), ShapeError, "StudentT.condition"),
         (lambda: StudentT.fit([[1.0, 2.0], [np.inf, 0.0]]), DataError, "StudentT: values.*row 1, column 0"),
     ],
 )
@@ -333,5 +333,5 @@ def test_mistakes_are_named(make, error, words):
 
 def test_far_out_with_few_degrees_of_freedom():
     """z²/ν = 3·10¹⁵, where z² / (ν + z²) has lost what tells it from 1, and yet a third lies beyond."""
-    law = StudentT(0.0, 0.006599321130444914, 0.019821610680557045)
-    assert law.cdf([-637541.3676520673])[0] == pytest.approx(0.34636206970145949, rel=1e-14)  # 50 digits
+    distribution = StudentT(0.0, 0.006599321130444914, 0.019821610680557045)
+    assert distribution.cdf([-637541.3676520673])[0] == pytest.approx(0.34636206970145949, rel=1e-14)  # 50 digits

@@ -1,4 +1,4 @@
-"""A t law learns: the summit is the likelihood's own, outliers do not move it, and hazards do not break it."""
+"""A t distribution learns: the summit is the likelihood's own, outliers do not move it, and hazards do not break it."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def rows(n=400, dof=3.0, seed=0):
 
 
 def summit(x, dof=None, weight=None):
-    """The best log-likelihood that SciPy's optimiser finds for SciPy's density."""
+    """The best log-likelihood that SciPy's optimizer finds for SciPy's density."""
     w = np.ones(len(x)) if weight is None else weight
 
     def loss(p):
@@ -30,7 +30,7 @@ def summit(x, dof=None, weight=None):
 
 
 @pytest.mark.parametrize("dof", [None, 4.0])
-def test_the_summit_is_that_of_a_general_optimiser(dof):
+def test_the_summit_is_that_of_a_general_optimizer(dof):
     x = rows()
     model = lk.StudentT.fit(x, dof=dof, stop=lk.Stop(2000, 1e-13))
     assert model.log_prob(x).sum() == pytest.approx(summit(x, dof), abs=1e-7)
@@ -46,18 +46,18 @@ def test_weights_are_repetitions():
 
 def test_one_column_agrees_with_scipy():
     x = stats.t(3.5, 2.0, 0.7).rvs(500, random_state=3)
-    v, centre, deviation = stats.t.fit(x)
+    v, center, deviation = stats.t.fit(x)
     model = lk.StudentT.fit(x[:, None], stop=lk.Stop(3000, 1e-14))
-    assert model.log_prob(x[:, None]).sum() >= stats.t(v, centre, deviation).logpdf(x).sum() - 1e-8
-    assert model.dof == pytest.approx(v, rel=1e-2) and model.centre[0] == pytest.approx(centre, abs=1e-3)
+    assert model.log_prob(x[:, None]).sum() >= stats.t(v, center, deviation).logpdf(x).sum() - 1e-8
+    assert model.dof == pytest.approx(v, rel=1e-2) and model.center[0] == pytest.approx(center, abs=1e-3)
 
 
-def test_a_fifth_of_outliers_moves_the_gaussian_and_not_the_t_law():
+def test_a_fifth_of_outliers_moves_the_gaussian_and_not_the_t_distribution():
     rng = np.random.default_rng(4)
     x = rng.multivariate_normal([1.0, -2.0], S2, 500)
     x[:100] = rng.normal(60.0, 5.0, (100, 2))
     robust, plain = lk.StudentT.fit(x), lk.Gaussian.fit(x)
-    assert np.abs(robust.centre - [1.0, -2.0]).max() < 0.2 < 10 < np.abs(plain.mean - [1.0, -2.0]).min()
+    assert np.abs(robust.center - [1.0, -2.0]).max() < 0.2 < 10 < np.abs(plain.mean - [1.0, -2.0]).min()
     assert np.trace(robust.scale) < 2 * np.trace(S2) < 100 < np.trace(plain.covariance)
 
 
@@ -70,7 +70,7 @@ def test_gaps_are_integrated_out(kind):
     rng = np.random.default_rng(7)
     for _ in range(40):
         near = lk.StudentT(
-            model.centre + 1e-3 * rng.standard_normal(2), model.scale * np.exp(1e-3 * rng.standard_normal()),
+            model.center + 1e-3 * rng.standard_normal(2), model.scale * np.exp(1e-3 * rng.standard_normal()),
             model.dof * np.exp(1e-3 * rng.standard_normal(model.dof.shape)), kind,
         )  # fmt: skip
         assert near.log_prob(x).sum() <= best + 1e-7
@@ -87,7 +87,7 @@ def test_scales_and_offsets_make_no_difference(scale, offset):
 
 
 @pytest.mark.parametrize("prior", [None, "weak"])
-def test_few_and_constant_rows_give_a_finite_law(prior):
+def test_few_and_constant_rows_give_a_finite_distribution(prior):
     for x in ([[1.0, 2.0]], [[1.0, 2.0]] * 5, [[1.0, 0.0], [2.0, 0.0], [5.0, 0.0]], [[0.0, 0.0]] * 3):
         with np.testing.suppress_warnings() as quiet:
             quiet.filter(lk.FitWarning)
@@ -133,10 +133,10 @@ def test_degrees_of_freedom_are_the_best_to_six_digits(seed):
     assert slopes[0] > 0 > slopes[1]
 
 
-def _dof_score(law, x):
-    """Derivative of the log-likelihood in ν: at the best centre and scale, that of the profile."""
-    v, d = float(law.dof), law.dim
-    q = law._shape.squared_distance(x)
+def _dof_score(distribution, x):
+    """Derivative of the log-likelihood in ν: at the best center and scale, that of the profile."""
+    v, d = float(distribution.dof), distribution.dim
+    q = distribution._shape.squared_distance(x)
     each = digamma((v + d) / 2) - digamma(v / 2) - np.log1p(q / v) - d / v + (v + d) * q / (v * (v + q))
     return float(0.5 * each.sum())
 

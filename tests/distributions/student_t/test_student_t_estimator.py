@@ -24,23 +24,23 @@ def test_wrong_rows_do_not_cost_a_classifier_its_boundary():
 
 
 @pytest.mark.slow
-def test_mixtures_of_t_laws_keep_their_groups_apart_from_noise():
+def test_mixtures_of_t_distributions_keep_their_groups_apart_from_noise():
     rng = np.random.default_rng(3)
     x = np.concatenate([rng.standard_t(2.0, (150, 2)), rng.standard_t(2.0, (150, 2)) + [12.0, 0.0]])
     mixture = lk.MixtureDensity(lk.StudentTDensity(), 2, random_state=0).fit(x)
-    centres = mixture.model_.parts.centre[np.argsort(mixture.model_.parts.centre[:, 0])]
-    assert np.abs(centres - [[0.0, 0.0], [12.0, 0.0]]).max() < 0.5
+    centers = mixture.model_.parts.center[np.argsort(mixture.model_.parts.center[:, 0])]
+    assert np.abs(centers - [[0.0, 0.0], [12.0, 0.0]]).max() < 0.5
     assert (mixture.model_.parts.dof < 6).all()
 
 
 @pytest.mark.slow
-def test_states_of_a_chain_emit_t_laws():
+def test_states_of_a_chain_emit_t_distributions():
     rng = np.random.default_rng(4)
     states = np.repeat([0, 1, 0, 1], 60)
     x = np.where(states, 5.0, 0.0)[:, None] + rng.standard_t(2.0, (240, 1))
     hmm = lk.HMMDensity(lk.StudentTDensity(), 2, random_state=0).fit([x])
-    centres = np.sort(hmm.model_.emissions.centre[:, 0])
-    assert np.abs(centres - [0.0, 5.0]).max() < 0.6
+    centers = np.sort(hmm.model_.emissions.center[:, 0])
+    assert np.abs(centers - [0.0, 5.0]).max() < 0.6
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical", "independent"])
@@ -61,7 +61,7 @@ def test_a_part_of_a_product():
 
 @pytest.mark.slow
 def test_the_weak_prior_costs_nothing_where_entries_are_missing():
-    """0.5 nats per row, when the prior was made of rows that a law without correlations had filled."""
+    """0.5 nats per row, when the prior was made of rows that a distribution without correlations had filled."""
     rng = np.random.default_rng(0)
     causes = np.random.default_rng(7).normal(size=(2, 6))
 

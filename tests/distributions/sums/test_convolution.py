@@ -1,4 +1,4 @@
-"""Sums of independent variables: known laws, dice, triangles, and an error bound that holds."""
+"""Sums of independent variables: known distributions, dice, triangles, and an error bound that holds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_known_sums():
     assert lk.sum_of(lk.NegativeBinomial(2.0, 0.3), lk.NegativeBinomial(1.0, 0.3)).size.tolist() == [3.0]
     assert lk.sum_of(lk.Bernoulli(0.3), lk.Binomial(4.0, 0.3), copies=[2, 1]).trials.tolist() == [6.0]
     cauchy = lk.sum_of(lk.Cauchy(1.0, 2.0), lk.Cauchy(0.0, 1.0), weights=[-1.0, 3.0])
-    assert (cauchy.centre.tolist(), cauchy.scale.tolist()) == ([-1.0], [5.0])
+    assert (cauchy.center.tolist(), cauchy.scale.tolist()) == ([-1.0], [5.0])
     assert lk.sum_of(lk.ChiSquare(3.0), copies=4).dof.tolist() == [12.0]
     plane = lk.sum_of(lk.Gaussian([1.0, 0.0], 1.0), copies=4)
     assert plane.mean.tolist() == [4.0, 0.0] and plane.covariance_matrix[0, 0] == 4.0
@@ -37,32 +37,32 @@ def test_known_sums():
 
 @pytest.mark.parametrize("n", [2, 3, 5, 12, 40])
 def test_uniform_variables_against_irwin_and_hall(n):
-    law = lk.sum_of(UNIT, copies=n, error=1e-8 if n < 20 else 1e-7)
+    distribution = lk.sum_of(UNIT, copies=n, error=1e-8 if n < 20 else 1e-7)
     x = np.linspace(0, n, 101)
     truth = irwin_hall(n, x) if n < 20 else None
     if truth is not None:
-        assert np.abs(law.cdf(x) - truth).max() <= law.error <= 1e-8
-    assert law.mean == pytest.approx(n / 2, abs=1e-6)
-    assert law.variance == pytest.approx(n / 12, abs=1e-5)
-    assert law.log_prob([-0.1, n + 0.1]).tolist() == [-np.inf, -np.inf] or n > 12
+        assert np.abs(distribution.cdf(x) - truth).max() <= distribution.error <= 1e-8
+    assert distribution.mean == pytest.approx(n / 2, abs=1e-6)
+    assert distribution.variance == pytest.approx(n / 12, abs=1e-5)
+    assert distribution.log_prob([-0.1, n + 0.1]).tolist() == [-np.inf, -np.inf] or n > 12
 
 
 def test_the_triangle():
-    law, exact = lk.convolve(UNIT, UNIT), stats.triang(0.5, 0, 2)
+    distribution, exact = lk.convolve(UNIT, UNIT), stats.triang(0.5, 0, 2)
     x = np.linspace(0.05, 1.95, 77)
-    assert np.exp(law.log_prob(x)) == pytest.approx(exact.pdf(x), abs=2e-4)
-    assert law.quantile([0.0, 0.125, 0.5, 1.0]) == pytest.approx([0.0, 0.5, 1.0, 2.0], abs=3e-4)
-    draws = law.sample(20_000, np.random.default_rng(0))[:, 0]
+    assert np.exp(distribution.log_prob(x)) == pytest.approx(exact.pdf(x), abs=2e-4)
+    assert distribution.quantile([0.0, 0.125, 0.5, 1.0]) == pytest.approx([0.0, 0.5, 1.0, 2.0], abs=3e-4)
+    draws = distribution.sample(20_000, np.random.default_rng(0))[:, 0]
     assert stats.kstest(draws, exact.cdf).pvalue > 0.01
 
 
 def test_grids_agree_with_known_sums():
-    """The same law under a name that is not known goes through the grid."""
-    for law, weights, exact in (
+    """The same distribution under a name that is not known goes through the grid."""
+    for distribution, weights, exact in (
         (lk.Gaussian([1.0], 4.0), [1.0, 1.0], stats.norm(2.0, math.sqrt(8.0))),
         (lk.Gamma(2.0, 1.0), [1.0, 1.0], stats.gamma(4.0)),
     ):
-        hidden = lk.Transformed(law, lk.Change.affine(1.0))
+        hidden = lk.Transformed(distribution, lk.Bijector.affine(1.0))
         found = lk.sum_of(hidden, hidden, weights=weights)
         x = exact.ppf(np.linspace(0.001, 0.999, 61))
         assert np.abs(found.cdf(x) - exact.cdf(x)).max() <= found.error <= 1e-8
@@ -86,7 +86,7 @@ def test_dice():
     assert hundred.cdf([600.0]) == 1.0 and hundred.quantile(0.5) == 350.0
 
 
-def test_counts_of_unlike_laws_against_enumeration():
+def test_counts_of_unlike_distributions_against_enumeration():
     found = lk.sum_of(lk.Poisson(2.0), lk.NegativeBinomial(3.0, 0.4), weights=[-2, 1])
     i, j = np.meshgrid(np.arange(80), np.arange(200), indexing="ij")
     p = np.exp(lk.Poisson(2.0).log_prob(i.reshape(-1, 1)) + lk.NegativeBinomial(3.0, 0.4).log_prob(j.reshape(-1, 1)))
@@ -109,24 +109,24 @@ def test_a_count_and_a_line():
 
 
 @pytest.mark.slow
-def test_mixtures_and_laws_without_a_distribution_function():
+def test_mixtures_and_distributions_without_a_distribution_function():
     humps = lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0))
     found = lk.sum_of(humps, humps)
     parts = np.array([0.09, 0.42, 0.49]), np.array([0.0, 5.0, 10.0])
     for x in (-1.0, 2.5, 5.0, 9.0):
         exact = parts[0] @ stats.norm.cdf((x - parts[1]) / math.sqrt(2))
         assert found.cdf([x])[0] == pytest.approx(exact, abs=found.error)
-    several = lk.Mixture([0.5, 0.5], lk.Several([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 30.0)]))
+    several = lk.Mixture([0.5, 0.5], lk.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 30.0)]))
     assert lk.sum_of(several, UNIT).mean == pytest.approx(1.5 + 0.5, abs=1e-5)
 
 
 def test_the_central_limit():
-    """The distance to the Gaussian falls as 1/n for a symmetric law, and grows with no error of ours."""
+    """The distance to the Gaussian falls as 1/n for a symmetric distribution, and grows with no error of ours."""
     x = np.linspace(-3, 3, 61)
     gaps = []
     for n in (4, 16, 64):
-        law = lk.sum_of(UNIT, copies=n)
-        gaps.append(np.abs(law.cdf(n / 2 + math.sqrt(n / 12) * x) - stats.norm.cdf(x)).max())
+        distribution = lk.sum_of(UNIT, copies=n)
+        gaps.append(np.abs(distribution.cdf(n / 2 + math.sqrt(n / 12) * x) - stats.norm.cdf(x)).max())
     assert gaps[0] / gaps[1] == pytest.approx(4.0, rel=0.1) and gaps[1] / gaps[2] == pytest.approx(4.0, rel=0.1)
 
 
@@ -155,7 +155,7 @@ def test_folding_by_fourier_agrees():
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        (lambda: lk.sum_of(), "at least one law"),
+        (lambda: lk.sum_of(), "at least one distribution"),
         (lambda: lk.sum_of(UNIT, copies=1.5), "whole numbers"),
         (lambda: lk.sum_of(UNIT, UNIT, weights=[1, 2, 3]), "weights must be one number"),
         (lambda: lk.sum_of(UNIT, weights=np.nan), "finite"),
@@ -173,8 +173,8 @@ def test_refusals(wrong, match):
 
 
 @pytest.mark.slow
-def test_errors_hold_for_narrow_laws_and_poles():
-    """A law narrower than a cell, and densities that go to infinity at 0."""
+def test_errors_hold_for_narrow_distributions_and_poles():
+    """A distribution narrower than a cell, and densities that go to infinity at 0."""
     with pytest.warns(lk.FitWarning, match="error"):
         narrow = lk.sum_of(lk.Uniform(0.0, 1.0), lk.Uniform(0.0, 1e-6))
     assert abs(narrow.cdf([0.5])[0] - (0.5 - 5e-7)) <= narrow.error < 1e-5

@@ -1,4 +1,4 @@
-"""Laws in other coordinates: against SciPy, against each other, and what they learn."""
+"""Distributions in other coordinates: against SciPy, against each other, and what they learn."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ BELL = lk.Gaussian([0.5], 0.64)
 
 
 @pytest.mark.parametrize(
-    ("law", "change", "exact"),
+    ("distribution", "change", "exact"),
     [
-        (BELL, lk.Change.exp(), stats.lognorm(0.8, scale=math.exp(0.5))),
-        (BELL, lk.Change.affine(-2.0, 3.0), stats.norm(2.0, 1.6)),
-        (lk.Gamma(2.0, 3.0), lk.Change.power(-1.0), stats.invgamma(2.0, scale=3.0)),
-        (lk.Gamma(1.0, 1.0), lk.Change.power(0.5), stats.weibull_min(2.0)),
-        (lk.Gamma(1.0, 1.0), lk.Change.log(), None),
-        (lk.Beta(2.0, 3.0), lk.Change.logit(), None),
-        (BELL, lk.Change.logistic(), None),
-        (lk.Gamma(3.0, 1.0), lk.Change.box_cox(0.5), None),
-        (lk.Gamma(3.0, 1.0), lk.Change.box_cox(0.0), None),
+        (BELL, lk.Bijector.exp(), stats.lognorm(0.8, scale=math.exp(0.5))),
+        (BELL, lk.Bijector.affine(-2.0, 3.0), stats.norm(2.0, 1.6)),
+        (lk.Gamma(2.0, 3.0), lk.Bijector.power(-1.0), stats.invgamma(2.0, scale=3.0)),
+        (lk.Gamma(1.0, 1.0), lk.Bijector.power(0.5), stats.weibull_min(2.0)),
+        (lk.Gamma(1.0, 1.0), lk.Bijector.log(), None),
+        (lk.Beta(2.0, 3.0), lk.Bijector.logit(), None),
+        (BELL, lk.Bijector.logistic(), None),
+        (lk.Gamma(3.0, 1.0), lk.Bijector.box_cox(0.5), None),
+        (lk.Gamma(3.0, 1.0), lk.Bijector.box_cox(0.0), None),
         (BELL, np.sinh, stats.johnsonsu(-0.625, 1.25)),
         (BELL, lambda x: -np.sinh(x), stats.johnsonsu(0.625, 1.25)),
     ],
 )
-def test_densities_and_distribution_functions(law, change, exact):
-    found = lk.Transformed(law, change)
+def test_densities_and_distribution_functions(distribution, change, exact):
+    found = lk.Transformed(distribution, change)
     y = np.asarray(found.quantile([0.05, 0.3, 0.5, 0.95]))
     assert found.cdf(y) == pytest.approx([0.05, 0.3, 0.5, 0.95], abs=1e-12)
     fine = np.linspace(*found.quantile([0.2, 0.8]), 4001)
@@ -51,15 +51,15 @@ def test_moments_and_entropy():
     by_numbers = lk.Transformed(BELL, np.exp)
     assert (by_numbers.mean, by_numbers.variance) == pytest.approx((exact.mean(), exact.var()), rel=1e-8)
     assert by_numbers.entropy() == pytest.approx(float(exact.entropy()), abs=1e-8)
-    turned = lk.Transformed(BELL, lk.Change.affine(-3.0, 1.0))
+    turned = lk.Transformed(BELL, lk.Bijector.affine(-3.0, 1.0))
     assert (turned.mean, turned.variance) == pytest.approx((-0.5, 5.76))
     assert turned.entropy(bits=True) == pytest.approx((BELL.entropy() + math.log(3)) / math.log(2))
-    weibull = lk.Transformed(lk.Gamma(1.0, 1.0), lk.Change.power(0.5))
+    weibull = lk.Transformed(lk.Gamma(1.0, 1.0), lk.Bijector.power(0.5))
     assert (weibull.mean, weibull.variance) == pytest.approx(stats.weibull_min(2.0).stats(), rel=1e-8)
 
 
 def test_what_cannot_be_is_impossible_and_gaps_stay_gaps():
-    found = lk.Transformed(lk.Gaussian([0.0, 1.0], 1.0), lk.Change.exp())
+    found = lk.Transformed(lk.Gaussian([0.0, 1.0], 1.0), lk.Bijector.exp())
     logs = found.log_prob([[1.0, -1.0], [1.0, np.nan], [0.0, 1.0]])
     assert logs[0] == logs[2] == -np.inf
     assert logs[1] == pytest.approx(stats.lognorm(1.0).logpdf(1.0))
@@ -70,24 +70,24 @@ def test_what_cannot_be_is_impossible_and_gaps_stay_gaps():
 
 
 def test_matrices_and_functions_in_the_plane():
-    law = lk.Gaussian([1.0, -1.0], [[2.0, 0.3], [0.3, 1.0]])
+    distribution = lk.Gaussian([1.0, -1.0], [[2.0, 0.3], [0.3, 1.0]])
     A, b = np.array([[2.0, 1.0], [0.0, -1.0]]), np.array([1.0, 2.0])
-    turned = lk.Transformed(law, lk.Change.affine(A, b))
+    turned = lk.Transformed(distribution, lk.Bijector.affine(A, b))
     y = np.array([[0.0, 0.0], [3.0, 1.0]])
-    assert turned.log_prob(y) == pytest.approx(law.affine(A, b).log_prob(y))
-    assert turned.mean == pytest.approx(law.affine(A, b).mean)
-    bent = lk.Transformed(law, lambda x: np.column_stack([x[:, 0] + x[:, 1] ** 3, 2 * x[:, 1]]),
+    assert turned.log_prob(y) == pytest.approx(distribution.affine(A, b).log_prob(y))
+    assert turned.mean == pytest.approx(distribution.affine(A, b).mean)
+    bent = lk.Transformed(distribution, lambda x: np.column_stack([x[:, 0] + x[:, 1] ** 3, 2 * x[:, 1]]),
                           lambda y: np.column_stack([y[:, 0] - (y[:, 1] / 2) ** 3, y[:, 1] / 2]))  # fmt: skip
     inside = np.column_stack([y[:, 0] - (y[:, 1] / 2) ** 3, y[:, 1] / 2])
-    assert bent.log_prob(y) == pytest.approx(law.log_prob(inside) - math.log(2), abs=1e-8)
+    assert bent.log_prob(y) == pytest.approx(distribution.log_prob(inside) - math.log(2), abs=1e-8)
     with pytest.raises(lk.DataError, match="needs all of them"):
         turned.log_prob([[np.nan, 1.0]])
     with pytest.raises(lk.DomainError, match="inverse must be given"):
-        lk.Transformed(law, np.sinh).log_prob(y)
+        lk.Transformed(distribution, np.sinh).log_prob(y)
 
 
-def test_discrete_laws_keep_their_probabilities():
-    found = lk.Transformed(lk.Poisson(3.0), lk.Change.affine(-2.0, 1.0))
+def test_discrete_distributions_keep_their_probabilities():
+    found = lk.Transformed(lk.Poisson(3.0), lk.Bijector.affine(-2.0, 1.0))
     p = stats.poisson(3.0)
     assert found.log_prob([1.0, -1.0, -3.0, 0.0]) == pytest.approx([*p.logpmf([0, 1, 2]), -np.inf])
     assert found.cdf([-5.0]) == pytest.approx(p.sf(2))
@@ -97,18 +97,18 @@ def test_discrete_laws_keep_their_probabilities():
 
 def test_it_learns():
     x = np.random.default_rng(0).lognormal(1.0, 0.5, (1000, 1))
-    found = lk.Transformed.fit(x, law=lk.Gaussian, change="exp")
-    assert found.law.mean == pytest.approx(np.log(x).mean(axis=0))
+    found = lk.Transformed.fit(x, distribution=lk.Gaussian, change="exp")
+    assert found.distribution.mean == pytest.approx(np.log(x).mean(axis=0))
     report = lk.fit(found, x)
     assert report.objective == pytest.approx(found.log_prob(x).sum())
-    exact = stats.lognorm(math.sqrt(found.law.variance[0]), scale=math.exp(found.law.mean[0]))
+    exact = stats.lognorm(math.sqrt(found.distribution.variance[0]), scale=math.exp(found.distribution.mean[0]))
     assert report.objective == pytest.approx(exact.logpdf(x[:, 0]).sum())
     w = np.arange(1000) % 3
     again = found.refit(found.collect(x, w.astype(float)))
-    assert again.law.mean == pytest.approx(np.log(np.repeat(x, w, axis=0)).mean(axis=0))
+    assert again.distribution.mean == pytest.approx(np.log(np.repeat(x, w, axis=0)).mean(axis=0))
     with pytest.raises(lk.DataError, match="row 1"):
         found.collect([[1.0], [-1.0]])
-    mixture = lk.fit(lk.Mixture([0.5, 0.5], lk.Transformed(lk.Gaussian([[0.0], [2.0]], 1.0), lk.Change.exp())), x)
+    mixture = lk.fit(lk.Mixture([0.5, 0.5], lk.Transformed(lk.Gaussian([[0.0], [2.0]], 1.0), lk.Bijector.exp())), x)
     assert mixture.objective == pytest.approx(report.objective, abs=1.0)
 
 
@@ -117,10 +117,10 @@ def test_it_learns():
     [
         (lambda: lk.Transformed(BELL, 3.0), "a Change, its name, or a function"),
         (lambda: lk.Transformed(3.0, "exp"), "density"),
-        (lambda: lk.Change("curl"), "one of"),
-        (lambda: lk.Change.affine(0.0), "must not be 0"),
-        (lambda: lk.Change.affine([[1.0, 1.0], [1.0, 1.0]]), "inverse"),
-        (lambda: lk.Change.power([[1.0]]), "scale must be"),
+        (lambda: lk.Bijector("curl"), "one of"),
+        (lambda: lk.Bijector.affine(0.0), "must not be 0"),
+        (lambda: lk.Bijector.affine([[1.0, 1.0], [1.0, 1.0]]), "inverse"),
+        (lambda: lk.Bijector.power([[1.0]]), "scale must be"),
         (lambda: lk.Transformed(BELL, lambda x: x**2).cdf([1.0]), "only rise"),
         (lambda: lk.Transformed(lk.Gaussian([0.0, 0.0], 1.0), "exp").cdf([1.0]), "one column"),
     ],
@@ -139,7 +139,7 @@ def test_functions_that_turn_are_refused_at_once(turns):
 
 
 @pytest.mark.parametrize(
-    ("law", "change", "outside"),
+    ("distribution", "change", "outside"),
     [
         (lk.Gaussian([0.0], 1.0), "log", "0.5 outside"),
         (lk.Gaussian([0.0, 0.0], 1.0), "log", "outside"),
@@ -147,9 +147,9 @@ def test_functions_that_turn_are_refused_at_once(turns):
         (lk.Poisson(1.0), "log", "0.368 outside"),
     ],
 )
-def test_laws_with_weight_outside_of_the_domain_are_refused(law, change, outside):
+def test_distributions_with_weight_outside_of_the_domain_are_refused(distribution, change, outside):
     with pytest.raises(lk.DomainError, match=outside):
-        lk.Transformed(law, change)
+        lk.Transformed(distribution, change)
 
 
 def test_functions_without_a_value_and_wrong_inverses_are_refused():
@@ -165,16 +165,16 @@ def test_functions_without_a_value_and_wrong_inverses_are_refused():
 
 @pytest.mark.parametrize(("scale", "mean"), [(0.5, 4 / 3), (0.99, 1 / (1 - 0.99**2)), (1.0, math.inf), (2.0, math.inf)])
 def test_means_that_lie_where_numbers_end(scale, mean):
-    """E[eˣ] of a Laplace law is 1 / (1 − b²) for b < 1; near 1 most of it is where e^x overflows."""
+    """E[eˣ] of a Laplace distribution is 1 / (1 − b²) for b < 1; near 1 most of it is where e^x overflows."""
     assert lk.Transformed(lk.Laplace(0.0, scale), "exp").mean == pytest.approx(mean, rel=1e-8)
 
 
 def test_entropies_in_the_plane():
-    law = lk.Gaussian([1.0, 2.0], [[1.0, 0.3], [0.3, 2.0]])
-    assert lk.entropy(lk.Transformed(law, "exp")) == (pytest.approx(law.entropy() + 3.0), 0.0)
-    bent, straight = lk.entropy(lk.Transformed(law, "logistic")), 0.0
-    for mean, variance in zip(law.mean, law.variance, strict=True):
+    distribution = lk.Gaussian([1.0, 2.0], [[1.0, 0.3], [0.3, 2.0]])
+    assert lk.entropy(lk.Transformed(distribution, "exp")) == (pytest.approx(distribution.entropy() + 3.0), 0.0)
+    bent, straight = lk.entropy(lk.Transformed(distribution, "logistic")), 0.0
+    for mean, variance in zip(distribution.mean, distribution.variance, strict=True):
         alone = lk.Gaussian([mean], variance)
         straight += lk.Transformed(alone, "logistic").entropy() - alone.entropy()
     assert 0 < bent.error < 0.01
-    assert abs(bent.value - law.entropy() - straight) < 4 * bent.error
+    assert abs(bent.value - distribution.entropy() - straight) < 4 * bent.error

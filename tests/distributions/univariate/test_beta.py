@@ -1,4 +1,4 @@
-"""The beta law against SciPy, the Dirichlet law and the sum of all sequences."""
+"""The beta distribution against SciPy, the Dirichlet distribution and the sum of all sequences."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ AB = [(0.3, 0.4), (1.0, 1.0), (2.0, 5.0), (0.5, 3.0), (7.0, 0.9), (300.0, 40.0)]
 
 @pytest.mark.parametrize(("a", "b"), AB)
 def test_it_is_scipys(a, b):
-    law, want = Beta(a, b), scipy.stats.beta(a, b)
+    distribution, want = Beta(a, b), scipy.stats.beta(a, b)
     x = np.linspace(0.01, 0.99, 33)
-    assert np.allclose(law.log_prob(x), want.logpdf(x), rtol=1e-11, atol=1e-11)
-    below = law.cdf(x)
+    assert np.allclose(distribution.log_prob(x), want.logpdf(x), rtol=1e-11, atol=1e-11)
+    below = distribution.cdf(x)
     inside = (below > 1e-250) & (below < 1 - 1e-6)  # nearer to 1 its digits do not tell x
     assert np.allclose(below, want.cdf(x), rtol=1e-11) and np.allclose(
-        law.quantile(below)[inside], x[inside], rtol=1e-8
+        distribution.quantile(below)[inside], x[inside], rtol=1e-8
     )
-    assert law.mean[0] == pytest.approx(want.mean()) and law.variance[0] == pytest.approx(want.var())
-    assert law.median[0] == pytest.approx(want.median()) and law.entropy() == pytest.approx(want.entropy(), abs=1e-10)
+    assert distribution.mean[0] == pytest.approx(want.mean()) and distribution.variance[0] == pytest.approx(want.var())
+    assert distribution.median[0] == pytest.approx(want.median()) and distribution.entropy() == pytest.approx(
+        want.entropy(), abs=1e-10
+    )
 
 
-def test_it_is_a_dirichlet_law_of_two_levels():
+def test_it_is_a_dirichlet_distribution_of_two_levels():
     x = np.linspace(0.05, 0.95, 9)
     for (a, b), (c, d) in product(AB, AB):
         two = Dirichlet([a, b])
@@ -79,7 +81,7 @@ def test_the_weak_prior():
     assert np.allclose(nothing.mode, 0.5)
 
 
-def test_one_column_serves_all_and_one_law_all_members():
+def test_one_column_serves_all_and_one_distribution_all_members():
     x = np.random.default_rng(1).integers(0, 2, (30, 3))
     stack = Bernoulli(np.full((2, 3), 0.5))
     post = Beta(2.0, 2.0).update(stack.collect(x, owner=np.arange(30) % 2))

@@ -1,4 +1,4 @@
-"""The binomial law and its predictive laws against mpmath and SciPy."""
+"""The binomial distribution and its predictive distributions against mpmath and SciPy."""
 
 from __future__ import annotations
 
@@ -67,26 +67,28 @@ def test_log_prob_of_an_urn_is_right_to_the_last_bits():
 
 def test_against_scipy():
     x = np.arange(-1.0, 13.0)
-    for law, peer in (
+    for distribution, peer in (
         (lk.Binomial(11, 0.3), scipy.stats.binom(11, 0.3)),
         (lk.BetaBinomial(11, 0.4, 2.0), scipy.stats.betabinom(11, 0.4, 2.0)),
         (lk.BetaNegativeBinomial(3.0, 2.5, 4.0), scipy.stats.betanbinom(3.0, 2.5, 4.0)),
     ):
-        assert np.allclose(law.log_prob(x), peer.logpmf(x), rtol=1e-12) and np.allclose(law.cdf(x), peer.cdf(x))
-        assert law.mean == pytest.approx(peer.mean()) and law.variance == pytest.approx(peer.var())
+        assert np.allclose(distribution.log_prob(x), peer.logpmf(x), rtol=1e-12) and np.allclose(
+            distribution.cdf(x), peer.cdf(x)
+        )
+        assert distribution.mean == pytest.approx(peer.mean()) and distribution.variance == pytest.approx(peer.var())
         p = np.array([1e-8, 0.01, 0.3, 0.5, 0.99])
-        assert np.array_equal(law.quantile(p), peer.ppf(p))
-        assert law.log_prob(law.mode[None])[0] == law.log_prob(np.arange(30.0)).max()
+        assert np.array_equal(distribution.quantile(p), peer.ppf(p))
+        assert distribution.log_prob(distribution.mode[None])[0] == distribution.log_prob(np.arange(30.0)).max()
     assert lk.Binomial(11, 0.3).entropy() == pytest.approx(float(scipy.stats.binom(11, 0.3).entropy()), rel=1e-12)
 
 
 def test_tails_and_ends():
-    law = lk.Binomial(1000, 0.4)
+    distribution = lk.Binomial(1000, 0.4)
     with mp.workdps(40):
         exact = sum(mp.binomial(1000, k) * mp.mpf(0.4) ** k * (1 - mp.mpf(0.4)) ** (1000 - k) for k in range(41))
-    assert law.cdf([40.0])[0] == pytest.approx(float(exact), rel=1e-12)
+    assert distribution.cdf([40.0])[0] == pytest.approx(float(exact), rel=1e-12)
     assert lk.Binomial(5, [[0.0], [1.0]]).log_prob([[0.0], [5.0]]).tolist() == [[0.0, -np.inf], [-np.inf, 0.0]]
-    assert law.quantile([0.0, 1.0]).tolist() == [0.0, 1000.0]
+    assert distribution.quantile([0.0, 1.0]).tolist() == [0.0, 1000.0]
     assert lk.BetaBinomial(1000, 40.0, 60.0).quantile([1.0]).tolist() == [1000.0]
     wide = lk.Binomial(1e9, 0.3).entropy()
     assert wide == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 1e9 * 0.21), abs=1e-8)
@@ -94,9 +96,9 @@ def test_tails_and_ends():
 
 def test_maximum_likelihood_with_weights_and_gaps():
     x = np.array([[1.0, 4.0], [2.0, np.nan], [0.0, 0.0]])
-    law = lk.Binomial.fit(x, [1.0, 2.0, 0.0], trials=[3, 5])
-    assert law.probs == pytest.approx([5 / 9, 4 / 5])
-    assert lk.Binomial.fit(np.repeat(x, [1, 2, 0], axis=0), trials=[3, 5]).probs == pytest.approx(law.probs)
+    distribution = lk.Binomial.fit(x, [1.0, 2.0, 0.0], trials=[3, 5])
+    assert distribution.probs == pytest.approx([5 / 9, 4 / 5])
+    assert lk.Binomial.fit(np.repeat(x, [1, 2, 0], axis=0), trials=[3, 5]).probs == pytest.approx(distribution.probs)
     assert lk.Binomial.fit([[2.0], [6.0]]).trials.tolist() == [6.0]
     with pytest.raises(lk.DataError, match=r"exceed the 3 trials.*row 1, column 0"):
         lk.Binomial.fit([[1.0], [4.0]], trials=3)
@@ -128,7 +130,7 @@ def test_other_estimates():
 
 
 @pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (0.2, 0.1), (30.0, 10.0)])
-def test_the_urn_is_learnt_to_eight_digits(a, b):
+def test_the_urn_is_learned_to_eight_digits(a, b):
     x = scipy.stats.betabinom(20, a, b).rvs(800, random_state=1).astype(float)
     found = lk.BetaBinomial.fit(x, trials=20)
 
@@ -146,16 +148,20 @@ def test_the_urn_is_learnt_to_eight_digits(a, b):
     assert np.abs(slope).max() <= 1e-2
 
 
-def test_counts_that_say_little_give_finite_laws():
+def test_counts_that_say_little_give_finite_distributions():
     for x in ([0, 0, 0], [7, 7], [3], [0, 7, 0, 7], [3, 3, 4, 4]):
-        law = lk.BetaBinomial.fit(np.array(x, float), trials=7)
-        assert np.isfinite(law.log_prob(np.array(x, float))).all() and (law.a > 0).all() and (law.b < np.inf).all()
-    spread = lk.BetaBinomial.fit(np.array([3.0, 3, 4, 4]), trials=7)  # no more than a binomial law's
+        distribution = lk.BetaBinomial.fit(np.array(x, float), trials=7)
+        assert (
+            np.isfinite(distribution.log_prob(np.array(x, float))).all()
+            and (distribution.a > 0).all()
+            and (distribution.b < np.inf).all()
+        )
+    spread = lk.BetaBinomial.fit(np.array([3.0, 3, 4, 4]), trials=7)  # no more than a binomial distribution's
     assert spread.variance[0] == pytest.approx(lk.Binomial(7, 0.5).variance[0], rel=1e-5)
 
 
 @pytest.mark.slow
-def test_what_a_beta_law_predicts(rng):
+def test_what_a_beta_distribution_predicts(rng):
     post = lk.Beta(2.0, 3.0).update(lk.Binomial(4, 0.5).collect([1, 2, 4]))
     assert (post.a[0], post.b[0]) == (9.0, 8.0) and isinstance(post.predictive(), lk.BetaBinomial)
     x = np.arange(5.0)
@@ -183,7 +189,7 @@ def test_estimators():
         assert clf.predict_proba(X).shape == (500, 2)
 
 
-def test_the_urn_is_learnt_in_few_steps_from_the_law_of_before(monkeypatch):
+def test_the_urn_is_learned_in_few_steps_from_the_distribution_of_before(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.binomial(20, rng.beta([2.0, 6.0], [5.0, 2.0], (60, 2))).astype(float)
     w = rng.random(60)
@@ -205,7 +211,7 @@ def test_heights_of_the_hill_differ_as_likelihoods_do():
     x, w = np.arange(13.0), rng.random(13)
     plain = lk.BetaBinomial(12, 1.0, 1.0)
     stats = plain.collect(x, w)
-    laws = np.array([[0.3, 2.0], [5.0, 7.0], [1e-5, 40.0], [3e6, 8e6], [3.1e6, 8.1e6]])
-    exact = [plain.replace(a=np.array([a]), b=np.array([b])).objective(stats) for a, b in laws]
-    ours = [beta_binomial._hill(np.log(law), x, w, 12.0).height for law in laws]
+    distributions = np.array([[0.3, 2.0], [5.0, 7.0], [1e-5, 40.0], [3e6, 8e6], [3.1e6, 8.1e6]])
+    exact = [plain.replace(a=np.array([a]), b=np.array([b])).objective(stats) for a, b in distributions]
+    ours = [beta_binomial._hill(np.log(distribution), x, w, 12.0).height for distribution in distributions]
     np.testing.assert_allclose(np.diff(ours), np.diff(exact), rtol=1e-9, atol=1e-11)

@@ -43,28 +43,28 @@ def test_distribution_function_and_quantiles():
 
 def test_heights_of_the_notes():
     for dof, height in ((8.0, 0.11202), (16.0, 0.07450), (32.0, 0.05122), (64.0, 0.03573)):  # Ney 3.2
-        law = lk.ChiSquare(dof)
-        assert law.mean[0] == dof and law.variance[0] == 2 * dof and law.mode[0] == dof - 2
-        assert np.exp(law.log_prob(law.mode)[0]) == pytest.approx(height, abs=5e-6)
+        distribution = lk.ChiSquare(dof)
+        assert distribution.mean[0] == dof and distribution.variance[0] == 2 * dof and distribution.mode[0] == dof - 2
+        assert np.exp(distribution.log_prob(distribution.mode)[0]) == pytest.approx(height, abs=5e-6)
 
 
 def test_as_scipy_has_it(rng):
-    law, other = lk.ChiSquare(3.5), stats.chi2(3.5)
+    distribution, other = lk.ChiSquare(3.5), stats.chi2(3.5)
     x = rng.chisquare(3.5, 50)
-    np.testing.assert_allclose(law.log_prob(x), other.logpdf(x), rtol=1e-12)
-    assert law.entropy() == pytest.approx(float(other.entropy()))
-    np.testing.assert_allclose(law.median, other.median())
+    np.testing.assert_allclose(distribution.log_prob(x), other.logpdf(x), rtol=1e-12)
+    assert distribution.entropy() == pytest.approx(float(other.entropy()))
+    np.testing.assert_allclose(distribution.median, other.median())
 
 
 @pytest.mark.parametrize("dof", [0.05, 1.0, 3.7, 80.0, 1e5])
 def test_maximum_likelihood_is_found(dof):
     rng = np.random.default_rng(7)
     x, w = rng.chisquare(dof, 200) + 1e-300, rng.random(200)
-    law = lk.ChiSquare.fit(x, w)
+    distribution = lk.ChiSquare.fit(x, w)
     lost = lambda t: -w @ stats.chi2.logpdf(x, np.exp(t))  # noqa: E731
     found = optimize.minimize_scalar(lost, bounds=(np.log(dof) - 1, np.log(dof) + 1), options={"xatol": 1e-12})
-    assert law.dof[0] == pytest.approx(np.exp(found.x), rel=1e-6)
-    assert w @ law.log_prob(x) >= -found.fun - 1e-9 * abs(found.fun)
+    assert distribution.dof[0] == pytest.approx(np.exp(found.x), rel=1e-6)
+    assert w @ distribution.log_prob(x) >= -found.fun - 1e-9 * abs(found.fun)
 
 
 @pytest.mark.parametrize("a", [1e-8, 1e-3, 0.7, 3.0, 1e3, 1e8, 1e100])
@@ -73,7 +73,7 @@ def test_inverse_of_digamma(a):
     assert found == pytest.approx(a, rel=1e-12)
 
 
-def test_zeros_are_scored_but_not_learnt_from():
+def test_zeros_are_scored_but_not_learned_from():
     assert lk.ChiSquare(0.5).log_prob([0.0]) == np.inf
     for bad in (0.0, -2.0):
         with pytest.raises(lk.DataError, match="row 1, column 0"):

@@ -28,13 +28,14 @@ def test_distribution_function_and_quantiles():
 
 
 def test_as_scipy_has_it(rng):
-    law, other = lk.Exponential(0.4), stats.expon(scale=2.5)
+    distribution, other = lk.Exponential(0.4), stats.expon(scale=2.5)
     x = rng.exponential(size=50)
-    np.testing.assert_allclose(law.log_prob(x), other.logpdf(x), rtol=1e-12)
+    np.testing.assert_allclose(distribution.log_prob(x), other.logpdf(x), rtol=1e-12)
     np.testing.assert_allclose(
-        [law.mean[0], law.variance[0], law.median[0]], [other.mean(), other.var(), other.median()]
+        [distribution.mean[0], distribution.variance[0], distribution.median[0]],
+        [other.mean(), other.var(), other.median()],
     )
-    assert law.entropy() == pytest.approx(float(other.entropy()))
+    assert distribution.entropy() == pytest.approx(float(other.entropy()))
     assert lk.Exponential.fit(x).rate[0] == pytest.approx(1 / stats.expon.fit(x, floc=0)[1], rel=1e-12)
 
 
@@ -55,5 +56,5 @@ def test_the_weak_prior_keeps_the_estimate_of_a_lone_column():
 @pytest.mark.parametrize("x", [[0.0], [0.0, 0.0], [1e-100], [1e100, 3e100], [1e8, 1e8 + 1]])
 def test_hazards(x):
     for prior in (None, "weak"):
-        law = lk.Exponential.fit(x, prior=prior)
-        assert np.isfinite(law.rate).all() and np.isfinite(law.log_prob(x)).all()
+        distribution = lk.Exponential.fit(x, prior=prior)
+        assert np.isfinite(distribution.rate).all() and np.isfinite(distribution.log_prob(x)).all()

@@ -1,4 +1,4 @@
-"""The gamma law as a law of positive numbers, and as what we believe of a Poisson rate."""
+"""The gamma distribution as a distribution of positive numbers, and as what we believe of a Poisson rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.distributions.univariate.poisson import Poisson
 
 EPS = float(np.finfo(float).eps)
 
-# --------------------------------------------------------------------- the law
+# --------------------------------------------------------------------- the distribution
 
 
 def worst_bits(n: int) -> float:
@@ -46,25 +46,29 @@ def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points():
 
 
 def test_edges_of_the_domain():
-    law = Gamma([[0.5], [1.0], [2.0]], 3.0)
-    assert law.log_prob([-1.0, 0.0]).tolist() == [[-np.inf] * 3, [np.inf, np.log(3.0), -np.inf]]
-    assert np.isfinite(law.log_prob([5e-324])).all() and not np.isnan(law.log_prob([1.7e308])).any()
+    distribution = Gamma([[0.5], [1.0], [2.0]], 3.0)
+    assert distribution.log_prob([-1.0, 0.0]).tolist() == [[-np.inf] * 3, [np.inf, np.log(3.0), -np.inf]]
+    assert np.isfinite(distribution.log_prob([5e-324])).all() and not np.isnan(distribution.log_prob([1.7e308])).any()
     assert Gamma([2.0, 3.0], 1.0).log_prob([[1.0, np.nan]])[0] == Gamma(2.0, 1.0).log_prob([1.0])[0]
     with pytest.raises(DataError, match="row 1, column 0"):
         Gamma(2.0, 1.0).log_prob([1.0, np.inf])
 
 
 def test_against_scipy():
-    law, peer = Gamma(3.7, 0.4), scipy.stats.gamma(3.7, scale=2.5)
+    distribution, peer = Gamma(3.7, 0.4), scipy.stats.gamma(3.7, scale=2.5)
     x = np.linspace(0.01, 60, 50)
-    assert np.allclose(law.log_prob(x), peer.logpdf(x), rtol=1e-12) and np.allclose(law.cdf(x), peer.cdf(x), rtol=1e-12)
-    assert law.cdf([-1.0, 0.0]).tolist() == [0.0, 0.0]
+    assert np.allclose(distribution.log_prob(x), peer.logpdf(x), rtol=1e-12) and np.allclose(
+        distribution.cdf(x), peer.cdf(x), rtol=1e-12
+    )
+    assert distribution.cdf([-1.0, 0.0]).tolist() == [0.0, 0.0]
     p = np.array([1e-9, 0.1, 0.5, 0.99])
-    assert np.allclose(law.quantile(p), peer.ppf(p), rtol=1e-12)
-    assert law.median == pytest.approx(peer.median(), rel=1e-13)
-    assert (law.mean[0], law.variance[0]) == pytest.approx((peer.mean(), peer.var()))
-    assert law.entropy() == pytest.approx(peer.entropy(), rel=1e-13) and law.mode == pytest.approx(2.7 / 0.4)
-    assert law.log_prob(law.mode[None])[0] >= law.log_prob(np.linspace(6, 7.5, 100)).max()
+    assert np.allclose(distribution.quantile(p), peer.ppf(p), rtol=1e-12)
+    assert distribution.median == pytest.approx(peer.median(), rel=1e-13)
+    assert (distribution.mean[0], distribution.variance[0]) == pytest.approx((peer.mean(), peer.var()))
+    assert distribution.entropy() == pytest.approx(peer.entropy(), rel=1e-13) and distribution.mode == pytest.approx(
+        2.7 / 0.4
+    )
+    assert distribution.log_prob(distribution.mode[None])[0] >= distribution.log_prob(np.linspace(6, 7.5, 100)).max()
     both = Gamma([3.7, 1.0], [0.4, 2.0])
     assert np.allclose(
         both.log_prob(np.column_stack([x, x])), peer.logpdf(x) + scipy.stats.expon(scale=0.5).logpdf(x), rtol=1e-12
@@ -72,7 +76,7 @@ def test_against_scipy():
 
 
 def exact_lower(a: float, y: float) -> mp.mpf:
-    """The regularised lower incomplete gamma function by its series, however long."""
+    """The regularized lower incomplete gamma function by its series, however long."""
     A, Y = mp.mpf(a), mp.mpf(y)
     total = term = mp.mpf(1)
     k = 1
@@ -129,12 +133,12 @@ def test_divergence_is_the_integral():
     assert p.kl(q) == pytest.approx(wanted, rel=1e-8)
 
 
-def test_draws_follow_the_law(rng):
-    law = Gamma([[3.0], [0.2]], [[2.0], [0.5]])
-    x = law.sample(20_000, rng)
+def test_draws_follow_the_distribution(rng):
+    distribution = Gamma([[3.0], [0.2]], [[2.0], [0.5]])
+    x = distribution.sample(20_000, rng)
     assert x.shape == (20_000, 2, 1)
     for k in range(2):
-        assert scipy.stats.kstest(x[:, k, 0], law.member(k).cdf).statistic <= 0.0191  # the DKW bound at 1e-6
+        assert scipy.stats.kstest(x[:, k, 0], distribution.member(k).cdf).statistic <= 0.0191  # the DKW bound at 1e-6
     assert (Gamma(1e-6, 1.0).sample(50, rng) > 0).all()
 
 
@@ -143,10 +147,10 @@ def test_draws_follow_the_law(rng):
 STACK = Poisson([[3.0, 0.5], [1.0, 7.0], [4.0, 4.0]])
 
 
-def stats_of(n, rng, law=STACK):
+def stats_of(n, rng, distribution=STACK):
     x = rng.poisson(4.0, (n, 2)).astype(float)
     x[rng.random(x.shape) < 0.15] = np.nan
-    return law.collect(x, rng.random((n, 3)) if law.members else rng.random(n))
+    return distribution.collect(x, rng.random((n, 3)) if distribution.members else rng.random(n))
 
 
 def test_it_plays_the_role():
@@ -173,12 +177,12 @@ def test_updating_twice_is_updating_with_the_sum(prior, rng):
 def test_evidence_is_the_product_of_predictives(shape, rate, level, rng):
     x = rng.poisson(level, (60, 2)).astype(float)
     x[rng.random(x.shape) < 0.15] = np.nan
-    prior, law = Gamma([shape, 2 * shape], rate), Poisson([1.0, 1.0])
+    prior, distribution = Gamma([shape, 2 * shape], rate), Poisson([1.0, 1.0])
     one_by_one, now = [], prior
     for row in x:
         one_by_one.append(now.predictive().log_prob(row[None])[0])
-        now = now.update(law.collect(row[None]))
-    assert prior.log_evidence(law.collect(x)) == pytest.approx(np.sum(one_by_one), rel=1e-12)
+        now = now.update(distribution.collect(row[None]))
+    assert prior.log_evidence(distribution.collect(x)) == pytest.approx(np.sum(one_by_one), rel=1e-12)
 
 
 def test_evidence_is_the_integral_over_rates():
@@ -201,7 +205,7 @@ def test_bayes_theorem_holds_at_every_rate(rng):
         assert left == pytest.approx(prior.update(mine).log_density(one), rel=1e-11)
 
 
-def test_the_mode_maximises_the_objective(rng):
+def test_the_mode_maximizes_the_objective(rng):
     stats = stats_of(20, rng, Poisson([1.0, 1.0]))
     prior = Gamma([2.0, 3.0], [1.0, 3.0])
     best = Poisson([1.0, 1.0]).refit(stats, prior)
@@ -209,19 +213,21 @@ def test_the_mode_maximises_the_objective(rng):
         assert Poisson(best.rate * step).objective(stats, prior) < best.objective(stats, prior)
 
 
-def test_points_are_those_of_the_law():
-    law = Gamma([0.5, 3.0], [2.0, 4.0])
-    assert law.point().rate.tolist() == [0.0, 0.5] and law.point("mean").rate.tolist() == [0.25, 0.75]
-    assert np.allclose(law.point("median").rate, scipy.stats.gamma([0.5, 3.0], scale=[0.5, 0.25]).median(), rtol=1e-12)
+def test_points_are_those_of_the_distribution():
+    distribution = Gamma([0.5, 3.0], [2.0, 4.0])
+    assert distribution.point().rate.tolist() == [0.0, 0.5] and distribution.point("mean").rate.tolist() == [0.25, 0.75]
+    assert np.allclose(
+        distribution.point("median").rate, scipy.stats.gamma([0.5, 3.0], scale=[0.5, 0.25]).median(), rtol=1e-12
+    )
     with pytest.raises(DomainError, match="rule"):
-        law.point("middle")
+        distribution.point("middle")
 
 
 def test_models_drawn_from_it_have_its_rates(rng):
-    law = Gamma([[2.0, 30.0]], 4.0)
-    draws = np.array([law.draw(rng).rate for _ in range(2000)])
+    distribution = Gamma([[2.0, 30.0]], 4.0)
+    draws = np.array([distribution.draw(rng).rate for _ in range(2000)])
     assert draws.shape == (2000, 1, 2)
-    assert (np.abs(draws.mean(axis=0) - law.mean) <= 5 * np.sqrt(law.variance / 2000)).all()
+    assert (np.abs(draws.mean(axis=0) - distribution.mean) <= 5 * np.sqrt(distribution.variance / 2000)).all()
 
 
 def test_the_weak_prior_is_a_tenth_of_a_row():
@@ -277,8 +283,8 @@ def test_files_of_before_know_counts_only():
 
 
 def test_the_weak_prior_of_waits():
-    law = lk.Exponential([1.0, 1.0, 1.0])
-    weak = lk.Gamma.weak(law.collect([[2.0, 0.0, np.nan], [4.0, 0.0, np.nan]]))
+    distribution = lk.Exponential([1.0, 1.0, 1.0])
+    weak = lk.Gamma.weak(distribution.collect([[2.0, 0.0, np.nan], [4.0, 0.0, np.nan]]))
     assert weak.of == "exponential"
     np.testing.assert_allclose(weak.mode[[0, 2]], [1 / 3, 1.0])
     assert np.isfinite(weak.mode).all() and np.isfinite(weak.point().log_prob([[1.0, 0.0, 1.0]])).all()

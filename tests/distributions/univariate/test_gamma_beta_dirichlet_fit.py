@@ -1,4 +1,4 @@
-"""Gamma, beta and Dirichlet laws as densities that learn: against SciPy, with gaps, weights and hazards."""
+"""Gamma, beta and Dirichlet distributions as densities that learn: against SciPy, with gaps, weights and hazards."""
 
 from __future__ import annotations
 
@@ -67,25 +67,31 @@ def test_edges_are_refused_by_row_and_column():
         lk.Dirichlet.fit([[0.5, 0.5], [0.5, 0.6]])
 
 
-def test_constant_columns_and_single_rows_give_finite_laws():
+def test_constant_columns_and_single_rows_give_finite_distributions():
     for value in (1e-200, 1.0, 1e8, 1e200):
         for x in ([value], [value, value, value]):
-            law = lk.Gamma.fit(np.array(x))
-            assert np.isfinite([law.shape, law.rate]).all() and np.isfinite(law.log_prob(np.array(x))).all()
+            distribution = lk.Gamma.fit(np.array(x))
+            assert (
+                np.isfinite([distribution.shape, distribution.rate]).all()
+                and np.isfinite(distribution.log_prob(np.array(x))).all()
+            )
     for value in (1e-12, 0.5, 1 - 1e-12):
-        law = lk.Beta.fit(np.array([value, value]))
-        assert np.isfinite([law.a, law.b]).all() and np.isfinite(law.log_prob(np.array([value]))).all()
+        distribution = lk.Beta.fit(np.array([value, value]))
+        assert (
+            np.isfinite([distribution.a, distribution.b]).all()
+            and np.isfinite(distribution.log_prob(np.array([value]))).all()
+        )
     flat = lk.Dirichlet.fit([[0.2, 0.3, 0.5]] * 3)
     assert np.isfinite(flat.alpha).all() and flat.mean == pytest.approx([0.2, 0.3, 0.5], rel=1e-6)
 
 
 def test_moments():
     x = scipy.stats.gamma(3.0).rvs(500, random_state=3)
-    law = lk.Gamma.moments_fit(x)
-    assert law.mean[0] == pytest.approx(x.mean()) and law.variance[0] == pytest.approx(x.var())
+    distribution = lk.Gamma.moments_fit(x)
+    assert distribution.mean[0] == pytest.approx(x.mean()) and distribution.variance[0] == pytest.approx(x.var())
     y = scipy.stats.beta(3.0, 2.0).rvs(500, random_state=3)
-    law = lk.Beta.moments_fit(y)
-    assert law.mean[0] == pytest.approx(y.mean()) and law.variance[0] == pytest.approx(y.var())
+    distribution = lk.Beta.moments_fit(y)
+    assert distribution.mean[0] == pytest.approx(y.mean()) and distribution.variance[0] == pytest.approx(y.var())
     with pytest.raises(lk.DomainError, match="variance"):
         lk.Beta.from_moments(0.5, 0.5)
     with pytest.raises(lk.DomainError, match="no unbiased"):
@@ -159,15 +165,17 @@ def test_word_counts_in_bursts(rng):
 
 @pytest.mark.parametrize("offset", [1e3, 1e8, 1e12])
 def test_narrow_gamma_columns_keep_their_variance(offset):
-    """Far from 0 the gamma law is a Gaussian: its variance is that of the rows, to 1 / offset."""
+    """Far from 0 the gamma distribution is a Gaussian: its variance is that of the rows, to 1 / offset."""
     x = offset + np.array([1.0, 2.0, 4.0, 3.0])
-    law = lk.Gamma.fit(x)
-    np.testing.assert_allclose([law.mean[0] - offset, law.variance[0]], [2.5, 1.25], rtol=3 / offset + 1e-16 * offset)
+    distribution = lk.Gamma.fit(x)
+    np.testing.assert_allclose(
+        [distribution.mean[0] - offset, distribution.variance[0]], [2.5, 1.25], rtol=3 / offset + 1e-16 * offset
+    )
     plain = lk.Gamma(1.0, 1.0)
     parts = plain.refit(plain.collect(x[:1]) + plain.collect(x[1:3]) + plain.collect(x[3:]))
     weighed = lk.Gamma.fit(np.append(x, offset), weight=[2.0, 2.0, 2.0, 2.0, 0.0])
     for other in (parts, weighed):
-        np.testing.assert_allclose(other.variance, law.variance, rtol=1e-4)
+        np.testing.assert_allclose(other.variance, distribution.variance, rtol=1e-4)
 
 
 def test_narrow_members_far_from_each_other_keep_their_variances():

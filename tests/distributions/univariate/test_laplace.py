@@ -12,8 +12,8 @@ from tests.distributions.digits import chances, log_uniform, places, worst_exces
 
 def points(n=1000):
     rng = np.random.default_rng(1)
-    centre, scale = places(rng, n), log_uniform(rng, -6, 6, n)
-    return centre + rng.choice([-1.0, 1.0], n) * scale * log_uniform(rng, -8, 5, n), centre, scale
+    center, scale = places(rng, n), log_uniform(rng, -6, 6, n)
+    return center + rng.choice([-1.0, 1.0], n) * scale * log_uniform(rng, -8, 5, n), center, scale
 
 
 def test_log_density_to_the_last_bits():
@@ -35,30 +35,31 @@ def exact_quantile(p, c, s):
 
 def test_distribution_function_and_quantiles():
     rng, n = np.random.default_rng(2), 300
-    centre, scale = places(rng, n), log_uniform(rng, -6, 6, n)
-    x = centre + scale * rng.uniform(-650, 30, n)
-    assert worst_relative(lk.Laplace, exact_cdf, "cdf", x, centre, scale) <= 1e-9
-    assert worst_relative(lk.Laplace, exact_quantile, "quantile", chances(rng, n), centre, scale, about=1) <= 1e-9
+    center, scale = places(rng, n), log_uniform(rng, -6, 6, n)
+    x = center + scale * rng.uniform(-650, 30, n)
+    assert worst_relative(lk.Laplace, exact_cdf, "cdf", x, center, scale) <= 1e-9
+    assert worst_relative(lk.Laplace, exact_quantile, "quantile", chances(rng, n), center, scale, about=1) <= 1e-9
 
 
 def test_as_scipy_has_it(rng):
-    law, other = lk.Laplace(1.0, 2.0), stats.laplace(1.0, 2.0)
+    distribution, other = lk.Laplace(1.0, 2.0), stats.laplace(1.0, 2.0)
     x = rng.normal(size=50) * 5
-    np.testing.assert_allclose(law.log_prob(x), other.logpdf(x), rtol=1e-13)
+    np.testing.assert_allclose(distribution.log_prob(x), other.logpdf(x), rtol=1e-13)
     np.testing.assert_allclose(
-        [law.mean[0], law.variance[0], law.median[0]], [other.mean(), other.var(), other.median()]
+        [distribution.mean[0], distribution.variance[0], distribution.median[0]],
+        [other.mean(), other.var(), other.median()],
     )
-    assert law.entropy() == pytest.approx(other.entropy())
-    assert law.variance[0] == 8.0  # 2 v², not v²
+    assert distribution.entropy() == pytest.approx(other.entropy())
+    assert distribution.variance[0] == 8.0  # 2 v², not v²
 
 
 def test_the_notes_sample():
-    law = lk.Laplace.fit([1, 2, 4, 8, 16])  # Ney 3.4
-    assert law.centre[0] == 4 and law.scale[0] == pytest.approx(4.2, rel=1e-15)
+    distribution = lk.Laplace.fit([1, 2, 4, 8, 16])  # Ney 3.4
+    assert distribution.center[0] == 4 and distribution.scale[0] == pytest.approx(4.2, rel=1e-15)
 
 
 def test_the_middle_of_the_median_interval():
-    assert lk.Laplace.fit([1.0, 2.0, 6.0, 100.0]).centre[0] == 4.0
+    assert lk.Laplace.fit([1.0, 2.0, 6.0, 100.0]).center[0] == 4.0
     assert weighted_median(np.array([1.0, 5.0]), np.array([3.0, 1.0])) == 1.0
     # weights whose sum rounds: halves are still halves
     w = np.full(10, 0.1)
@@ -67,20 +68,20 @@ def test_the_middle_of_the_median_interval():
 
 def test_no_other_parameters_are_better(rng):
     x, w = rng.standard_t(2, 101), rng.random(101)
-    law = lk.Laplace.fit(x, w)
-    best = w @ law.log_prob(x)
+    distribution = lk.Laplace.fit(x, w)
+    best = w @ distribution.log_prob(x)
     for _ in range(200):
-        near = lk.Laplace(law.centre + 0.3 * rng.normal(), law.scale * np.exp(0.3 * rng.normal()))
+        near = lk.Laplace(distribution.center + 0.3 * rng.normal(), distribution.scale * np.exp(0.3 * rng.normal()))
         assert w @ near.log_prob(x) <= best + 1e-10
     plain = lk.Laplace.fit(x)
-    np.testing.assert_allclose([plain.centre[0], plain.scale[0]], stats.laplace.fit(x), rtol=1e-12)
+    np.testing.assert_allclose([plain.center[0], plain.scale[0]], stats.laplace.fit(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("shift", "unit"), [(0.0, 1e-100), (0.0, 1e100), (1e8, 1.0)])
 def test_units_and_offsets_do_not_matter(shift, unit, rng):
     x = rng.normal(size=41)
     plain, moved = lk.Laplace.fit(x), lk.Laplace.fit(shift + unit * x)
-    np.testing.assert_allclose(moved.centre, shift + unit * plain.centre, rtol=1e-14)
+    np.testing.assert_allclose(moved.center, shift + unit * plain.center, rtol=1e-14)
     np.testing.assert_allclose(moved.scale, unit * plain.scale, rtol=1e-7 if shift else 1e-13)
 
 
@@ -93,8 +94,8 @@ def test_divergence_is_the_integral():
 
 def test_moments_and_no_unbiased_estimate(rng):
     x = rng.laplace(3.0, 2.0, 1000)
-    law = lk.Laplace.moments_fit(x)
-    assert law.mean[0] == pytest.approx(x.mean()) and law.variance[0] == pytest.approx(x.var())
+    distribution = lk.Laplace.moments_fit(x)
+    assert distribution.mean[0] == pytest.approx(x.mean()) and distribution.variance[0] == pytest.approx(x.var())
     with pytest.raises(lk.DomainError, match="no unbiased estimate"):
         lk.Laplace.unbiased_fit(x)
 

@@ -32,13 +32,14 @@ def test_distribution_function_and_quantiles():
 
 
 def test_as_scipy_has_it(rng):
-    law, other = lk.Lomax(3.0, 2.0), stats.lomax(3.0, scale=2.0)
+    distribution, other = lk.Lomax(3.0, 2.0), stats.lomax(3.0, scale=2.0)
     x = rng.exponential(size=50)
-    np.testing.assert_allclose(law.log_prob(x), other.logpdf(x), rtol=1e-12)
+    np.testing.assert_allclose(distribution.log_prob(x), other.logpdf(x), rtol=1e-12)
     np.testing.assert_allclose(
-        [law.mean[0], law.variance[0], law.median[0]], [other.mean(), other.var(), other.median()]
+        [distribution.mean[0], distribution.variance[0], distribution.median[0]],
+        [other.mean(), other.var(), other.median()],
     )
-    assert law.entropy() == pytest.approx(float(other.entropy()))
+    assert distribution.entropy() == pytest.approx(float(other.entropy()))
     assert np.isinf(lk.Lomax(0.9, 1.0).mean[0]) and np.isinf(lk.Lomax(1.9, 1.0).variance[0])
 
 

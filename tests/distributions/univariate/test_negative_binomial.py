@@ -1,4 +1,4 @@
-"""The negative binomial law against mpmath, SciPy and the mixture of Poisson laws that it is."""
+"""The negative binomial distribution against mpmath, SciPy and the mixture of Poisson distributions that it is."""
 
 from __future__ import annotations
 
@@ -60,44 +60,46 @@ def test_log_prob_is_right_to_the_last_bits_at_ten_thousand_points():
     assert worst_bits(10_000) <= 2
 
 
-def test_huge_sizes_become_a_poisson_law():
+def test_huge_sizes_become_a_poisson_distribution():
     x = np.arange(30.0)
     for size in (1e8, 1e12, 1e15):
-        law = NegativeBinomial(size, size / (size + 7.0), 7.0 / (size + 7.0))
-        assert np.abs(law.log_prob(x) - Poisson(7.0).log_prob(x)).max() <= 1e3 / size + 1e-13
+        distribution = NegativeBinomial(size, size / (size + 7.0), 7.0 / (size + 7.0))
+        assert np.abs(distribution.log_prob(x) - Poisson(7.0).log_prob(x)).max() <= 1e3 / size + 1e-13
 
 
-def test_it_is_a_poisson_law_of_uncertain_rate():
-    law = Gamma(2.5, 0.8).predictive()
+def test_it_is_a_poisson_distribution_of_uncertain_rate():
+    distribution = Gamma(2.5, 0.8).predictive()
     for x in (0.0, 3.0, 12.0):
 
         def joint(rate, x=x):
             return np.exp(Poisson(rate).log_prob([x])[0] + Gamma(2.5, 0.8).log_prob([rate])[0])
 
         wanted, _ = scipy.integrate.quad(joint, 0, 60, epsabs=0, epsrel=1e-11)
-        assert np.exp(law.log_prob([x])[0]) == pytest.approx(wanted, rel=1e-10)
+        assert np.exp(distribution.log_prob([x])[0]) == pytest.approx(wanted, rel=1e-10)
 
 
 def test_against_scipy():
-    law, peer = NegativeBinomial(3.7, 0.21), scipy.stats.nbinom(3.7, 0.21)
+    distribution, peer = NegativeBinomial(3.7, 0.21), scipy.stats.nbinom(3.7, 0.21)
     x = np.arange(-1.0, 80.0)
-    assert np.allclose(law.log_prob(x), peer.logpmf(x), rtol=1e-12) and np.allclose(law.cdf(x), peer.cdf(x), rtol=1e-12)
-    assert law.mean == pytest.approx(peer.mean()) and law.variance == pytest.approx(peer.var())
+    assert np.allclose(distribution.log_prob(x), peer.logpmf(x), rtol=1e-12) and np.allclose(
+        distribution.cdf(x), peer.cdf(x), rtol=1e-12
+    )
+    assert distribution.mean == pytest.approx(peer.mean()) and distribution.variance == pytest.approx(peer.var())
     p = np.array([1e-8, 0.01, 0.3, 0.5, 0.99, 0.999999])
-    assert np.array_equal(law.quantile(p), peer.ppf(p))
-    assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-6)  # SciPy's is a short sum
+    assert np.array_equal(distribution.quantile(p), peer.ppf(p))
+    assert distribution.entropy() == pytest.approx(float(peer.entropy()), rel=1e-6)  # SciPy's is a short sum
 
 
 def test_the_mode_is_the_most_likely_count():
     for r, p in [(0.5, 0.2), (1.0, 0.5), (3.0, 0.3), (40.0, 0.8)]:
-        law = NegativeBinomial(r, p)
-        assert law.log_prob(law.mode[None])[0] == law.log_prob(np.arange(200.0)).max()
+        distribution = NegativeBinomial(r, p)
+        assert distribution.log_prob(distribution.mode[None])[0] == distribution.log_prob(np.arange(200.0)).max()
 
 
 def test_gaps_stacks_and_impossible_values():
-    law = NegativeBinomial([2.0, 5.0], [0.3, 0.6])
-    assert law.log_prob([[1, np.nan]])[0] == NegativeBinomial(2.0, 0.3).log_prob([1])[0]
-    assert law.log_prob([[1.5, 0], [0, -1], [np.nan, np.nan]]).tolist() == [-np.inf, -np.inf, 0.0]
+    distribution = NegativeBinomial([2.0, 5.0], [0.3, 0.6])
+    assert distribution.log_prob([[1, np.nan]])[0] == NegativeBinomial(2.0, 0.3).log_prob([1])[0]
+    assert distribution.log_prob([[1.5, 0], [0, -1], [np.nan, np.nan]]).tolist() == [-np.inf, -np.inf, 0.0]
     stack = NegativeBinomial([[2.0, 5.0], [1.0, 9.0]], 0.4)
     x = np.array([[0.0, 3.0], [7.0, np.nan], [400.0, 2.0]])
     assert np.array_equal(stack.log_prob(x), np.stack([stack.member(k).log_prob(x) for k in range(2)], axis=1))
@@ -109,16 +111,16 @@ def test_gaps_stacks_and_impossible_values():
 
 
 def test_lookup_and_formula_agree(rng):
-    law, x = NegativeBinomial([2.0, 0.01], [0.3, 0.06]), rng.integers(0, 40, (500, 2)).astype(float)
-    assert np.abs(law.log_prob(x) - [law.log_prob(row[None])[0] for row in x]).max() <= 1e-14
+    distribution, x = NegativeBinomial([2.0, 0.01], [0.3, 0.06]), rng.integers(0, 40, (500, 2)).astype(float)
+    assert np.abs(distribution.log_prob(x) - [distribution.log_prob(row[None])[0] for row in x]).max() <= 1e-14
 
 
 def test_quantiles_are_the_smallest_count_that_reaches():
     p = np.concatenate([10.0 ** -np.arange(1.0, 100.0, 9.0), np.linspace(0.0, 0.999, 30)])
     for r, prob in [(1e-6, 0.5), (0.4, 1e-3), (5.0, 0.3), (1e6, 0.9), (1e6, 1e-6)]:
-        law = NegativeBinomial(r, prob)
-        x = law.quantile(p)
-        assert (law.cdf(x) >= p).all() and ((law.cdf(x - 1) < p) | (x == 0)).all()
+        distribution = NegativeBinomial(r, prob)
+        x = distribution.quantile(p)
+        assert (distribution.cdf(x) >= p).all() and ((distribution.cdf(x - 1) < p) | (x == 0)).all()
     assert NegativeBinomial(2.0, 0.3).quantile([0.0, 1.0]).tolist() == [0.0, np.inf]
 
 
@@ -139,15 +141,20 @@ def test_entropy_against_exact_sums_and_closed_form():
             P = mp.mpf(p)
             exact = -((1 - P) * mp.log(1 - P) + P * mp.log(P)) / P
             assert abs(float(NegativeBinomial(1.0, p).entropy() / exact - 1)) <= 1e-13
-    # far from 0 it is nearly normal, of the law's own variance
+    # far from 0 it is nearly normal, of the distribution's own variance
     assert NegativeBinomial(1e6, 1e-4).entropy() == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 1e6 / 1e-8), rel=1e-5)
 
 
 def test_quadrature_and_sum_agree(monkeypatch):
-    law = NegativeBinomial([0.02, 3.0, 5e3], [1e-3, 2e-3, 0.1])
-    summed = [law.replace(size=law.size[[j]], prob=law.prob[[j]], rest=law.rest[[j]]).entropy() for j in range(3)]
+    distribution = NegativeBinomial([0.02, 3.0, 5e3], [1e-3, 2e-3, 0.1])
+    summed = [
+        distribution.replace(
+            size=distribution.size[[j]], prob=distribution.prob[[j]], rest=distribution.rest[[j]]
+        ).entropy()
+        for j in range(3)
+    ]
     monkeypatch.setattr("likely.distributions.univariate.negative_binomial.FEW", 1000)
-    assert law.entropy() == pytest.approx(sum(summed), rel=1e-13)
+    assert distribution.entropy() == pytest.approx(sum(summed), rel=1e-13)
 
 
 def test_expectations_are_exact_sums():
@@ -158,12 +165,12 @@ def test_expectations_are_exact_sums():
     assert NegativeBinomial(1.0, 1e-9).expect(lambda x: x[..., 0], n=1000).error > 0  # too many counts: draws
 
 
-def test_draws_follow_the_law(rng):
-    law = NegativeBinomial([[3.0, 0.5], [40.0, 2.0]], 0.3)
-    x = law.sample(20_000, rng)
+def test_draws_follow_the_distribution(rng):
+    distribution = NegativeBinomial([[3.0, 0.5], [40.0, 2.0]], 0.3)
+    x = distribution.sample(20_000, rng)
     assert x.shape == (20_000, 2, 2)
-    assert (np.abs(x.mean(axis=0) - law.mean) <= 5 * np.sqrt(law.variance / 20_000)).all()
-    assert np.allclose(x.var(axis=0), law.variance, rtol=0.15)
+    assert (np.abs(x.mean(axis=0) - distribution.mean) <= 5 * np.sqrt(distribution.variance / 20_000)).all()
+    assert np.allclose(x.var(axis=0), distribution.variance, rtol=0.15)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +195,9 @@ def test_mistakes_are_named(make, error, words):
 def test_maximum_likelihood_against_a_search(r, p):
     x = scipy.stats.nbinom(r, p).rvs(1500, random_state=3).astype(float)
     found = NegativeBinomial.fit(x)
-    assert found.mean[0] == pytest.approx(x.mean(), rel=1e-12)  # the mean of the best law is that of the counts
+    assert found.mean[0] == pytest.approx(
+        x.mean(), rel=1e-12
+    )  # the mean of the best distribution is that of the counts
 
     def lost(t):
         return -scipy.stats.nbinom(np.exp(t), np.exp(t) / (np.exp(t) + x.mean())).logpmf(x).sum()
@@ -200,9 +209,9 @@ def test_maximum_likelihood_against_a_search(r, p):
     assert abs(slope) <= 1e-4
 
 
-def test_counts_that_spread_too_little_get_a_poisson_law_and_a_note():
+def test_counts_that_spread_too_little_get_a_poisson_distribution_and_a_note():
     x = np.array([3.0, 4.0, 3.0, 4.0, 5.0])
-    with pytest.warns(FitWarning, match="no more than a Poisson law"):
+    with pytest.warns(FitWarning, match="no more than a Poisson distribution"):
         found = NegativeBinomial.fit(x)
     assert np.isfinite(found.size).all() and found.poisson_like.all()
     assert np.abs(found.log_prob(x) - Poisson(x.mean()).log_prob(x)).max() <= 1e-6
@@ -221,7 +230,10 @@ def test_nothing_counted_and_weights():
 
 @pytest.mark.parametrize("size", [[2.0, 0.5], [[2.0, 0.5], [1.0, 9.0]]], ids=["one", "stack"])
 def test_sparse_rows_score_as_dense_ones(size):
-    law, x = NegativeBinomial(size, 0.4), np.array([[0.0, 3.0], [2.0, 0.0], [0.5, 1.0], [0.0, 0.0], [-1.0, 2.0]])
-    found = law.log_prob(scipy.sparse.csr_array(x))
-    np.testing.assert_allclose(found, law.log_prob(x), rtol=1e-13)
+    distribution, x = (
+        NegativeBinomial(size, 0.4),
+        np.array([[0.0, 3.0], [2.0, 0.0], [0.5, 1.0], [0.0, 0.0], [-1.0, 2.0]]),
+    )
+    found = distribution.log_prob(scipy.sparse.csr_array(x))
+    np.testing.assert_allclose(found, distribution.log_prob(x), rtol=1e-13)
     assert np.isneginf(found[[2, 4]]).all() and np.isfinite(found[[0, 1, 3]]).all()  # of counts that are none, too

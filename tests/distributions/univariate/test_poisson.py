@@ -1,4 +1,4 @@
-"""The Poisson law against mpmath, SciPy and enumeration; its statistic against sums by hand."""
+"""The Poisson distribution against mpmath, SciPy and enumeration; its statistic against sums by hand."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_rates_beyond_all_reason_give_numbers():
 
 
 def test_what_is_no_count_is_impossible():
-    law = Poisson([2.0, 0.0])
-    assert law.log_prob([[1, 0], [1.5, 0], [-1, 0], [1, 1], [0, 0]]).tolist() == [
+    distribution = Poisson([2.0, 0.0])
+    assert distribution.log_prob([[1, 0], [1.5, 0], [-1, 0], [1, 1], [0, 0]]).tolist() == [
         np.log(2.0) - 2.0, -np.inf, -np.inf, -np.inf, -2.0,
     ]  # fmt: skip
     stack = Poisson([[2.0, 0.0]] * 4 + [[2.0, 1.0]])
@@ -111,13 +111,13 @@ def test_rows_that_the_product_would_spoil_go_entry_by_entry(rng):
 
 
 def test_gaps_leave_their_columns_out(rng):
-    law = Poisson([3.0, 0.5, 8.0])
+    distribution = Poisson([3.0, 0.5, 8.0])
     x = rng.poisson(3.0, (40, 3)).astype(float)
     gap = x.copy()
     gap[:, 1] = np.nan
-    assert np.array_equal(law.log_prob(gap), Poisson([3.0, 8.0]).log_prob(x[:, [0, 2]]))
-    assert np.array_equal(law.log_prob(np.full((2, 3), np.nan)), [0.0, 0.0])
-    seen = law.collect(gap)
+    assert np.array_equal(distribution.log_prob(gap), Poisson([3.0, 8.0]).log_prob(x[:, [0, 2]]))
+    assert np.array_equal(distribution.log_prob(np.full((2, 3), np.nan)), [0.0, 0.0])
+    seen = distribution.collect(gap)
     assert seen.weight.tolist() == [40.0, 0.0, 40.0] and seen.total[1] == 0.0 and seen.rows == 40.0
 
 
@@ -150,9 +150,9 @@ def test_distribution_function_against_scipy_and_exact_sums():
 def test_quantiles_are_the_smallest_count_that_reaches():
     p = np.concatenate([10.0 ** -np.arange(1.0, 200.0, 13.0), np.linspace(0.0, 0.999, 40)])
     for rate in (1e-6, 0.3, 9.0, 1e4, 1e6):
-        law = Poisson(rate)
-        x = law.quantile(p)
-        assert (law.cdf(x) >= p).all() and ((law.cdf(x - 1) < p) | (x == 0)).all()
+        distribution = Poisson(rate)
+        x = distribution.quantile(p)
+        assert (distribution.cdf(x) >= p).all() and ((distribution.cdf(x - 1) < p) | (x == 0)).all()
     for rate in (0.3, 9.0, 1e4, 1e6):
         at = np.floor(rate) + np.arange(3.0)
         assert np.array_equal(Poisson(rate).quantile(Poisson(rate).cdf(at)), at)
@@ -201,7 +201,7 @@ def test_expectations_are_exact_sums():
     assert Poisson(1e13).expect(lambda x: x[..., 0], n=1000).error > 0  # too many counts: draws
 
 
-def test_draws_follow_the_law(rng):
+def test_draws_follow_the_distribution(rng):
     x = Poisson([[4.0, 0.5], [1e17, 3.0]]).sample(20_000, rng)
     assert x.shape == (20_000, 2, 2) and np.array_equal(x, np.rint(x))
     mean, deviation = x.mean(axis=0), np.sqrt(np.array([[4.0, 0.5], [1e17, 3.0]]))
@@ -225,26 +225,28 @@ def assert_same(a: Counts, b: Counts, tolerance: float = 1e-13) -> None:
 
 
 def test_weights_are_repetitions_and_parts_add_up(rng):
-    law = Poisson([2.0, 5.0])
+    distribution = Poisson([2.0, 5.0])
     x, w = rng.poisson(4.0, (60, 2)).astype(float), rng.integers(0, 4, 60)
     x[3, 0] = np.nan
-    assert_same(law.collect(x, w), law.collect(np.repeat(x, w, axis=0)))
-    assert_same(law.collect(x[:20]) + law.collect(x[20:]), law.collect(x))
-    assert_same(2.5 * law.collect(x), law.collect(x, np.full(60, 2.5)))
-    assert_same(law.collect(x[:0]) + law.collect(x), law.collect(x), 0)
+    assert_same(distribution.collect(x, w), distribution.collect(np.repeat(x, w, axis=0)))
+    assert_same(distribution.collect(x[:20]) + distribution.collect(x[20:]), distribution.collect(x))
+    assert_same(2.5 * distribution.collect(x), distribution.collect(x, np.full(60, 2.5)))
+    assert_same(distribution.collect(x[:0]) + distribution.collect(x), distribution.collect(x), 0)
 
 
 def test_large_inputs_are_split_and_give_the_same(rng):
     x = rng.poisson(4.0, (40_000, 2)).astype(float)
-    law, stack = Poisson([2.0, 5.0]), Poisson(STACK)
+    distribution, stack = Poisson([2.0, 5.0]), Poisson(STACK)
     w, owner = rng.random((40_000, 5)), rng.integers(-1, 5, 40_000)
-    assert_same(law.collect(x), law.collect(x[:20_000]) + law.collect(x[20_000:]))
+    assert_same(distribution.collect(x), distribution.collect(x[:20_000]) + distribution.collect(x[20_000:]))
     assert_same(stack.collect(x, w), stack.collect(x[:20_000], w[:20_000]) + stack.collect(x[20_000:], w[20_000:]))
     whole, halves = stack.collect(x, owner=owner), [slice(0, 20_000), slice(20_000, None)]
     assert_same(
         whole, stack.collect(x[halves[0]], owner=owner[halves[0]]) + stack.collect(x[halves[1]], owner=owner[halves[1]])
     )
-    assert np.abs(law.log_prob(x) - np.concatenate([law.log_prob(x[h]) for h in halves])).max() <= 1e-14
+    assert (
+        np.abs(distribution.log_prob(x) - np.concatenate([distribution.log_prob(x[h]) for h in halves])).max() <= 1e-14
+    )
 
 
 def test_members_of_a_stack_see_their_own_rows(rng):
@@ -261,7 +263,7 @@ def test_members_of_a_stack_see_their_own_rows(rng):
 
 
 def test_refit_gives_the_mean():
-    """Ney 3.4: the maximum-likelihood rate of a Poisson law is the mean of the counts."""
+    """Ney 3.4: the maximum-likelihood rate of a Poisson distribution is the mean of the counts."""
     assert Poisson.fit([2, 3, 7]).rate.tolist() == [4.0]
     assert Poisson.fit([[2, 0], [3, np.nan], [7, 3]], [1, 1, 2]).rate.tolist() == [4.75, 2.0]
     around = [Poisson(4.0 + d).objective(Poisson(1.0).collect([2, 3, 7])) for d in (-0.01, 0.0, 0.01)]
@@ -291,9 +293,9 @@ def test_objective_is_the_sum_of_weighted_log_probs(rng):
 
 def test_the_weak_prior_leaves_a_lone_column_as_it_is(rng):
     x = rng.poisson(4.0, (50, 2)).astype(float)
-    law = Poisson([1.0, 1.0])
-    stats = law.collect(x)
-    assert np.allclose(law.refit(stats, law.weak_prior(stats)).rate, x.mean(axis=0), rtol=1e-13)
+    distribution = Poisson([1.0, 1.0])
+    stats = distribution.collect(x)
+    assert np.allclose(distribution.refit(stats, distribution.weak_prior(stats)).rate, x.mean(axis=0), rtol=1e-13)
     assert np.allclose(Poisson.fit(x, prior="weak").rate, x.mean(axis=0), rtol=1e-13)
 
 
@@ -369,19 +371,21 @@ def test_the_smallest_count_is_found_at_any_size():
     assert np.array_equal(smallest(lambda x: x >= wanted, np.full(6, 3.0)), wanted)
 
 
-@pytest.mark.parametrize("law", [lk.Poisson, lk.NegativeBinomial])
+@pytest.mark.parametrize("distribution", [lk.Poisson, lk.NegativeBinomial])
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
-def test_sparse_rows_are_scored_and_learnt_as_dense_ones(law, kind):
+def test_sparse_rows_are_scored_and_learned_as_dense_ones(distribution, kind):
     rng = np.random.default_rng(0)
     x = rng.poisson(rng.gamma(0.4, 3.0, (60, 9))).astype(float)
     x[:, 4], x[:, 5] = 0.0, rng.poisson(1e6, 60)  # nothing counted, and nothing 0
     w, owner = rng.random(60), rng.integers(-1, 5, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = law.fit(x, w, prior="weak")
-        np.testing.assert_allclose(law.fit(kind(x), w, prior="weak").mean, one.mean, rtol=1e-12)
-        stack = law.blank(x, 5)
-        many = stack.refit(stack.collect(x, owner=owner), one.weak_prior(one.collect(x)) if law is lk.Poisson else None)
+        one = distribution.fit(x, w, prior="weak")
+        np.testing.assert_allclose(distribution.fit(kind(x), w, prior="weak").mean, one.mean, rtol=1e-12)
+        stack = distribution.blank(x, 5)
+        many = stack.refit(
+            stack.collect(x, owner=owner), one.weak_prior(one.collect(x)) if distribution is lk.Poisson else None
+        )
     for model in (one, many):
         dense, sparse = model.log_prob(x), model.log_prob(kind(x))
         np.testing.assert_allclose(sparse, dense, rtol=1e-12, atol=1e-12)
@@ -391,17 +395,17 @@ def test_sparse_rows_are_scored_and_learnt_as_dense_ones(law, kind):
             np.testing.assert_allclose(getattr(ours, name), part, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("law", [lk.Poisson(np.full(3, 0.5)), lk.NegativeBinomial(np.full(3, 2.0), 0.5)])
-def test_sparse_rows_that_are_no_counts(law):
+@pytest.mark.parametrize("distribution", [lk.Poisson(np.full(3, 0.5)), lk.NegativeBinomial(np.full(3, 2.0), 0.5)])
+def test_sparse_rows_that_are_no_counts(distribution):
     odd = sp.csr_array([[0.0, 1.5, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(np.isneginf(law.log_prob(odd)), [True, False, True])
-    np.testing.assert_allclose(law.log_prob(odd), law.log_prob(odd.toarray()))
+    np.testing.assert_array_equal(np.isneginf(distribution.log_prob(odd)), [True, False, True])
+    np.testing.assert_allclose(distribution.log_prob(odd), distribution.log_prob(odd.toarray()))
     with pytest.raises(DataError, match=r"counts must not be negative, got -1.0 at row 2, column 0"):
-        law.collect(odd)
+        distribution.collect(odd)
     with pytest.raises(DataError, match=r"counts must be whole numbers, got 1.5 at row 0, column 1"):
-        type(law).fit(odd[:2])
+        type(distribution).fit(odd[:2])
     with pytest.raises(DataError, match="sparse rows must have no gaps"):
-        law.log_prob(sp.csr_array([[np.nan, 0.0, 0.0]]))
+        distribution.log_prob(sp.csr_array([[np.nan, 0.0, 0.0]]))
 
 
 def test_a_rate_of_zero_allows_no_stored_count():
@@ -410,8 +414,8 @@ def test_a_rate_of_zero_allows_no_stored_count():
         np.testing.assert_allclose(lk.Poisson(rates).log_prob(x), lk.Poisson(rates).log_prob(x.toarray()))
 
 
-@pytest.mark.parametrize("law", [lk.Poisson, lk.NegativeBinomial])
-def test_wide_sparse_rows_are_never_dense(law):
+@pytest.mark.parametrize("distribution", [lk.Poisson, lk.NegativeBinomial])
+def test_wide_sparse_rows_are_never_dense(distribution):
     rng = np.random.default_rng(0)
     n, d, m = 500, 40_000, 5000  # 160 MB, were they dense
     x = sp.coo_array((np.ones(m), (rng.integers(0, n, m), rng.integers(0, d, m))), shape=(n, d)).tocsr()
@@ -419,7 +423,7 @@ def test_wide_sparse_rows_are_never_dense(law):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = law.fit(x, prior="weak")
+            model = distribution.fit(x, prior="weak")
         assert np.isfinite(model.log_prob(x)).all()
         assert tracemalloc.get_traced_memory()[1] < 60e6
     finally:

@@ -65,13 +65,14 @@ def test_distribution_function_and_quantiles():
 
 
 def test_as_scipy_has_it():
-    law, other = lk.Triangular(1.0, 2.0, 5.0), stats.triang(0.25, 1.0, 4.0)
+    distribution, other = lk.Triangular(1.0, 2.0, 5.0), stats.triang(0.25, 1.0, 4.0)
     x = np.linspace(0.5, 5.5, 41)
-    np.testing.assert_allclose(np.exp(law.log_prob(x)), other.pdf(x), atol=1e-14)
+    np.testing.assert_allclose(np.exp(distribution.log_prob(x)), other.pdf(x), atol=1e-14)
     np.testing.assert_allclose(
-        [law.mean[0], law.variance[0], law.median[0]], [other.mean(), other.var(), other.median()]
+        [distribution.mean[0], distribution.variance[0], distribution.median[0]],
+        [other.mean(), other.var(), other.median()],
     )
-    assert law.entropy() == pytest.approx(float(other.entropy()))
+    assert distribution.entropy() == pytest.approx(float(other.entropy()))
 
 
 KINDS = {
@@ -119,20 +120,20 @@ def test_ends_for_a_mode_are_the_best():
 def test_large_data_are_searched_too():
     rng = np.random.default_rng(3)
     x = rng.triangular(-1, 3, 4, 20_000)
-    law = lk.Triangular.fit(x)
-    np.testing.assert_allclose([law.low[0], law.mode[0], law.high[0]], [-1, 3, 4], atol=0.1)
+    distribution = lk.Triangular.fit(x)
+    np.testing.assert_allclose([distribution.low[0], distribution.mode[0], distribution.high[0]], [-1, 3, 4], atol=0.1)
     truth = lk.Triangular(-1.0, 3.0, 4.0)
-    assert law.log_prob(x).sum() >= truth.log_prob(x).sum()
+    assert distribution.log_prob(x).sum() >= truth.log_prob(x).sum()
     known = lk.Triangular.fit(x, low=-1.0, high=4.0)
-    assert known.log_prob(x).sum() <= law.log_prob(x).sum()
+    assert known.log_prob(x).sum() <= distribution.log_prob(x).sum()
     assert (known.low[0], known.high[0], known.known, known.n_parameters) == (-1.0, 4.0, "both", 1)
 
 
 def test_known_ends_put_the_mode_on_a_value():
     x = np.array([1.0, 2.0, 4.0])
-    law = lk.Triangular.fit(x, low=0.0, high=8.0)
+    distribution = lk.Triangular.fit(x, low=0.0, high=8.0)
     scores = [lk.Triangular(0.0, c, 8.0).log_prob(x).sum() for c in np.linspace(0.01, 7.99, 2000)]
-    assert law.mode[0] in x and law.log_prob(x).sum() >= max(scores)
+    assert distribution.mode[0] in x and distribution.log_prob(x).sum() >= max(scores)
     with pytest.raises(lk.DataError, match=r"known ends.*row 1, column 0"):
         lk.Triangular.fit([1.0, 9.0], low=0.0, high=8.0)
     with pytest.raises(lk.DomainError, match="low must lie below high"):
@@ -161,27 +162,27 @@ def test_divergence_is_the_integral():
 @pytest.mark.parametrize("x", [[3.0], [0.0, 0.0], [1e8, 1e8], [1e-100, 3e-100], [1e100, 2e100], [1e8, 1e8 + 1]])
 def test_hazards(x):
     for prior in (None, "weak"):
-        law = lk.Triangular.fit(x, prior=prior)
-        assert law.low[0] < law.high[0] and np.isfinite(law.log_prob(x)).all()
+        distribution = lk.Triangular.fit(x, prior=prior)
+        assert distribution.low[0] < distribution.high[0] and np.isfinite(distribution.log_prob(x)).all()
 
 
 @pytest.mark.parametrize("size", [1e10, 1e100, 1e200, 1e300])
 def test_one_outlier_of_any_size(size):
     x = np.append(np.random.default_rng(3).normal(size=59), size)
-    law = lk.Triangular.fit(x)
+    distribution = lk.Triangular.fit(x)
     # mode at the low end, and b = (1 + 1/60) of the range: the best of 59 values at 0 and one at 1
     best = 60 * (np.log(2) - np.log(61 / 60)) + np.log(1 / 61) - 60 * np.log(size)
-    assert law.log_prob(x).sum() == pytest.approx(best, rel=1e-9)
+    assert distribution.log_prob(x).sum() == pytest.approx(best, rel=1e-9)
 
 
-def test_learnt_in_any_unit():
+def test_learned_in_any_unit():
     x = np.random.default_rng(3).normal(size=59)
-    law = lk.Triangular.fit(x)
+    distribution = lk.Triangular.fit(x)
     for unit in (1e-300, 1e-305, 1e300):
         other = lk.Triangular.fit(x * unit)
         ours = [other.low / unit, other.mode / unit, other.high / unit]
-        np.testing.assert_allclose(ours, [law.low, law.mode, law.high], rtol=1e-8)
-        np.testing.assert_allclose(other.log_prob(x * unit) + np.log(unit), law.log_prob(x), rtol=1e-8)
+        np.testing.assert_allclose(ours, [distribution.low, distribution.mode, distribution.high], rtol=1e-8)
+        np.testing.assert_allclose(other.log_prob(x * unit) + np.log(unit), distribution.log_prob(x), rtol=1e-8)
 
 
 def test_no_short_cuts():

@@ -15,15 +15,19 @@ def test_moments_lead_back_to_the_triangle(mode):
     assert [*found.low, *found.mode, *found.high] == pytest.approx([-1.0, mode - 1.0, 3.0], abs=1e-6)
 
 
-def test_rows_and_the_law_have_the_same_moments(rng):
+def test_rows_and_the_distribution_have_the_same_moments(rng):
     x = lk.Triangular([0.0, 2.0], [1.0, 4.0], [4.0, 7.0]).sample(3000, rng)
     x[::9, 0] = np.nan
     found = lk.estimate(lk.Triangular, x, "moments")
     for j in range(2):
         column = x[~np.isnan(x[:, j]), j]
         one = found.marginal([j])
-        law = st.triang(float((one.mode - one.low)[0] / (one.high - one.low)[0]), one.low[0], (one.high - one.low)[0])
-        assert law.stats(moments="mvs") == pytest.approx([column.mean(), column.var(), st.skew(column)], abs=1e-9)
+        distribution = st.triang(
+            float((one.mode - one.low)[0] / (one.high - one.low)[0]), one.low[0], (one.high - one.low)[0]
+        )
+        assert distribution.stats(moments="mvs") == pytest.approx(
+            [column.mean(), column.var(), st.skew(column)], abs=1e-9
+        )
 
 
 def test_a_weight_is_a_repetition():

@@ -33,21 +33,22 @@ def test_distribution_function_and_quantiles():
 
 
 def test_as_scipy_has_it():
-    law, other = lk.Uniform(1.0, 4.0), stats.uniform(1.0, 3.0)
+    distribution, other = lk.Uniform(1.0, 4.0), stats.uniform(1.0, 3.0)
     x = np.linspace(0, 5, 21)
-    np.testing.assert_allclose(law.log_prob(x), other.logpdf(x))
+    np.testing.assert_allclose(distribution.log_prob(x), other.logpdf(x))
     np.testing.assert_allclose(
-        [law.mean[0], law.variance[0], law.median[0]], [other.mean(), other.var(), other.median()]
+        [distribution.mean[0], distribution.variance[0], distribution.median[0]],
+        [other.mean(), other.var(), other.median()],
     )
-    assert law.entropy() == pytest.approx(float(other.entropy()))
+    assert distribution.entropy() == pytest.approx(float(other.entropy()))
 
 
 def test_maximum_likelihood_is_the_extremes(rng):
     x = rng.normal(size=(50, 2))
-    law = lk.Uniform.fit(x)
-    np.testing.assert_array_equal([law.low, law.high], [x.min(axis=0), x.max(axis=0)])
+    distribution = lk.Uniform.fit(x)
+    np.testing.assert_array_equal([distribution.low, distribution.high], [x.min(axis=0), x.max(axis=0)])
     loc, width = stats.uniform.fit(x[:, 0])
-    np.testing.assert_allclose([law.low[0], law.high[0] - law.low[0]], [loc, width])
+    np.testing.assert_allclose([distribution.low[0], distribution.high[0] - distribution.low[0]], [loc, width])
     assert lk.Uniform.fit(x, np.arange(50) > 9.0).low[0] == x[10:, 0].min()
 
 
@@ -60,8 +61,8 @@ def test_a_row_outside_is_impossible_unless_a_prior_widens():
 @pytest.mark.slow
 def test_unbiased_ends():
     rng = np.random.default_rng(0)
-    laws = [lk.Uniform.unbiased_fit(rng.uniform(2.0, 5.0, 6)) for _ in range(3000)]
-    found = np.array([[law.low[0], law.high[0]] for law in laws])
+    distributions = [lk.Uniform.unbiased_fit(rng.uniform(2.0, 5.0, 6)) for _ in range(3000)]
+    found = np.array([[distribution.low[0], distribution.high[0]] for distribution in distributions])
     assert (np.abs(found.mean(axis=0) - [2.0, 5.0]) <= 5 * found.std(axis=0) / np.sqrt(3000)).all()
     two = lk.Uniform.unbiased_fit([1.0, 3.0], [2.0, 2.0])
     np.testing.assert_allclose([two.low[0], two.high[0]], [1 - 2 / 3, 3 + 2 / 3])
@@ -71,8 +72,8 @@ def test_unbiased_ends():
 
 def test_moments(rng):
     x = rng.uniform(3, 7, 500)
-    law = lk.Uniform.moments_fit(x)
-    assert law.mean[0] == pytest.approx(x.mean()) and law.variance[0] == pytest.approx(x.var())
+    distribution = lk.Uniform.moments_fit(x)
+    assert distribution.mean[0] == pytest.approx(x.mean()) and distribution.variance[0] == pytest.approx(x.var())
 
 
 def test_divergence():
@@ -83,8 +84,8 @@ def test_divergence():
 @pytest.mark.parametrize("x", [[3.0], [0.0, 0.0], [1e8], [-1e-100], [1e100, 2e100]])
 def test_hazards(x):
     for prior in (None, "weak"):
-        law = lk.Uniform.fit(x, prior=prior)
-        assert law.low[0] < law.high[0] and np.isfinite(law.log_prob(x)).all()
+        distribution = lk.Uniform.fit(x, prior=prior)
+        assert distribution.low[0] < distribution.high[0] and np.isfinite(distribution.log_prob(x)).all()
 
 
 def test_the_widest_range():

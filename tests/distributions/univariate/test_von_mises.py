@@ -1,4 +1,4 @@
-"""The von Mises law against mpmath and SciPy, and wind directions in a chain."""
+"""The von Mises distribution against mpmath and SciPy, and wind directions in a chain."""
 
 from __future__ import annotations
 
@@ -62,28 +62,30 @@ def test_the_distribution_function_against_mpmath():
 
 
 def test_against_scipy():
-    law, peer = lk.VonMises(0.5, 2.5), scipy.stats.vonmises(2.5, loc=0.5)
+    distribution, peer = lk.VonMises(0.5, 2.5), scipy.stats.vonmises(2.5, loc=0.5)
     x = np.linspace(0.5 - np.pi, 0.5 + np.pi, 41)
-    assert np.allclose(law.log_prob(x), peer.logpdf(x), rtol=1e-13)
-    assert np.allclose(law.cdf(x), peer.cdf(x), atol=1e-8)
-    assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-12)
+    assert np.allclose(distribution.log_prob(x), peer.logpdf(x), rtol=1e-13)
+    assert np.allclose(distribution.cdf(x), peer.cdf(x), atol=1e-8)
+    assert distribution.entropy() == pytest.approx(float(peer.entropy()), rel=1e-12)
 
 
 def test_quantiles_and_distribution_function_undo_each_other():
     p = np.concatenate([10.0 ** -np.arange(1.0, 7.0), np.linspace(0.01, 0.99, 50)])
     for kappa in (0.0, 1e-8, 0.3, 5.0, 1e4, 1e8):
-        law = lk.VonMises(-2.0, kappa)
-        assert np.abs(law.cdf(law.quantile(p)) - p).max() <= 1e-12
-        assert law.quantile([0.0, 1.0]) == pytest.approx([-2 - np.pi, -2 + np.pi])
+        distribution = lk.VonMises(-2.0, kappa)
+        assert np.abs(distribution.cdf(distribution.quantile(p)) - p).max() <= 1e-12
+        assert distribution.quantile([0.0, 1.0]) == pytest.approx([-2 - np.pi, -2 + np.pi])
     far = 10.0 ** -np.arange(10.0, 280.0, 30.0)
-    law = lk.VonMises(0.0, 1e4)
-    assert np.abs(law.cdf(law.quantile(far)) / far - 1).max() <= 1e-9
-    assert law.cdf([-9.0, 9.0]).tolist() == [0.0, 1.0] and np.isnan(law.quantile([-0.1, 1.1])).all()
+    distribution = lk.VonMises(0.0, 1e4)
+    assert np.abs(distribution.cdf(distribution.quantile(far)) / far - 1).max() <= 1e-9
+    assert distribution.cdf([-9.0, 9.0]).tolist() == [0.0, 1.0] and np.isnan(distribution.quantile([-0.1, 1.1])).all()
 
 
 def test_whole_turns_make_no_difference(rng):
-    law, x = lk.VonMises([0.3, -1.0], [4.0, 0.5]), rng.normal(size=(50, 2))
-    assert np.allclose(law.log_prob(x), law.log_prob(x + 2 * np.pi * rng.integers(-5, 5, (50, 2))), atol=1e-12)
+    distribution, x = lk.VonMises([0.3, -1.0], [4.0, 0.5]), rng.normal(size=(50, 2))
+    assert np.allclose(
+        distribution.log_prob(x), distribution.log_prob(x + 2 * np.pi * rng.integers(-5, 5, (50, 2))), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kappa", [0.05, 1.0, 30.0, 1e4, 1e6])
@@ -91,15 +93,15 @@ def test_maximum_likelihood_is_that_of_scipy(kappa):
     x = lk.VonMises(3.0, kappa).sample(500, np.random.default_rng(1))[:, 0]
     found = lk.VonMises.fit(x)
     k, m, _ = scipy.stats.vonmises.fit(x, fscale=1)
-    assert np.angle(np.exp(1j * (found.centre[0] - m))) == pytest.approx(0.0, abs=1e-8)
+    assert np.angle(np.exp(1j * (found.center[0] - m))) == pytest.approx(0.0, abs=1e-8)
     assert found.concentration[0] == pytest.approx(k, rel=1e-7)
     assert found.log_prob(x).sum() >= lk.VonMises(m, k).log_prob(x).sum() - 1e-8
 
 
 def test_hazards_have_sensible_answers():
     for x in (np.full(5, 2.0), np.array([1.0]), np.full(4, 1e8), np.array([1e-100, 2e-100])):
-        law = lk.VonMises.fit(x)
-        assert np.isfinite(law.log_prob(x)).all() and np.isfinite(law.concentration).all()
+        distribution = lk.VonMises.fit(x)
+        assert np.isfinite(distribution.log_prob(x)).all() and np.isfinite(distribution.concentration).all()
     even = lk.VonMises.fit(np.linspace(0, 2 * np.pi, 9)[:-1])
     assert even.concentration[0] < 1e-7
     with pytest.raises(lk.DataError, match="row 1, column 0"):
@@ -123,9 +125,9 @@ def test_wind_in_a_chain(rng):
     X[::17] = np.nan
     model = lk.HMMDensity(lk.VonMisesDensity(), states=3, random_state=0).fit(X)
     emissions = model.model_.emissions
-    order = [int(np.argmin(1 - np.cos(emissions.centre[:, 0] - c))) for c in (3.0, -1.5, 0.8)]
+    order = [int(np.argmin(1 - np.cos(emissions.center[:, 0] - c))) for c in (3.0, -1.5, 0.8)]
     assert sorted(order) == [0, 1, 2]
-    assert np.cos(emissions.centre[order, 0] - [3.0, -1.5, 0.8]).min() > 0.99
+    assert np.cos(emissions.center[order, 0] - [3.0, -1.5, 0.8]).min() > 0.99
     assert emissions.concentration[order, 0] == pytest.approx([8.0] * 3, rel=0.3)
     path = model.model_.viterbi(lk.Ragged.from_list([X])).states
     found = np.asarray(path.values if hasattr(path, "values") else path).ravel()
@@ -136,35 +138,35 @@ def test_wind_in_a_chain(rng):
 def test_a_mixture_and_a_classifier_of_directions(rng):
     X = np.concatenate([lk.VonMises(3.1, 20.0).sample(200, rng), lk.VonMises(0.0, 20.0).sample(200, rng)])
     mixture = lk.MixtureDensity(lk.VonMisesDensity(), 2, random_state=0).fit(X)
-    assert np.sort(np.cos(mixture.model_.parts.centre[:, 0])) == pytest.approx([-1.0, 1.0], abs=0.01)
+    assert np.sort(np.cos(mixture.model_.parts.center[:, 0])) == pytest.approx([-1.0, 1.0], abs=0.01)
     clf = lk.BayesClassifier(lk.VonMisesDensity()).fit(X, np.repeat([0, 1], 200))
     assert clf.score(X + 2 * np.pi, np.repeat([0, 1], 200)) > 0.99
 
 
 @pytest.mark.slow
 def test_the_sum_of_two_angles(rng):
-    law = lk.VonMisesSum(0.4, 3.0, 1.5)
+    distribution = lk.VonMisesSum(0.4, 3.0, 1.5)
     x = np.linspace(0.4 - np.pi, 0.4 + np.pi, 2001)
-    assert np.exp(law.log_prob(x[:-1])).sum() * (x[1] - x[0]) == pytest.approx(1.0, abs=1e-12)
+    assert np.exp(distribution.log_prob(x[:-1])).sum() * (x[1] - x[0]) == pytest.approx(1.0, abs=1e-12)
     p = np.linspace(0.001, 0.999, 21)
-    assert np.abs(law.cdf(law.quantile(p)) - p).max() <= 1e-12
-    away = law.sample(200_000, rng)[:, 0] - 0.4
-    assert 1 - np.cos(away).mean() == pytest.approx(law.variance[0], abs=0.01)
+    assert np.abs(distribution.cdf(distribution.quantile(p)) - p).max() <= 1e-12
+    away = distribution.sample(200_000, rng)[:, 0] - 0.4
+    assert 1 - np.cos(away).mean() == pytest.approx(distribution.variance[0], abs=0.01)
     sharp = lk.VonMisesSum(0.0, 1e6, 1e6)
     assert np.exp(sharp.log_prob([0.0])[0]) == pytest.approx(scipy.stats.norm(0, np.sqrt(2e-6)).pdf(0), rel=1e-5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kappa, belief", [(1e9, 1e9), (1e12, 3e10), (1e15, 1e15), (1e14, 1e16)])
-def test_sharp_laws_are_gaussians(kappa, belief):
+def test_sharp_distributions_are_gaussians(kappa, belief):
     """Corrections are of the order 1/κ: beyond 10⁹ they are below what is asked for here."""
     p, z = np.array([1e-200, 1e-9, 0.3, 0.5]), np.array([0.0, 0.5, 3.0, 30.0])
-    for law, deviation in (
+    for distribution, deviation in (
         (lk.VonMises(0.0, kappa), 1 / np.sqrt(kappa)),
         (lk.VonMisesSum(0.0, kappa, belief), np.sqrt(1 / kappa + 1 / belief)),
     ):
         peer = scipy.stats.norm(0.0, deviation)
-        assert np.allclose(law.log_prob(z * deviation), peer.logpdf(z * deviation), rtol=1e-7)
-        assert np.allclose(law.cdf(-z * deviation), peer.cdf(-z * deviation), rtol=1e-5)
-        assert np.allclose(law.quantile(p), peer.ppf(p), rtol=1e-6, atol=1e-12 * deviation)
-        assert law.entropy() == pytest.approx(float(peer.entropy()), rel=1e-7)
+        assert np.allclose(distribution.log_prob(z * deviation), peer.logpdf(z * deviation), rtol=1e-7)
+        assert np.allclose(distribution.cdf(-z * deviation), peer.cdf(-z * deviation), rtol=1e-5)
+        assert np.allclose(distribution.quantile(p), peer.ppf(p), rtol=1e-6, atol=1e-12 * deviation)
+        assert distribution.entropy() == pytest.approx(float(peer.entropy()), rel=1e-7)

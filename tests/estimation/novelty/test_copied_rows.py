@@ -20,7 +20,7 @@ CONTINUOUS = {
     "rounded": RNG.normal(size=(60, 3)).round(1),
     "a switch": np.column_stack([RNG.normal(size=40), RNG.integers(0, 2, 40)]),
     "gaps": np.where(RNG.random((60, 4)) < 0.1, np.nan, RNG.normal(size=(60, 4))),
-    "parts": Columns(size=RNG.normal(size=(40, 2)), colour=WORDS[RNG.integers(0, 3, 40)]),
+    "parts": Columns(size=RNG.normal(size=(40, 2)), color=WORDS[RNG.integers(0, 3, 40)]),
 }
 DISCRETE = {
     "codes": RNG.integers(0, 4, (300, 2)),
@@ -29,7 +29,7 @@ DISCRETE = {
     "half points": RNG.integers(0, 10, (300, 1)) / 2,
     "percentages": RNG.binomial(100, 0.4, (400, 1)) / 100,
     "words": WORDS[RNG.integers(0, 3, (300, 2))],
-    "parts": Columns(grade=RNG.integers(0, 5, 300), colour=WORDS[RNG.integers(0, 3, 300)]),
+    "parts": Columns(grade=RNG.integers(0, 5, 300), color=WORDS[RNG.integers(0, 3, 300)]),
     "many zeros": np.where(RNG.random((300, 1)) < 0.5, 0.0, RNG.normal(size=(300, 1))),
 }
 
@@ -69,7 +69,7 @@ def test_some_of_many_rows_are_taken_with_all_their_copies():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("density", [lk.GaussianDensity("full"), lk.ParzenDensity()])
+@pytest.mark.parametrize("density", [lk.GaussianDensity("full"), lk.KernelDensity()])
 def test_copies_of_rows_do_not_raise_the_rate_of_false_alarms(density):
     """Three copies of each of 40 rows in 8 columns: 22 % of new rows were novel where 5 % was stated."""
     rates = {1: [], 3: []}

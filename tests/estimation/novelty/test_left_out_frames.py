@@ -1,4 +1,4 @@
-"""Frames that a chain had not learnt from: how surprising they are, live and at once, in sample and left out."""
+"""Frames that a chain had not learned from: how surprising they are, live and at once, in sample and left out."""
 
 from __future__ import annotations
 

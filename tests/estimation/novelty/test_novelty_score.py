@@ -173,18 +173,18 @@ def test_many_rows_in_many_columns_keep_the_rate():
     assert share == pytest.approx(0.05, abs=0.015)
 
 
-@pytest.mark.parametrize("density", [lk.ParzenDensity("epanechnikov"), lk.HistogramDensity(), lk.UniformDensity()])
+@pytest.mark.parametrize("density", [lk.KernelDensity("epanechnikov"), lk.HistogramDensity(), lk.UniformDensity()])
 def test_rows_that_no_class_has_a_density_for_are_novel_at_any_rate(density):
     rng = np.random.default_rng(0)
     X, y = overlapping(rng, 60, 6)
-    for clf in (lk.BayesClassifier(density).fit(X, y), lk.Calibrated(lk.BayesClassifier(density)).fit(X, y)):
+    for clf in (lk.BayesClassifier(density).fit(X, y), lk.CalibratedClassifier(lk.BayesClassifier(density)).fit(X, y)):
         for rate in (1e-3, 0.05, 0.3):
             done = clf.decide([[90.0] * 6, [0.5] * 6], novelty=rate, full=True)
             assert done.choice[0] is lk.NOVEL
             assert "no class has a density" in done.reasons[0]
 
 
-def test_a_law_that_cannot_hold_marks_what_it_excludes(recwarn):
+def test_a_distribution_that_cannot_hold_marks_what_it_excludes(recwarn):
     """Cells of a histogram without a row have p = 0 under every class: rows left out fall into such, too."""
     rng = np.random.default_rng(0)
     rows = rng.gamma(2.0, 3.0, 200)[:, None]
@@ -204,15 +204,15 @@ MAKES = {
     "pooled": lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")),
     "diagonal": lambda: lk.BayesClassifier(lk.GaussianDensity("diagonal")),
     "t": lambda: lk.BayesClassifier(lk.StudentTDensity()),
-    "parzen": lambda: lk.BayesClassifier(lk.ParzenDensity()),
-    "neighbour density": lambda: lk.BayesClassifier(lk.NeighbourDensity()),
+    "parzen": lambda: lk.BayesClassifier(lk.KernelDensity()),
+    "neighbor density": lambda: lk.BayesClassifier(lk.KNNDensity()),
     "mixture": lambda: lk.BayesClassifier(
         lk.MixtureDensity(lk.GaussianDensity("full"), n_components=6, random_state=0)
     ),
-    "neighbours": lambda: lk.NearestNeighbours(5),
+    "neighbors": lambda: lk.KNeighborsClassifier(5),
     "naive": lk.NaiveBayes,
     "histogram": lambda: lk.BayesClassifier(lk.HistogramDensity()),
-    **{m: lambda m=m: lk.DistanceClassifier(m) for m in ("mahalanobis", "scaled", "l2", "l1", "linf")},
+    **{m: lambda m=m: lk.NearestCentroidClassifier(m) for m in ("mahalanobis", "scaled", "l2", "l1", "linf")},
 }
 
 
@@ -233,7 +233,7 @@ def share_novel(make, n, d, rates, seeds, new):
     return np.mean(out, axis=0)
 
 
-@pytest.mark.parametrize("name", ["full", "mahalanobis", "naive", "parzen", "neighbours"])
+@pytest.mark.parametrize("name", ["full", "mahalanobis", "naive", "parzen", "neighbors"])
 def test_every_model_keeps_the_rate(name):
     found = share_novel(MAKES[name], 60, 8, [0.1], 4, 2000)
     assert 0.1 / 1.6 < found[0] < 0.1 * 1.6
@@ -255,7 +255,7 @@ def test_every_model_keeps_the_rate_over_many_trainings(name, n, d):
             assert rate / 1.5 < share < rate * 1.5, (rate, share)
 
 
-SET = [lk.BayesClassifier, lk.NaiveBayes, lk.DistanceClassifier, lk.NearestNeighbours]
+SET = [lk.BayesClassifier, lk.NaiveBayes, lk.NearestCentroidClassifier, lk.KNeighborsClassifier]
 
 
 @pytest.mark.parametrize("kind", SET)
@@ -291,7 +291,7 @@ def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
     assert not [w for w in told if "false-alarm" in str(w.message)]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        lk.Calibrated(kind(novelty=0.01), cv=3).fit(X, y)
+        lk.CalibratedClassifier(kind(novelty=0.01), cv=3).fit(X, y)
     said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
     assert len(said) == 1 and "finer than 40 rows" in said[0]
 

@@ -435,9 +435,9 @@ def test_moves_and_their_slow_twin() -> None:
 
 def test_units_do_not_matter() -> None:
     h, (x, u) = chain(), some()
-    centre, scale = np.array([3.0, -1.0]), np.array([0.1, 20.0])
-    moved = [a * scale + centre for a in u]
-    other = h.replace(units=np.stack([centre, scale]))
+    center, scale = np.array([3.0, -1.0]), np.array([0.1, 20.0])
+    moved = [a * scale + center for a in u]
+    other = h.replace(units=np.stack([center, scale]))
     assert_allclose(other.log_prob(x, moved), h.log_prob(x, u), rtol=1e-12)
     raw = h.replace(coefficients=other.raw_coefficients())
     assert_allclose(raw.log_prob(x, moved), h.log_prob(x, u), rtol=1e-10)

@@ -44,7 +44,7 @@ def test_all_forms_of_sequences_agree():
     assert np.allclose(want.predict_proba(x[0]).sum(axis=1), 1)
 
 
-def test_single_precision_is_honoured():
+def test_single_precision_is_honored():
     x = [s.astype(np.float32) for s in words()]
     h = two().fit(x)
     assert h.score_samples(x).dtype == np.float32
@@ -150,9 +150,11 @@ def test_known_states_that_the_topology_forbids_are_told():
 
 def test_ties_really_tie():
     h = two(states=3, tie=[0, 1, 0]).fit(words(10))
-    laws = [h.model_.emissions.member(k) for k in range(3)]
-    assert (laws[0].mean == laws[2].mean).all() and (laws[0].covariance == laws[2].covariance).all()
-    assert (laws[0].mean != laws[1].mean).any() and h.model_.emissions.parts.members == 2
+    distributions = [h.model_.emissions.member(k) for k in range(3)]
+    assert (distributions[0].mean == distributions[2].mean).all() and (
+        distributions[0].covariance == distributions[2].covariance
+    ).all()
+    assert (distributions[0].mean != distributions[1].mean).any() and h.model_.emissions.parts.members == 2
 
 
 def test_a_state_never_visited_is_told():
@@ -236,7 +238,7 @@ COMPONENTS = {
 @pytest.mark.some_cases(25)
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("name", HAZARDS)
-def test_hazards_are_learnt_from_or_told(name, component):
+def test_hazards_are_learned_from_or_told(name, component):
     x = hazard(name)
     h = two(component=clone(COMPONENTS[component]), states=3, max_iter=8)
     with warnings.catch_warnings():
@@ -275,7 +277,7 @@ def test_infinity_is_named_by_its_place(what):
     assert "sequence 3, frame 2" in str(told.value)
 
 
-def test_what_cannot_be_learnt_from_is_said():
+def test_what_cannot_be_learned_from_is_said():
     with pytest.raises(ValueError, match=r"numbers|convert|string"):
         two().fit([np.array([["a"], ["b"]])])
     with pytest.raises(DataError, match="at least one frame"):

@@ -23,13 +23,13 @@ def with_entry_and_exit():
     return lk.Topology(starts, moves, ends, np.arange(3))
 
 
-def learnt(x, **settings):
+def learned(x, **settings):
     return lk.HMMDensity(lk.GaussianDensity(), 3, **{"topology": "left-to-right", **settings}).fit(x)
 
 
 def test_null_states_at_both_ends_change_nothing():
     x = steps()
-    plain, nulls = learnt(x), learnt(x, topology=with_entry_and_exit())
+    plain, nulls = learned(x), learned(x, topology=with_entry_and_exit())
     assert nulls.score(x) == pytest.approx(plain.score(x), abs=1e-9)
 
 
@@ -37,10 +37,10 @@ def test_null_states_at_both_ends_change_nothing():
 @pytest.mark.parametrize("start", ["auto", "segments"])
 def test_expansions_of_ordered_chains_begin_in_order(settings, start):
     x = steps()
-    h = learnt(x, start=start, **settings)
+    h = learned(x, start=start, **settings)
     truth = np.repeat(np.arange(3), 8)
     assert np.mean([(h.predict(s) == truth).mean() for s in x]) > 0.95
-    assert h.score(x) > learnt(x).score(x) - 0.5
+    assert h.score(x) > learned(x).score(x) - 0.5
 
 
 def two(covariance=((1.0,),)):
@@ -109,7 +109,7 @@ def test_a_step_takes_one_frame_and_a_belief_of_its_own():
 
 
 def test_a_fitted_estimator_is_followed_as_its_model():
-    h = learnt(steps(), topology="ergodic")
+    h = learned(steps(), topology="ergodic")
     assert lk.step(h, None, [1.0])[1] == lk.step(h.model_, None, [1.0])[1]
 
 
@@ -121,7 +121,7 @@ def test_a_forecast_from_a_belief_is_that_from_its_sequence():
 
 
 def test_what_no_path_explains_has_no_states():
-    h = learnt(steps())
+    h = learned(steps())
     assert h.predict([steps(1)[0][:2]])[0].tolist() == [-1, -1]
     assert np.isneginf(h.score_samples([steps(1)[0][:2]])).all()
     with pytest.raises(DataError, match="at least 3 frames"):
@@ -134,14 +134,14 @@ def test_a_lag_beyond_the_end_is_the_smoother():
 
 
 def test_sequences_without_frames_can_be_asked_about():
-    h = learnt(steps(), topology="ergodic")
+    h = learned(steps(), topology="ergodic")
     assert h.score_samples([np.empty((0, 1))]).tolist() == [0.0]
     assert len(h.predict([np.empty((0, 1))])[0]) == 0
 
 
 def test_a_wrong_width_names_the_estimator_of_sequences():
     with pytest.raises(ValueError, match="but HMMDensity is expecting 1 features"):
-        learnt(steps()).score_samples([np.zeros((5, 3))])
+        learned(steps()).score_samples([np.zeros((5, 3))])
 
 
 def test_mixtures_of_chains_find_kinds_of_sequences_and_draw_some():

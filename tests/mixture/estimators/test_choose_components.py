@@ -11,9 +11,9 @@ from likely.mixture.estimators.choose_components import ComponentChoice, choose_
 from likely.mixture.sparse_weights import SparseWeights
 
 
-def blobs(centres: Any, rows: int, seed: int = 0) -> Any:
+def blobs(centers: Any, rows: int, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(c, 1.0, (rows, len(c))) for c in centres])
+    return np.concatenate([rng.normal(c, 1.0, (rows, len(c))) for c in centers])
 
 
 THREE = blobs([[-5, -5], [0, 0], [5, 5]], 60)
@@ -49,7 +49,7 @@ def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: in
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("centres", "rows"),
+    ("centers", "rows"),
     [
         ([[-5, -5], [0, 0], [5, 5]], 150),
         ([[-5, -5], [0, 0], [5, 5]], 15),
@@ -57,9 +57,9 @@ def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: in
         ([[0, 0], [3, 0]], 150),
     ],
 )
-def test_groups_are_counted(centres: Any, rows: int) -> None:
-    choice = by_prior(blobs(centres, rows))
-    assert choice.best["prior"] == len(centres) and choice.converged["prior"]
+def test_groups_are_counted(centers: Any, rows: int) -> None:
+    choice = by_prior(blobs(centers, rows))
+    assert choice.best["prior"] == len(centers) and choice.converged["prior"]
 
 
 @pytest.mark.slow

@@ -12,15 +12,15 @@ from sklearn.mixture import GaussianMixture
 import likely as lk
 from likely.core.engine import Serial
 from likely.core.fit_loop import Stop, fit
-from tests.laws.compare import arrays_of
+from tests.properties.compare import arrays_of
 from tests.reliability.plainly import log_probs
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
 RNG = np.random.default_rng(1)
-CENTRES = np.array([[-4.0, 0.0], [0.0, 3.0], [4.0, -1.0]])
+CENTERS = np.array([[-4.0, 0.0], [0.0, 3.0], [4.0, -1.0]])
 LABELS = RNG.integers(0, 3, 300)
-X = CENTRES[LABELS] + RNG.standard_normal((300, 2)) * np.array([[1.0, 0.5]])
+X = CENTERS[LABELS] + RNG.standard_normal((300, 2)) * np.array([[1.0, 0.5]])
 
 
 def gap(a, b):
@@ -35,7 +35,7 @@ def gap(a, b):
 @pytest.mark.parametrize(("ours", "theirs"), [("full", "full"), ("diagonal", "diag"), ("spherical", "spherical"), ("pooled", "tied")])  # fmt: skip # noqa: E501
 def test_where_we_settle_scikit_learn_stays(ours, theirs):
     """What we reach is a summit of theirs, too: begun there, it stays; no floor of ours or theirs intervenes here."""
-    first = softmax(-((X[:, None] - CENTRES) ** 2).sum(axis=2), axis=1)
+    first = softmax(-((X[:, None] - CENTERS) ** 2).sum(axis=2), axis=1)
     m = lk.MixtureDensity(lk.GaussianDensity(ours, prior=None), 3, prior=None, start=first, tol=1e-13, max_iter=3000)
     m.fit(X)
     peer = GaussianMixture(3, covariance_type=theirs, reg_covar=0.0, tol=1e-13, max_iter=3000, weights_init=m.weights_,
@@ -72,7 +72,7 @@ def test_plain_clusters_are_found_from_every_start(start):
 
 
 def test_starts_that_the_user_gives():
-    by_means = lk.MixtureDensity(n_components=3, start=CENTRES, prior=None).fit(X)
+    by_means = lk.MixtureDensity(n_components=3, start=CENTERS, prior=None).fit(X)
     by_model = lk.MixtureDensity(n_components=3, start=by_means.model_, prior=None).fit(X)
     assert by_model.report_.trace[0] == by_means.report_.objective
     by_shares = lk.MixtureDensity(n_components=3, start=np.eye(3)[LABELS], prior=None).fit(X)
@@ -157,12 +157,12 @@ def test_blocks_of_other_sizes_and_engines():
 
 
 @pytest.mark.parametrize("name", ["full", "diagonal", "pooled"])
-def test_single_precision_is_honoured(name):
+def test_single_precision_is_honored(name):
     small = X.astype(np.float32)
     a, b = learner(name).fit(small), learner(name).fit(small.astype(np.float64))
     assert gap(a.model_, b.model_) <= 1e-9
     assert a.score_samples(small).dtype == np.float32 and a.impute(small).dtype == np.float32
-    a, c = learner(name, start=CENTRES).fit(small), learner(name, start=CENTRES).fit(X)
+    a, c = learner(name, start=CENTERS).fit(small), learner(name, start=CENTERS).fit(X)
     agree = (c.model_.posterior(X).argmax(axis=1) == a.model_.posterior(small).argmax(axis=1)).mean()
     assert agree >= 0.999
 
@@ -195,7 +195,7 @@ def test_products_of_unlike_parts_with_sparse_words():
 
 def test_after_fit_statistics_add_and_the_stream_learns():
     rng = np.random.default_rng(10)
-    stream = [CENTRES[rng.integers(0, 3, 200)] + rng.standard_normal((200, 2)) for _ in range(12)]
+    stream = [CENTERS[rng.integers(0, 3, 200)] + rng.standard_normal((200, 2)) for _ in range(12)]
     m = lk.MixtureDensity(n_components=3, random_state=0).partial_fit(stream[0])
     before = m.score(np.concatenate(stream))
     for rows in stream[1:]:
@@ -255,9 +255,9 @@ def test_a_price_for_parts_finds_how_many_there_are():
     assert (np.diff(m.report_.trace) >= -1e-8 * np.abs(m.report_.trace[0])).all()
 
 
-def test_a_dirichlet_prior_pulls_weights_towards_each_other():
+def test_a_dirichlet_prior_pulls_weights_toward_each_other():
     few = X[:30]
-    flat, strong = (lk.MixtureDensity(n_components=3, prior=p, start=CENTRES).fit(few) for p in (1.0, 1000.0))
+    flat, strong = (lk.MixtureDensity(n_components=3, prior=p, start=CENTERS).fit(few) for p in (1.0, 1000.0))
     np.testing.assert_allclose(strong.weights_, 1 / 3, atol=0.01)
     counts = flat.stats_.counts
     refitted = flat.model_.refit(flat.stats_, flat.prior_).weights
@@ -276,7 +276,7 @@ def test_dead_components_are_set_anew():
 # ------------------------------------------------------------------------- gaps
 
 
-def test_gaps_are_learnt_and_filled():
+def test_gaps_are_learned_and_filled():
     x = X.copy()
     x[np.random.default_rng(12).random(x.shape) < 0.2] = np.nan
     m = lk.MixtureDensity(n_components=3, random_state=0, restarts=3).fit(x)
@@ -323,7 +323,7 @@ def test_each_class_can_have_one_covariance_for_its_components(kind):
         np.testing.assert_array_equal(found[2 * c], found[2 * c + 1])
     assert not np.allclose(found[0], found[2])
     with pytest.raises(lk.DomainError, match="leaves nothing to move"):
-        lk.MixtureDensity(lk.GaussianDensity("emphasised"), 2, tie="covariance").fit(X)
+        lk.MixtureDensity(lk.GaussianDensity("emphasized"), 2, tie="covariance").fit(X)
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.0, -1.0])
@@ -361,7 +361,7 @@ def test_what_is_wrong_is_said():
         lk.BayesClassifier(density).fit(np.abs(np.round(X)), LABELS)
     with pytest.raises(ValueError, match="prior"):
         lk.MixtureDensity(n_components=2, prior="strong").fit(X)
-    with pytest.raises(lk.DomainError, match="a law of 3 weights"):
+    with pytest.raises(lk.DomainError, match="a distribution of 3 weights"):
         lk.MixtureDensity(n_components=3, prior=lk.Dirichlet([1.0, 1.0])).fit(X)
     with pytest.raises(lk.DataError, match="column 1 must be numbers"):
         lk.MixtureDensity(n_components=2).fit(np.array([["1", "a"], ["2", "b"]], dtype=object))

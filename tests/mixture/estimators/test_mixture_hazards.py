@@ -11,9 +11,9 @@ from likely.core.fit_loop import Stop, fit, iterate, mean_log_prob
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
 
-def blobs(seed=0, n=160, centres=((0, 0), (6, 0), (3, 6))):
+def blobs(seed=0, n=160, centers=((0, 0), (6, 0), (3, 6))):
     rng = np.random.default_rng(seed)
-    return np.concatenate([rng.normal(c, 1.0, (n, len(c))) for c in centres])
+    return np.concatenate([rng.normal(c, 1.0, (n, len(c))) for c in centers])
 
 
 # ------------------------------------------------------- columns that say nothing
@@ -177,7 +177,7 @@ def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(
 
 
 def test_rows_that_no_part_can_explain_are_said():
-    m = lk.Mixture([0.5, 0.5], lk.Fixed(lk.Gaussian([[0.0], [1.0]], 1.0)))
+    m = lk.Mixture([0.5, 0.5], lk.FixedComponents(lk.Gaussian([[0.0], [1.0]], 1.0)))
     report = fit(m, np.array([[0.0], [1e200]]), stop=Stop(5))
     assert not report.converged and "impossible under every part" in report.reason
 

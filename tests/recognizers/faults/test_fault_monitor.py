@@ -136,7 +136,7 @@ def exceeds(kind: str, n: int, seed: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 11])
-def test_the_supported_rate_counts_the_error_of_the_learnt_model(seed: int) -> None:
+def test_the_supported_rate_counts_the_error_of_the_learned_model(seed: int) -> None:
     """400 white frames: 0.8 % and 1.2 % were said to be supported, 1.8 % and 2.4 % of new frames were in alarm."""
     x = np.random.default_rng([seed, 6400, 77]).normal(size=(6400, 3))
     with unheard():
@@ -150,7 +150,7 @@ MANY = [pytest.param(kind, n, 40, marks=pytest.mark.campaign) for kind in ("whit
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n", "plants"), [("white", 200, 8), *MANY])
 def test_what_is_said_to_be_supported_holds(kind: str, n: int, plants: int) -> None:
-    """In 95 % of plants and more; without the error of the learnt model it was 75 % of white ones."""
+    """In 95 % of plants and more; without the error of the learned model it was 75 % of white ones."""
     assert sum(exceeds(kind, n, seed) for seed in range(plants)) <= max(1, plants // 10)
 
 
@@ -219,7 +219,7 @@ def delay(alarm: np.ndarray) -> int:
 
 
 def shiryaev(z: np.ndarray, hazard: float = 1e-3, repair: float = 1e-2) -> np.ndarray:
-    """Log-odds of a change by the known law, with the same hazard and repair."""
+    """Log-odds of a change by the known distribution, with the same hazard and repair."""
     out, fault = np.empty(len(z)), hazard
     for t, one in enumerate(z):
         odds = fault / (1 - fault) * np.exp(one)
@@ -424,7 +424,9 @@ def test_a_sensor_that_moves_for_the_first_time_says_nothing_of_which_fault() ->
     frames[1][:, 0] += 3.0
     with unheard():
         monitor = FaultMonitor().fit(frames, ["normal", "bias"])
-    m = monitor.model_.replace(shares=np.where(np.arange(7) == 3, 0.0, monitor.model_.shares))  # one law is silenced
+    m = monitor.model_.replace(
+        shares=np.where(np.arange(7) == 3, 0.0, monitor.model_.shares)
+    )  # one distribution is silenced
     x = frames[0][:20].copy()
     told = m.run(x)
     x[-1, 6] = 8.0

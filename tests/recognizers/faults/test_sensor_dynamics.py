@@ -1,4 +1,4 @@
-"""Dynamics of sensors against the linear-Gaussian model that they are, and the process they were learnt from."""
+"""Dynamics of sensors against the linear-Gaussian model that they are, and the process they were learned from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DomainError, ShapeError
-from likely.recognizers.faults.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learnt
+from likely.recognizers.faults.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learned
 
 
 def process(rng: np.random.Generator, T: int) -> np.ndarray:
@@ -22,14 +22,14 @@ def process(rng: np.random.Generator, T: int) -> np.ndarray:
     return x[50:]
 
 
-def law() -> SensorDynamics:
+def distribution() -> SensorDynamics:
     L = np.tril(np.full((3, 3), 0.5)) + 0.5 * np.eye(3)
     return SensorDynamics([1.0, 2.0, 3.0], [[0.8, 0.1, 0.0], [0.0, 0.5, 0.2], [0.0, 0.0, -0.3]], L @ L.T, 2 * np.eye(3))
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.4])
 def test_frames_score_as_the_linear_gaussian_model(gaps: float) -> None:
-    rng, one = np.random.default_rng(0), law()
+    rng, one = np.random.default_rng(0), distribution()
     x = process(rng, 30) + one.mean
     x[rng.random(x.shape) < gaps] = np.nan
     before, spread, total = None, None, 0.0
@@ -43,16 +43,16 @@ def test_frames_score_as_the_linear_gaussian_model(gaps: float) -> None:
 
 def test_white_errors_are_white() -> None:
     x = process(np.random.default_rng(1), 4000)
-    one = law().replace(mean=np.zeros(3))
+    one = distribution().replace(mean=np.zeros(3))
     u = np.array([one.after(a, None, b).white for a, b in pairwise(x)])
     np.testing.assert_allclose(np.cov(u.T), np.eye(3), atol=0.08)
 
 
-def test_the_process_is_learnt() -> None:
+def test_the_process_is_learned() -> None:
     x = process(np.random.default_rng(2), 5000)
     found = chosen([x], np.ones(1))
-    np.testing.assert_allclose(found.law.moves, law().moves, atol=0.06)
-    np.testing.assert_allclose(found.law.noise, law().noise, atol=0.1)
+    np.testing.assert_allclose(found.distribution.moves, distribution().moves, atol=0.06)
+    np.testing.assert_allclose(found.distribution.noise, distribution().noise, atol=0.1)
     assert len(found.left_out) == 5
 
 
@@ -60,15 +60,15 @@ def test_sums_of_stretches_add_and_weights_are_copies() -> None:
     a, b = process(np.random.default_rng(3), 40), process(np.random.default_rng(4), 30)
     both = Pairs.of(a, 2.0).plus(Pairs.of(b))
     three = Pairs.of(a).plus(Pairs.of(a)).plus(Pairs.of(b))
-    one, other = learnt(both, 0.03, 0.1), learnt(three, 0.03, 0.1)
+    one, other = learned(both, 0.03, 0.1), learned(three, 0.03, 0.1)
     np.testing.assert_allclose(one.moves, other.moves)
     np.testing.assert_allclose(one.noise, other.noise)
 
 
 def test_noise_is_as_wide_as_frames_to_come_show() -> None:
-    """Forty sensors from 120 frames: what was learnt fits these too well, and the noise makes up for it."""
+    """Forty sensors from 120 frames: what was learned fits these too well, and the noise makes up for it."""
     rng = np.random.default_rng(5)
-    found = chosen([rng.normal(size=(120, 40))], np.ones(1)).law
+    found = chosen([rng.normal(size=(120, 40))], np.ones(1)).distribution
     new = rng.normal(size=(2000, 40)) - found.mean
     u = (new[1:] - new[:-1] @ found.moves.T) @ found.whitening.T
     assert 0.85 < np.mean(u**2) < 1.15

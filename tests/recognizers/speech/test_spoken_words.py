@@ -15,7 +15,7 @@ import likely as lk
 from likely.classify.bayes import BayesClassifier
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.features.mfcc import Cepstra
+from likely.features.mfcc import MFCC
 from likely.metrics.word_errors import word_errors
 from likely.recognizers.speech.background import background, quiet_frames, surrounded
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
@@ -55,7 +55,7 @@ def model() -> SpokenWords:
 
 
 @pytest.mark.slow
-def test_words_are_recognised(model):
+def test_words_are_recognized(model):
     sounds, words = spoken_many(8, 1)
     assert model.score(sounds, words) >= 0.95
     assert model.predict_proba(sounds).shape == (32, 4)
@@ -79,7 +79,7 @@ def test_all_ways_to_give_a_sound_agree(model, tmp_path):
         np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-9)
 
 
-def test_recordings_of_another_rate_are_recognised(model):
+def test_recordings_of_another_rate_are_recognized(model):
     rng = np.random.default_rng(4)
     words = [*WORDS] * 3
     sounds = [(22050, spoken(word, rng, 22050)) for word in words]
@@ -89,7 +89,7 @@ def test_recordings_of_another_rate_are_recognised(model):
 def test_posteriors_are_those_of_the_chains_tempered(model):
     sounds, _ = spoken_many(2, 5)
     chains = model.classifier_.model_.parts
-    joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(Cepstra(**FEATURES)(sounds))
+    joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(MFCC(**FEATURES)(sounds))
     expected = joint - logsumexp(joint, axis=1, keepdims=True)
     np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-8)
 
@@ -100,7 +100,7 @@ def test_it_is_a_bayes_classifier_over_cepstra():
     ours = SpokenWords(3, 2, scale=1.0).fit(sounds, words)
     mixture = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)
     chain = lk.HMMDensity(mixture, states=3, topology="left-to-right", tol=1e-2, random_state=0)
-    features = Cepstra(**FEATURES)
+    features = MFCC(**FEATURES)
     plain = BayesClassifier(chain).fit(features(sounds), words)
     np.testing.assert_allclose(ours.log_posterior(sounds), plain.log_posterior(features(sounds)), atol=1e-9)
 
@@ -241,7 +241,7 @@ def test_silence_among_words_changes_nothing(model):
 @pytest.mark.parametrize("trim", [30.0, None])
 def test_times_are_seconds_from_the_beginning_of_the_sound(trim):
     rng = np.random.default_rng(23)
-    model = SpokenWords(4, 1, features=Cepstra(**{**FEATURES, "trim": trim})).fit(*spoken_many(6, 0))
+    model = SpokenWords(4, 1, features=MFCC(**{**FEATURES, "trim": trim})).fit(*spoken_many(6, 0))
     parts = [0.003 * rng.normal(size=16000), spoken("ai", rng), 0.003 * rng.normal(size=2400), spoken("ou", rng)]
     borders = np.cumsum([len(p) for p in parts]) / RATE
     heard = model.transcribe(np.concatenate([*parts, 0.003 * rng.normal(size=4000)]))
@@ -293,7 +293,7 @@ def test_words_may_be_ergodic():
 
 def test_the_background_is_faint():
     rng = np.random.default_rng(0)
-    c = Cepstra(**FEATURES)
+    c = MFCC(**FEATURES)
     sounds = [spoken("ai", rng) for _ in range(5)]
     loud, quiet = c(sounds[0]), quiet_frames(c, surrounded(sounds[0], RATE, rng))
     assert quiet[:, 0].max() < np.quantile(loud[:, 0], 0.3)
@@ -306,7 +306,7 @@ def test_the_background_is_faint():
 
 
 def test_settings_are_scikit_learns(model):
-    other = clone(SpokenWords(6, features=Cepstra(rate=16000), reject_below=0.9))
+    other = clone(SpokenWords(6, features=MFCC(rate=16000), reject_below=0.9))
     assert other.get_params()["states"] == 6 and other.cepstra.rate == 16000
     for use in (other.predict, other.transcribe, other.decide, other.predict_proba):
         with pytest.raises(NotFittedError):
@@ -334,7 +334,7 @@ def test_a_file_brings_it_back(model, tmp_path):
 @pytest.mark.slow
 def test_features_are_kept_in_a_file(tmp_path):
     sounds, words = spoken_many(3, 17)
-    m = SpokenWords(3, 1, features=Cepstra(coefficients=8, trim=35.0)).fit(sounds, words)
+    m = SpokenWords(3, 1, features=MFCC(coefficients=8, trim=35.0)).fit(sounds, words)
     lk.save(m, tmp_path / "words.likely")
     assert lk.load(tmp_path / "words.likely").features.coefficients == 8
 

@@ -201,11 +201,11 @@ def test_ranges_and_bearings_through_an_extended_filter() -> None:
         return lk.Gaussian(np.stack([np.hypot(x[:, 0], x[:, 1]), np.arctan2(x[:, 1], x[:, 0])], axis=1), [0.04, 1e-4])
 
     A = np.eye(4) + np.eye(4, k=2)
-    law = StateSpace(
+    distribution = StateSpace(
         lk.Gaussian([-20.0, 1.0, 1.0, -0.1], np.diag([1.0, 1.0, 0.1, 0.1])),
         lambda x: lk.Gaussian(x @ A.T, np.diag([1e-4, 1e-4, 1e-4, 1e-4])), seen,
     )  # fmt: skip
-    radar = DataAssociation(ExtendedFilter(law, wrap=[1]), clutter=0.05, detection=0.95, exists=1.0)
+    radar = DataAssociation(ExtendedFilter(distribution, wrap=[1]), clutter=0.05, detection=0.95, exists=1.0)
     x, scans, truth = np.array([-20.0, 1.2, 1.0, -0.1]), [], []
     for _ in range(20):  # it crosses the cut of the angle at π
         z = np.array([np.hypot(*x[:2]), np.arctan2(x[1], x[0])]) + [0.2, 0.01] * rng.normal(size=2)
@@ -224,7 +224,7 @@ def test_times_through_a_continuous_model() -> None:
     scans = [np.vstack([[0.5 * t, 0.2 * t], rng.uniform(-9, 9, (2, 2))]) for t in range(8)]
     options = {"clutter": 0.01, "detection": 0.9, "speed": 1.0}
     even = DataAssociation(lk.LinearGaussian.constant_velocity(2, 0.5, 0.1, 0.2), **options)
-    free = DataAssociation(lk.ContinuousLinear.constant_velocity(2, 0.1, 0.2), **options)
+    free = DataAssociation(lk.LinearSDE.constant_velocity(2, 0.1, 0.2), **options)
     a = [belief.mean for belief, _ in lk.follow(even, scans)]
     b = [belief.mean for belief, _ in lk.follow(free, [(0.5 * t, z) for t, z in enumerate(scans)])]
     np.testing.assert_allclose(a, b, atol=1e-9)

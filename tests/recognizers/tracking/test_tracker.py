@@ -48,7 +48,7 @@ def test_without_clutter_it_is_kalmans_filter_and_smoother() -> None:
 def test_irregular_times_without_clutter() -> None:
     rng = np.random.default_rng(1)
     times = np.cumsum(rng.exponential(1.0, 30))
-    model = lk.ContinuousLinear.constant_velocity(2, 0.3, 0.7)
+    model = lk.LinearSDE.constant_velocity(2, 0.3, 0.7)
     y = np.array(model.sample(1, rng, times)[0])
     found = Tracker(noise=0.3, observation=0.7).run(y, times)
     known = model.filter(y, times)
@@ -185,7 +185,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DomainError, match="continuous time"):
         Tracker(lk.LinearGaussian.constant_velocity(2)).run(np.zeros((2, 2)), times=[0.0, 1.0])
     with pytest.raises(DataError, match="needs times"):
-        Tracker(lk.ContinuousLinear.constant_velocity(2)).run(np.zeros((2, 2)))
+        Tracker(lk.LinearSDE.constant_velocity(2)).run(np.zeros((2, 2)))
     with pytest.raises(DomainError, match="must be None"):
         Tracker(lk.LinearGaussian.constant_velocity(2)).fit(np.zeros((5, 2)))
     with pytest.raises(ShapeError, match="tracks must have shape"):
@@ -220,9 +220,9 @@ def test_a_drone() -> None:
     if not path.exists():
         pytest.skip("no data: the drone is not here")
     t, lat, lon = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(1, 2, 3)).T
-    metres = np.column_stack([(lon - lon[0]) * 111_320 * np.cos(np.radians(lat[0])), (lat - lat[0]) * 111_320])
+    meters = np.column_stack([(lon - lon[0]) * 111_320 * np.cos(np.radians(lat[0])), (lat - lat[0]) * 111_320])
     half = len(t) // 2
-    tracker = Tracker().fit(metres[:half], times=t[:half])
-    track = tracker.run(metres[half:], t[half:])
+    tracker = Tracker().fit(meters[:half], times=t[:half])
+    track = tracker.run(meters[half:], t[half:])
     assert np.isfinite(track.mean).all()
-    assert np.linalg.norm(track.mean[5:, :2] - metres[half + 5 :], axis=1).mean() < 3.0
+    assert np.linalg.norm(track.mean[5:, :2] - meters[half + 5 :], axis=1).mean() < 3.0

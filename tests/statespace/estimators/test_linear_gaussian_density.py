@@ -66,7 +66,7 @@ def test_em_alone_is_there_for_who_wants_it():
     np.testing.assert_allclose(est.model_.observation, want.observation, rtol=1e-10)
 
 
-def test_tracks_with_a_silent_sensor_are_learnt_and_followed():
+def test_tracks_with_a_silent_sensor_are_learned_and_followed():
     y = tracks()
     start = mover(noise=3.0, observation=0.1)
     est = LinearGaussianDensity(start, ["noise", "observation"], form={"noise": "scale"}).fit(y)
@@ -166,7 +166,7 @@ def test_a_weight_is_so_many_copies():
     np.testing.assert_allclose(one.model_.noise, other.model_.noise, rtol=1e-6, atol=1e-15)
 
 
-def test_inputs_are_learnt_from():
+def test_inputs_are_learned_from():
     rng = np.random.default_rng(2)
     true = L([[0.8]], [[0.2]], [[1.0]], [[0.1]], [0.0], [[1.0]], control=[[2.0]], feedthrough=[[-1.0]])
     u = [rng.normal(size=(60, 1)) for _ in range(8)]
@@ -212,7 +212,7 @@ def test_a_first_guess_does_not_depend_on_units():
     np.testing.assert_allclose(a.emission[:, :3] * [[1e-6], [1e6]], b.emission[:, :3], rtol=1e-5, atol=1e-12)
 
 
-def test_a_column_that_never_changes_and_one_frame_are_learnt_from():
+def test_a_column_that_never_changes_and_one_frame_are_learned_from():
     rng = np.random.default_rng(0)
     y = np.column_stack([np.full(50, 7.0), rng.normal(size=50)])
     est = LinearGaussianDensity().fit(y)
@@ -236,14 +236,14 @@ def test_a_column_that_never_changes_is_named_where_a_model_is_given():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
-def test_a_walk_far_from_0_is_learnt_as_near_it(offset):
+def test_a_walk_far_from_0_is_learned_as_near_it(offset):
     y = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
     near, far = LinearGaussianDensity(states=2).fit(y), LinearGaussianDensity(states=2).fit(y + offset)
     assert far.score(y + offset) == pytest.approx(near.score(y), abs=1e-4)
     assert far.report_.converged and (np.diff(far.report_.trace) >= -1e-9).all()
 
 
-def test_two_columns_that_are_one_are_learnt_from():
+def test_two_columns_that_are_one_are_learned_from():
     y = np.cumsum(np.random.default_rng(0).normal(size=200))
     est = LinearGaussianDensity(states=2).fit(np.column_stack([y, y]))
     assert np.abs(np.linalg.eigvals(est.model_.transition)).max() < 1.1 and est.report_.converged
@@ -343,7 +343,7 @@ def test_gaps_are_filled_and_what_was_seen_stays():
         (np.array([["a", "b"]]), "must be numbers"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused_in_words(x, words):
+def test_what_cannot_be_learned_from_is_refused_in_words(x, words):
     with pytest.raises(lk.LikelyError, match=words):
         LinearGaussianDensity(mover()).fit(x)
 
@@ -359,7 +359,7 @@ def test_settings_that_do_not_fit_are_refused_in_words():
 
 
 @pytest.mark.slow
-def test_a_summary_says_what_was_learnt():
+def test_a_summary_says_what_was_learned():
     est = LinearGaussianDensity(mover(), ["observation"]).fit(tracks(3))
     told = str(est.summary())
     assert "observation[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
@@ -392,7 +392,7 @@ def test_two_kinds_of_movers_are_told_apart(density):
     new = [*tracks(40, 2, steady), *tracks(40, 3, drunk)]
     assert clf.score(new, np.repeat(["steady", "drunk"], 40)) > 0.8
     apart = [clone(density).fit([x for x, c in zip(X, y, strict=True) if c == k]) for k in clf.classes_]
-    if density.model is not None:  # without a prior the classes are learnt as if alone
+    if density.model is not None:  # without a prior the classes are learned as if alone
         scores = np.stack([a.score_samples(new) for a in apart], axis=1)
         assert (scores.argmax(axis=1) == (clf.predict(new) == clf.classes_[1])).mean() > 0.99
     clf.partial_fit(X, y)

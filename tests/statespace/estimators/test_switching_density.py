@@ -22,17 +22,17 @@ from likely.io.model_files import dumps, loads
 from likely.statespace.estimators.regime_initialization import windows
 from likely.statespace.estimators.switching_density import SwitchingDensity
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwell
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwellizedFilter
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.statespace.switching.switching_models import driven, regime
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
 STICKY = [[0.97, 0.03], [0.05, 0.95]]
 
 
-def easy() -> SwitchingLinear:
+def easy() -> SwitchingLinearGaussian:
     """Two regimes far apart: quiet and wild."""
-    return SwitchingLinear((regime(0.9, 0.02, 0.05), regime(-0.8, 2.0, 0.05)), STICKY)
+    return SwitchingLinearGaussian((regime(0.9, 0.02, 0.05), regime(-0.8, 2.0, 0.05)), STICKY)
 
 
 @contextmanager
@@ -221,10 +221,10 @@ def test_the_nile_falls_in_1899() -> None:
         y = np.array(json.load(file)["nile"]["series"][0]["raw"], dtype=np.float64)
     y = (y - y.mean()) / y.std()
     calm, jump = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.5]], [0.0], [[4.0]]) for q in (0.0, 1.0))
-    model = SwitchingLinear((calm, jump), [[0.99, 0.01], [0.99, 0.01]], [1.0, 0.0])
+    model = SwitchingLinearGaussian((calm, jump), [[0.99, 0.01], [0.99, 0.01]], [1.0, 0.0])
     jumps = model.smooth(y).regimes[:, 1]
     assert jumps.argmax() == 28 and jumps[28] > 0.5 and (np.delete(jumps, 28) < 0.5).all()
-    late = RaoBlackwell(model, 200).run(y, keep=True).regime_smoothed(20)[:, 1]
+    late = RaoBlackwellizedFilter(model, 200).run(y, keep=True).regime_smoothed(20)[:, 1]
     assert late.argmax() == 28 and late[28] > 0.5
 
 

@@ -50,7 +50,7 @@ def test_intervals_hold_what_they_promise():
     assert binom.ppf(5e-7, n, 0.8) <= inside <= binom.ppf(1 - 5e-7, n, 0.8)
 
 
-def test_a_forecast_is_a_row_of_laws():
+def test_a_forecast_is_a_row_of_distributions():
     model = lk.LinearGaussian.local_level(1.0, 1.0)
     ahead = model.forecast([1.0, 2.0, 3.0], 2)
     assert len(ahead) == 2 and len(list(ahead)) == 2

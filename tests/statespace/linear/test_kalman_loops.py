@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from likely import ContinuousLinear, LinearGaussian, Ragged, follow
+from likely import LinearGaussian, LinearSDE, Ragged, follow
 from likely.io import model_files
 from likely.statespace.linear import _loops as kalman
 from likely.statespace.linear.kalman_filter import locked
@@ -46,7 +46,7 @@ def use_every_way():
                     list(follow(model, list(y[:3])))
                     model.collect(Ragged(np.vstack([y, y]), [0, 5, 10, 12]))
 
-    moving = ContinuousLinear.integrated(2)
+    moving = LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
         (
             moving.smooth([0.0, 1.0, 3.0], times),

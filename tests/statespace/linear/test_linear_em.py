@@ -1,4 +1,4 @@
-"""Learning a linear-Gaussian model: against numerical maximisation, another library's EM, and its own promises."""
+"""Learning a linear-Gaussian model: against numerical maximization, another library's EM, and its own promises."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.core.fit_loop import iterate
 from likely.statespace.linear.linear_em import expected
 from likely.statespace.linear.linear_score import Coordinates, slopes
 from likely.statespace.linear.predicted_observations import imputed
-from likely.statespace.linear.quasi_newton import learnt
+from likely.statespace.linear.quasi_newton import learned
 from tests.reference.make_linear_em import START, series
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "linear_em.json").read_text())
@@ -195,7 +195,7 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
     m = LinearGaussian.constant_velocity(dim=1, dt=dt, noise=3.0, observation=1.0)
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     learner = LinearLearner.of(m, ["noise", "observation"], {"noise": "scale"})
-    report = learnt(learner, y)
+    report = learned(learner, y)
 
     def minus(x):
         size, seen = np.exp(x)
@@ -210,12 +210,12 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
     assert better.objective(stats) > learner.objective(stats)  # also where moments are of another size
 
 
-def test_what_cannot_be_learnt_is_refused_in_words():
+def test_what_cannot_be_learned_is_refused_in_words():
     m = model()
     for learn, form, words in [
         (["speed"], None, "learn must be names"),
-        (["control"], None, "control can be learnt where the model has one"),
-        (["noise"], {"emission": "full"}, "a form is for what is learnt"),
+        (["control"], None, "control can be learned where the model has one"),
+        (["noise"], {"emission": "full"}, "a form is for what is learned"),
         (["noise"], {"noise": "round"}, "must be one of"),
     ]:
         with pytest.raises(DomainError, match=words):
@@ -232,18 +232,18 @@ def test_what_cannot_be_learnt_is_refused_in_words():
 
 
 @pytest.mark.parametrize("prior", ["weak", "earlier"])
-def test_a_prior_leads_to_the_mode_of_the_penalised_objective(prior):
+def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     y = gappy()
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
     learner = LinearLearner.of(m, ["transition", "noise", "observation", "start"])
-    report = learnt(learner, y, earlier, Stop(500, 1e-12))
-    found, law = report.model.model, report.prior
+    report = learned(learner, y, earlier, Stop(500, 1e-12))
+    found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)
 
     def total(x):
         here = coordinates.at(x)
-        return here.log_prob(y).sum() + law.log_density(here)
+        return here.log_prob(y).sum() + distribution.log_density(here)
 
     h = 1e-4
     slope = [(total(h * e) - total(-h * e)) / (2 * h) for e in np.eye(len(coordinates))]
@@ -266,23 +266,23 @@ def test_a_prior_is_data_that_came_before():
 
 
 @pytest.mark.slow
-def test_climbing_reaches_what_em_creeps_towards():
+def test_climbing_reaches_what_em_creeps_toward():
     y = gappy(n=20)
     start = LinearLearner.of(model(), ["noise", "observation"])
     slow = list(zip(range(300), iterate(start, y), strict=False))[-1][1]
-    fast = learnt(start, y, stop=Stop(500, 1e-10))
+    fast = learned(start, y, stop=Stop(500, 1e-10))
     assert fast.converged and fast.iterations < 400
     assert fast.objective >= slow.objective - 1e-6
     assert (np.diff(fast.trace) >= -1e-9).all()
 
 
 def test_climbing_that_is_cut_off_says_so():
-    report = learnt(LinearLearner.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
+    report = learned(LinearLearner.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
     assert not report.converged and "15 passes made" in report.reason and report.iterations <= 17
 
 
 def test_nothing_to_learn_is_one_look():
-    report = learnt(LinearLearner.of(model(), []), gappy())
+    report = learned(LinearLearner.of(model(), []), gappy())
     assert report.converged and report.objective == pytest.approx(model().log_prob(gappy()).sum())
 
 
@@ -290,7 +290,7 @@ def test_nothing_to_learn_is_one_look():
 
 
 @pytest.mark.slow
-def test_draws_of_what_is_missing_have_its_law():
+def test_draws_of_what_is_missing_have_its_distribution():
     y = gappy(n=1)
     rng = np.random.default_rng(0)
     expected_values = imputed(model(), y, None)

@@ -1,4 +1,4 @@
-"""Forms of what is learnt: blocks, shared variances of which one is 0, and how many numbers are free."""
+"""Forms of what is learned: blocks, shared variances of which one is 0, and how many numbers are free."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from likely import DomainError, LinearGaussian, LinearLearner, Ragged, ShapeError, load, save
 from likely.statespace.linear.linear_score import Coordinates
 from likely.statespace.linear.linear_structure import spread_from
-from likely.statespace.linear.quasi_newton import learnt
+from likely.statespace.linear.quasi_newton import learned
 from likely.statespace.linear.standard_errors import standard_errors
 
 L = LinearGaussian
@@ -31,13 +31,13 @@ def test_a_scatter_below_rounding_takes_no_variance_away_for_good(form):
     assert spread_from(np.array([[1e-20]]), np.array([[-1e-14]]), 10.0, np.zeros(2), form).item() == 1e-20
 
 
-def test_blocks_are_learnt_each_by_itself():
+def test_blocks_are_learned_each_by_itself():
     rng = np.random.default_rng(0)
     true = moving_with_season()
     y = true.replace(diffuse=None, covariance=np.eye(5)).sample(4, rng, 150)
     start = moving_with_season(20.0, 3.0)
     learner = LinearLearner.of(start, ["noise"], {"noise": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]})
-    report = learnt(learner, y)
+    report = learned(learner, y)
     found = report.model.model.noise
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     np.testing.assert_allclose(found[:2, :2] / found[0, 0], true.noise[:2, :2] / true.noise[0, 0], rtol=1e-9)

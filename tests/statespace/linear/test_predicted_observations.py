@@ -46,7 +46,7 @@ def test_innovations_are_white_where_the_model_is_right():
     assert abs(z.var() - 1) < 0.05 and abs(np.corrcoef(z[1:], z[:-1])[0, 1]) < 0.03
 
 
-def test_inputs_can_be_given_to_ready_made_models_and_learnt():
+def test_inputs_can_be_given_to_ready_made_models_and_learned():
     rng = np.random.default_rng(1)
     u = rng.normal(size=(400, 1))
     level = lk.LinearGaussian.local_level(noise=0.01, observation=1.0)
@@ -60,7 +60,7 @@ def test_a_list_of_rows_is_told_apart_from_sequences():
         lk.LinearGaussian.constant_velocity(dim=2).smooth([[1.0, 2.0], [2.0, 3.0]])
 
 
-def test_filters_of_laws_take_a_linear_model_as_it_is():
+def test_filters_of_distributions_take_a_linear_model_as_it_is():
     m = lk.LinearGaussian.ar([0.9], noise=1.0, observation=0.5)
     y = m.sample(1, 1, length=30)[0]
     exact = m.log_prob(y)[0]

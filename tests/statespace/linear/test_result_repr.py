@@ -43,8 +43,8 @@ def test_models_in_a_line():
     assert repr(known) == "LinearGaussian(3 states, 1 column, 2 inputs, changing over 5 frames, known start)"
     half = lk.LinearGaussian(np.eye(2), np.eye(2), [[1.0, 0.0]], [[1.0]], [0.0, 0.0], np.eye(2), diffuse=[[1.0], [0.0]])
     assert "start diffuse in 1 of 2 directions" in repr(half)
-    timed = lk.ContinuousLinear.matern(0.5, scale=2.0, variance=1.0, observation=0.01)
-    assert repr(timed) == ("ContinuousLinear(1 state, 1 column, known start, drift=[[-0.5]], diffusion=[[1]], "
+    timed = lk.LinearSDE.matern(0.5, scale=2.0, variance=1.0, observation=0.01)
+    assert repr(timed) == ("LinearSDE(1 state, 1 column, known start, drift=[[-0.5]], diffusion=[[1]], "
                            "emission=[[1]], observation=[[0.01]])")  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from likely import LinearGaussian, LinearLearner, LinearPrior, Ragged, Stop
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import collected, explained
-from likely.statespace.linear.quasi_newton import doubted, learnt
+from likely.statespace.linear.quasi_newton import doubted, learned
 from likely.statespace.linear.small_variances import doubt, lifts, raised
 from tests.reference.make_linear_em import START
 
@@ -50,12 +50,12 @@ def test_slopes_are_those_of_log_p(form, prior):
     learner = LinearLearner.of(m, ["noise", "observation", "covariance"], form)
     learner = learner.refit(learner.collect(y))
     m = learner.model
-    law = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
-    found = lifts(m, looks(y)(m), law, learner.structure)
+    distribution = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
+    found = lifts(m, looks(y)(m), distribution, learner.structure)
     assert {lift.name for lift in found} == {"noise", "observation", "covariance"}
 
     def total(at):
-        return float(at.log_prob(y).sum()) + (law.log_density(at) if law else 0.0)
+        return float(at.log_prob(y).sum()) + (distribution.log_density(at) if distribution else 0.0)
 
     for lift in found:
         h = 1e-5
@@ -93,12 +93,12 @@ def test_the_share_falls_with_the_variance():
 @pytest.mark.parametrize("which", ["noise", "observation"])
 def test_a_variance_that_is_lost_is_found_again(tiny, which):
     y = walk()
-    want = learnt(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), Ragged.of(y))
+    want = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), Ragged.of(y))
     start = LEVEL(tiny, 6.0) if which == "noise" else LEVEL(9.0, tiny)
     learner = LinearLearner.of(start, ["noise", "observation"])
     found = doubt(start, looks(y), None, learner.structure, 1e-3)
     assert which in [lift.name for lift in found.lifts]
-    report = learnt(learner, Ragged.of(y))
+    report = learned(learner, Ragged.of(y))
     assert report.converged and report.objective == pytest.approx(want.objective, abs=1e-4)
     assert (np.diff(report.trace) >= -1e-9).all()
 
@@ -106,7 +106,7 @@ def test_a_variance_that_is_lost_is_found_again(tiny, which):
 def test_a_variance_that_belongs_at_0_is_left_there():
     """Differences of white noise: a level that moves would explain them worse, however little."""
     y = np.diff(np.random.default_rng(1).normal(size=301))
-    reports = [learnt(LinearLearner.of(LEVEL(q, 1.0), ["noise", "observation"]), Ragged.of(y)) for q in (1e-9, 1.0)]
+    reports = [learned(LinearLearner.of(LEVEL(q, 1.0), ["noise", "observation"]), Ragged.of(y)) for q in (1e-9, 1.0)]
     assert all(r.converged and r.model.model.noise.item() < 1e-5 for r in reports)
     assert reports[0].objective == pytest.approx(reports[1].objective, abs=1e-3)
     found = doubt(reports[0].model.model, looks(y), None, reports[0].model.structure, 1e-3)
@@ -122,7 +122,7 @@ def test_em_alone_does_not_call_it_converged():
     assert stuck.converged
     told = doubted(stuck, y, 1e-8)
     assert not told.converged and "begin with a greater noise" in told.reason
-    good = learnt(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), y)
+    good = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), y)
     assert doubted(good, y, 1e-8).converged
 
 
@@ -135,7 +135,7 @@ def test_trend_and_season_end_at_one_place():
     for size in (1e-6, 1.0):
         m = LinearGaussian.local_trend(size, size * 1e-2, size) + LinearGaussian.seasonal(6, size * 1e-2)
         form = {"noise": np.array([1, 2, 3, 0, 0, 0, 0])}
-        reached.append(learnt(LinearLearner.of(m, ["noise", "observation"], form), Ragged.of(y)).objective)
+        reached.append(learned(LinearLearner.of(m, ["noise", "observation"], form), Ragged.of(y)).objective)
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
 
 
@@ -146,7 +146,7 @@ def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     m = LinearGaussian([[0.95]], [[0.5]], [[1.0]], [[0.5]], [0.0], [[1e-9]])
     y = m.sample(1, np.random.default_rng(seed), 40)
     m = m.replace(mean=y[0][0])
-    top = learnt(LinearLearner.of(m, ["noise", "observation"]), y, stop=Stop(2000, 1e-14)).model.model
+    top = learned(LinearLearner.of(m, ["noise", "observation"]), y, stop=Stop(2000, 1e-14)).model.model
     every = LinearLearner.of(top, ["noise", "observation", "covariance"]).structure
     first = lifts(top, looks(y)(top), None, every)
     assert [lift.name for lift in first if lift.lost] == ["covariance"]

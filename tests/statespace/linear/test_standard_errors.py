@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from likely import FitWarning, LinearGaussian, LinearLearner, Ragged, Stop
-from likely.statespace.linear.quasi_newton import learnt
+from likely.statespace.linear.quasi_newton import learned
 from likely.statespace.linear.standard_errors import standard_errors
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "linear_em.json").read_text())["nile"]
@@ -36,7 +36,7 @@ def test_the_nile_as_statsmodels_has_it(nile):
 
 def test_the_maximum_of_the_nile_as_statsmodels_has_it(nile):
     learner = LinearLearner.of(LinearGaussian.local_level(1.0, 1.0), ["noise", "observation"])
-    found = learnt(learner, Ragged.of(nile), stop=Stop(500, 1e-8)).model.model
+    found = learned(learner, Ragged.of(nile), stop=Stop(500, 1e-8)).model.model
     assert found.observation.item() == pytest.approx(REFERENCE["params"][0], rel=5e-4)
     assert found.noise.item() == pytest.approx(REFERENCE["params"][1], rel=5e-4)
     assert found.log_prob(nile).sum() == pytest.approx(REFERENCE["log_prob"], rel=1e-9)
@@ -47,7 +47,7 @@ def test_of_what_is_seen_without_noise_they_are_those_of_a_regression():
     rng = np.random.default_rng(0)
     true = LinearGaussian([[0.8]], [[2.0]], [[1.0]], [[0.0]], [0.0], [[1.0]])
     y = true.sample(1, rng, 400)
-    found = learnt(LinearLearner.of(true, ["transition", "noise"]), y, stop=Stop(100, 1e-12)).model.model
+    found = learned(LinearLearner.of(true, ["transition", "noise"]), y, stop=Stop(100, 1e-12)).model.model
     errors = standard_errors(found, y, ["transition", "noise"])
     x = y.values[:, 0]
     assert errors["transition"].item() == pytest.approx(np.sqrt(found.noise.item() / (x[:-1] ** 2).sum()), rel=1e-5)
@@ -61,7 +61,7 @@ def test_structure_decides_what_has_an_error():
     form = {"noise": "scale", "observation": "spherical", "transition": np.array(4 * [[0, 0, 0, 0]])}
     form["transition"][0, 2] = form["transition"][1, 3] = 1
     learner = LinearLearner.of(m, list(form), form)
-    found = learnt(learner, y).model.model
+    found = learned(learner, y).model.model
     errors = standard_errors(found, y, list(form), form)
     assert errors.names == ("transition[0, 2]", "noise[0, 0]", "observation[0, 0]")
     assert set(errors) == set(form) and len(errors) == 3
@@ -100,7 +100,7 @@ def test_what_data_do_not_determine_is_infinite_and_said():
     rng = np.random.default_rng(3)
     m = LinearGaussian([[0.9]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[0.0]])
     y = m.sample(2, rng, 100)
-    m = learnt(LinearLearner.of(m, ["emission", "noise", "observation"]), y, stop=Stop(500, 1e-13)).model.model
+    m = learned(LinearLearner.of(m, ["emission", "noise", "observation"]), y, stop=Stop(500, 1e-13)).model.model
     with pytest.warns(FitWarning, match="do not determine emission"):
         errors = standard_errors(m, y, ["emission", "noise", "observation"])
     assert np.isinf(errors["emission"]).all() and np.isinf(errors["noise"]).all()
@@ -145,7 +145,7 @@ def test_intervals_cover_the_truth():
     held = []
     for _ in range(100):
         y = true.sample(1, rng, 300)
-        found = learnt(LinearLearner.of(true, ["noise", "observation"]), y).model.model
+        found = learned(LinearLearner.of(true, ["noise", "observation"]), y).model.model
         errors = standard_errors(found, y, ["noise", "observation"])
         for name in ("noise", "observation"):
             value, error = getattr(found, name).item(), errors[name].item()

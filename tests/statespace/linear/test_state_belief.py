@@ -24,9 +24,9 @@ def test_a_belief_is_a_gaussian():
 
 
 def test_a_gaussian_is_a_belief():
-    law = lk.Gaussian([1.0, 2.0], [[4.0, 1.0], [1.0, 1.25]])
-    belief = StateBelief.of(law, time=3)
-    np.testing.assert_allclose(belief.covariance, law.covariance, rtol=1e-15)
+    distribution = lk.Gaussian([1.0, 2.0], [[4.0, 1.0], [1.0, 1.25]])
+    belief = StateBelief.of(distribution, time=3)
+    np.testing.assert_allclose(belief.covariance, distribution.covariance, rtol=1e-15)
     assert belief.time == 3 and not np.tril(belief.root, -1).any()
     flat = StateBelief.of(lk.Gaussian([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]]))
     np.testing.assert_allclose(flat.covariance, np.ones((2, 2)), rtol=1e-14)

@@ -37,7 +37,7 @@ def assert_smooths(model, y, tol=1e-8):
 # ---------------------------------------------------------------------- tracks
 
 
-def test_constant_velocity_is_discretised_exactly():
+def test_constant_velocity_is_discretized_exactly():
     m = LinearGaussian.constant_velocity(dim=2, dt=0.1, noise=[0.3, 0.6], observation=[1.0, 4.0])
     h = 0.1
     block = np.array([[h**3 / 3, h**2 / 2], [h**2 / 2, h]])

@@ -1,4 +1,4 @@
-"""Means and covariances of stacks of laws, against draws of them and against formulas."""
+"""Means and covariances of stacks of distributions, against draws of them and against formulas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.statespace.nonlinear.distribution_moments import law_moments
+from likely.statespace.nonlinear.distribution_moments import distribution_moments
 
 MEAN = np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])
 
@@ -17,7 +17,7 @@ def written_out(found, n=3):
 
 
 @pytest.mark.parametrize(
-    "law",
+    "distribution",
     [
         lk.Gaussian(MEAN, 0.5),
         lk.Gaussian(MEAN, [0.5, 2.0]),
@@ -32,11 +32,11 @@ def written_out(found, n=3):
         ),
         lk.Mixture(np.array([[0.5, 0.5]] * 3), lk.Gaussian(np.arange(12.0).reshape(6, 2) % 5, 0.5)),
     ],
-    ids=lambda law: type(law).__name__,
+    ids=lambda distribution: type(distribution).__name__,
 )
-def test_moments_are_those_of_draws(law):
-    found = law_moments(law, 3, "test", "transition", 1)
-    draws = law.sample(60_000, np.random.default_rng(0))
+def test_moments_are_those_of_draws(distribution):
+    found = distribution_moments(distribution, 3, "test", "transition", 1)
+    draws = distribution.sample(60_000, np.random.default_rng(0))
     if isinstance(draws, list):
         draws = np.stack(draws, axis=1)
     for k in range(3):
@@ -49,7 +49,7 @@ ROOM = np.array([[[2.0, 0.5], [0.5, 1.0]], np.eye(2), np.eye(2)])
 
 
 @pytest.mark.parametrize(
-    ("law", "noisy"),
+    ("distribution", "noisy"),
     [
         (lk.Gaussian(MEAN, 0.5), True),
         (lk.Gaussian(MEAN, 0.0), False),
@@ -64,8 +64,8 @@ ROOM = np.array([[[2.0, 0.5], [0.5, 1.0]], np.eye(2), np.eye(2)])
         (lk.Poisson(MEAN), True),
     ],
 )
-def test_noise_of_the_first_law(law, noisy):
-    found = law_moments(law, 3, "test", "transition", 1)
+def test_noise_of_the_first_distribution(distribution, noisy):
+    found = distribution_moments(distribution, 3, "test", "transition", 1)
     root = found.noise()
     root = np.diag(root) if root.ndim == 1 else root
     np.testing.assert_allclose(root.T @ root, written_out(found)[0], atol=1e-12)
@@ -74,33 +74,33 @@ def test_noise_of_the_first_law(law, noisy):
 
 
 def test_shared_covariances_are_kept_once():
-    assert law_moments(lk.Gaussian(MEAN, 0.5), 3, "test", "transition", 1).covariance.shape == (2, 2)
+    assert distribution_moments(lk.Gaussian(MEAN, 0.5), 3, "test", "transition", 1).covariance.shape == (2, 2)
 
 
 def test_counts_of_many_kinds():
-    found = law_moments(lk.Multinomial([[0.2, 0.8]], length=5), 1, "test", "transition", 1)
+    found = distribution_moments(lk.Multinomial([[0.2, 0.8]], length=5), 1, "test", "transition", 1)
     np.testing.assert_allclose(found.covariance[0], [[0.8, -0.8], [-0.8, 0.8]])
 
 
-def test_a_sum_of_laws_that_overflows_is_refused():
+def test_a_sum_of_distributions_that_overflows_is_refused():
     wide = lk.Gaussian([[1e308]], 1.0)
     with pytest.raises(DomainError, match=r"test \(transition at frame 1\).*finite"), np.errstate(over="ignore"):
-        law_moments(wide.sum(wide), 1, "test", "transition", 1)
+        distribution_moments(wide.sum(wide), 1, "test", "transition", 1)
 
 
 def test_what_is_no_stack_of_moments():
     with pytest.raises(ShapeError, match="stack of 3"):
-        law_moments(lk.Gaussian(MEAN[:2], 1.0), 3, "test", "transition", 1)
+        distribution_moments(lk.Gaussian(MEAN[:2], 1.0), 3, "test", "transition", 1)
     with pytest.raises(ShapeError, match="stack of 3"):
-        law_moments(lk.Gaussian(MEAN[0], 1.0), 3, "test", "transition", 1)
+        distribution_moments(lk.Gaussian(MEAN[0], 1.0), 3, "test", "transition", 1)
     with pytest.raises(DomainError, match="dof above 2"):
-        law_moments(lk.StudentT(MEAN, 1.0, 2.0), 3, "test", "transition", 1)
+        distribution_moments(lk.StudentT(MEAN, 1.0, 2.0), 3, "test", "transition", 1)
     with pytest.raises(DomainError, match="no mean"):
-        law_moments("no law", 3, "test", "transition", 1)
+        distribution_moments("no distribution", 3, "test", "transition", 1)
 
     class Mine:
         mean = np.array([[np.nan]])
         variance = np.array([[1.0]])
 
     with pytest.raises(DomainError, match="finite"):
-        law_moments(Mine(), 1, "test", "transition", 1)
+        distribution_moments(Mine(), 1, "test", "transition", 1)

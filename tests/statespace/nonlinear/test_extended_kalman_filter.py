@@ -30,8 +30,10 @@ def polar_slope(x):
     return np.stack([x / r[:, None], np.stack([-x[:, 1], x[:, 0]], axis=1) / r[:, None] ** 2], axis=1)
 
 
-def model(V, law=polar):
-    return StateSpace(lk.Gaussian(M, P), lambda x: lk.Gaussian(np.sin(x), 0.1), lambda x: lk.Gaussian(law(x), V))
+def model(V, distribution=polar):
+    return StateSpace(
+        lk.Gaussian(M, P), lambda x: lk.Gaussian(np.sin(x), 0.1), lambda x: lk.Gaussian(distribution(x), V)
+    )
 
 
 def test_slopes_given_and_found_agree():
@@ -65,7 +67,7 @@ def by_matrices(mean, cov, Q, V, y):
 @pytest.mark.parametrize("V", [0.3, [0.5, 0.01], [[0.5, 0.03], [0.03, 0.01]]], ids=["spherical", "diagonal", "full"])
 @pytest.mark.parametrize("stacked", [False, True])
 def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
-    """Frames observed in both entries, in either and in none; laws that share a covariance, and laws with their own."""
+    """Frames observed in both entries, in either and in none; distributions that share a covariance, and distributions with their own."""
     y = np.random.default_rng(1).standard_normal((12, 2)) * 0.1 + [1.0, 0.5]
     y[2, 0] = y[5, 1] = y[7] = np.nan
     V, Q = np.array(V), np.array([0.1, 0.2])
@@ -150,7 +152,7 @@ def test_the_prior_shortens_steps(curve, y):
     assert height[1] - height[0] == pytest.approx(0.0, abs=1e-7)  # 2e-5 times the slope of the log posterior
 
 
-def test_counts_reach_the_mode_of_their_own_law():
+def test_counts_reach_the_mode_of_their_own_distribution():
     m = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Poisson(np.exp(x)))
     f = ExtendedFilter(m, iterations=60)
     after, _ = f.update(f.initial(), [9.0])
@@ -191,13 +193,13 @@ def test_a_robot_finds_its_way_by_ranges(data_dir, monkeypatch):
     assert plaza.rmse(f.filter(robot.ranges, u).mean, robot.truth) < 0.8
 
 
-def test_a_law_cannot_change_the_belief_that_it_is_asked_about():
+def test_a_distribution_cannot_change_the_belief_that_it_is_asked_about():
     def moved(x):
         x += 1.0
         return lk.Gaussian(x, 1.0)
 
-    laws = lk.StateSpace(lk.Gaussian([0.0], 1.0), moved, lambda x: lk.Gaussian(x, 1.0))
-    f = ExtendedFilter(laws, wrap_state=[0], transition_slope=lambda x: np.eye(1))
+    distributions = lk.StateSpace(lk.Gaussian([0.0], 1.0), moved, lambda x: lk.Gaussian(x, 1.0))
+    f = ExtendedFilter(distributions, wrap_state=[0], transition_slope=lambda x: np.eye(1))
     for first in (np.nan, 0.1):
         with pytest.raises(ValueError, match="read-only"):
             f.filter([first, 0.0])

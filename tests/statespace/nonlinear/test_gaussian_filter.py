@@ -150,7 +150,7 @@ def test_many_sequences_are_each_on_its_own(make):
 
 
 @every
-def test_forecasts_are_those_of_the_joint_law(make):
+def test_forecasts_are_those_of_the_joint_distribution(make):
     y, u = drawn(9)
     y[6:] = np.nan
     mean, covariance, _ = dense(y, u)(9)
@@ -234,7 +234,7 @@ def _forward(z):
 
 
 def test_angles_of_the_state_stay_at_home():
-    """A compass that goes round: with `wrap_state`, a law that wraps and one that does not give the same track."""
+    """A compass that goes round: with `wrap_state`, a distribution that wraps and one that does not give the same track."""
     free = StateSpace(lk.Gaussian([3.0], 0.1), lambda x: lk.Gaussian(x + 0.3, 0.01), lambda x: lk.Gaussian(x, 0.05))
     round_ = StateSpace(
         free.initial, lambda x: lk.Gaussian(turned(x + 0.3, [0]), 0.01), lambda x: lk.Gaussian(turned(x, [0]), 0.05)
@@ -267,7 +267,7 @@ def test_covariances_stay_positive_definite_for_ten_thousand_steps(name):
 
 
 def test_counts_are_matched_by_their_moments():
-    """A Poisson law counts as the Gaussian of its mean and variance, here written out by hand."""
+    """A Poisson distribution counts as the Gaussian of its mean and variance, here written out by hand."""
     rate = lambda x: np.exp(x)  # noqa: E731
     as_poisson = StateSpace(lk.Gaussian([1.0], 0.2), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Poisson(rate(x)))
     by_hand = StateSpace(
@@ -296,11 +296,11 @@ def still(x):
         (lambda x: lk.Gaussian(x * np.nan, 1.0), still, LikelyError, "transition at frame 1"),
         (still, lambda x: lk.Categorical(np.full((len(x), 3), 1 / 3), levels=["a", "b", "c"]), LikelyError, "mean"),
         (still, lambda x: lk.StudentT(x, 1.0, 1.5), DomainError, "dof above 2"),
-        (still, lambda x: object(), DomainError, "stack of laws"),
+        (still, lambda x: object(), DomainError, "stack of distributions"),
         (still, lambda x: lk.Gaussian(x[:, :1], 1.0), ShapeError, "1 entries"),
     ],
 )
-def test_laws_that_cannot_be_used(make, transition, observation, kind, words):
+def test_distributions_that_cannot_be_used(make, transition, observation, kind, words):
     f = make(StateSpace(NORMAL, transition, observation))
     with pytest.raises(kind, match=words):
         f.filter(np.zeros((3, 2)))
@@ -359,19 +359,19 @@ def test_sequences_without_frames():
 
 
 def level(offset, sd):
-    """A level about an offset, as laws and as a linear model, and four observations."""
+    """A level about an offset, as distributions and as a linear model, and four observations."""
     v = sd**2
-    laws = StateSpace(lk.Gaussian([offset], v), lambda x: lk.Gaussian(x, v), lambda x: lk.Gaussian(x, v))
+    distributions = StateSpace(lk.Gaussian([offset], v), lambda x: lk.Gaussian(x, v), lambda x: lk.Gaussian(x, v))
     grain = np.spacing(offset)
     y = offset + np.round(np.array([0.0, 1.0, 2.0, 1.0]) * sd / grain) * grain
-    return laws, lk.LinearGaussian([[1.0]], [[v]], [[1.0]], [[v]], [offset], [[v]]), y
+    return distributions, lk.LinearGaussian([[1.0]], [[v]], [[1.0]], [[v]], [offset], [[v]]), y
 
 
 @every
 @pytest.mark.parametrize("offset, sd", [(1e9, 1e-5), (1.6e9, 1e-4), (1e6, 1e-8), (1e12, 1e-2), (1e9, 1.0)])
 def test_offsets_are_filtered_as_by_the_kalman_filter(make, offset, sd):
-    laws, exact, y = level(offset, sd)
-    found, expected = make(laws).filter(y), exact.filter(y)
+    distributions, exact, y = level(offset, sd)
+    found, expected = make(distributions).filter(y), exact.filter(y)
     assert found.log_prob == pytest.approx(expected.log_prob, abs=0.02)
     np.testing.assert_allclose((found.mean - offset) / sd, (expected.mean - offset) / sd, atol=0.03)
 
@@ -379,9 +379,9 @@ def test_offsets_are_filtered_as_by_the_kalman_filter(make, offset, sd):
 @every
 @pytest.mark.parametrize("far", [1e7, 1e12, 1e14, 1e16, 1e150])
 def test_an_outlier_is_recovered_from(make, far):
-    laws, exact, _ = level(1.0, 0.7)
+    distributions, exact, _ = level(1.0, 0.7)
     y = np.r_[0.0, far, np.zeros(20)]
-    found, expected = make(laws).filter(y), exact.filter(y)
+    found, expected = make(distributions).filter(y), exact.filter(y)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=0.05, atol=1e-6)
     assert found.log_prob == pytest.approx(expected.log_prob, rel=0.01)
 
@@ -389,12 +389,12 @@ def test_an_outlier_is_recovered_from(make, far):
 @every
 @pytest.mark.parametrize("far", [1e200, 1e300, -1e308])
 def test_what_is_too_far_leaves_the_belief_as_it_was(make, far, recwarn):
-    laws, exact, _ = level(1.0, 0.7)
+    distributions, exact, _ = level(1.0, 0.7)
     y = np.array([0.0, far, 0.2, 0.1])
-    found, gap = make(laws).filter(y), exact.filter(np.where(np.abs(y) > 1e100, np.nan, y))
+    found, gap = make(distributions).filter(y), exact.filter(np.where(np.abs(y) > 1e100, np.nan, y))
     assert found.log_prob == -np.inf and not recwarn.list
     np.testing.assert_allclose(found.mean, gap.mean, atol=1e-9)
-    assert np.isfinite(make(laws).smooth(y).mean).all() and not recwarn.list
+    assert np.isfinite(make(distributions).smooth(y).mean).all() and not recwarn.list
 
 
 def test_ranges_near_a_beacon_far_from_the_origin():
@@ -404,8 +404,8 @@ def test_ranges_near_a_beacon_far_from_the_origin():
         def ranges(x):
             return lk.Gaussian(np.hypot(x[:, :1] - offset, x[:, 1:] + 0.3), 1e-3)
 
-        laws = StateSpace(lk.Gaussian([offset + 1.1, 0.0], 0.01), lambda x: lk.Gaussian(x, 1e-3), ranges)
-        return ExtendedFilter(laws).log_prob([np.array([1.14, 1.25, 1.33, 1.13])])[0]
+        distributions = StateSpace(lk.Gaussian([offset + 1.1, 0.0], 0.01), lambda x: lk.Gaussian(x, 1e-3), ranges)
+        return ExtendedFilter(distributions).log_prob([np.array([1.14, 1.25, 1.33, 1.13])])[0]
 
     assert found(1e7) == pytest.approx(found(0.0), abs=1e-5)
     assert found(1e9) == pytest.approx(found(0.0), abs=1e-3)

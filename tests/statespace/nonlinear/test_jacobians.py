@@ -31,7 +31,7 @@ def test_slopes(x, spread):
 
 
 def test_far_from_the_origin_steps_stay_short():
-    """Coordinates of a map: millions of metres, a beacon ten metres away."""
+    """Coordinates of a map: millions of meters, a beacon ten meters away."""
     x, beacon = np.array([5.2e6, 6.7e5]), np.array([5.2e6 + 6.0, 6.7e5 - 8.0])
     points = displaced(x, np.array([0.01, 0.01]))
     z = np.hypot(*(points - beacon).T)[:, None]

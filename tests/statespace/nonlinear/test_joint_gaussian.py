@@ -1,4 +1,4 @@
-"""One factorisation of two vectors, against matrices written out."""
+"""One factorization of two vectors, against matrices written out."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_roots(rng):
         np.testing.assert_allclose(root_of(c).T @ root_of(c), c, rtol=1e-9, atol=1e-9)
 
 
-def test_noise_of_a_law_is_no_rounding():
+def test_noise_of_a_distribution_is_no_rounding():
     """A deviation of 1e-9 about 1e9 is below the grain of numbers, and yet it is noise that somebody asked for."""
     one = np.ones((1, 1))
     near = Linear(np.array([1e9]), np.zeros((1, 1)), 1e-9 * one, sizes_of(np.array([1e9])))

@@ -60,7 +60,7 @@ def test_evidence_is_unbiased(proposal, threshold):
     _, y = m.simulate(5, 3)
     exact = m.given(y)[2]
     proposal = optimal(m) if proposal == "optimal" else proposal
-    assert unbiased(ratios(m.laws(), y, exact, 150, proposal=proposal, threshold=threshold))
+    assert unbiased(ratios(m.distributions(), y, exact, 150, proposal=proposal, threshold=threshold))
 
 
 @pytest.mark.some_cases(2)
@@ -69,14 +69,14 @@ def test_evidence_is_unbiased(proposal, threshold):
 def test_evidence_is_unbiased_with_every_resampling(resample):
     m = level()
     _, y = m.simulate(12, 4)
-    assert unbiased(ratios(m.laws(), y, m.given(y)[2], 100, resample=resample, threshold=0.7))
+    assert unbiased(ratios(m.distributions(), y, m.given(y)[2], 100, resample=resample, threshold=0.7))
 
 
 def test_weights_before_the_step_belong_to_its_increment():
     """The plain mean of α (the textbook's slip) is far off where weights were uneven: the test would see it."""
     m = level()
     _, y = m.simulate(40, 5)
-    run = ParticleFilter(m.laws(), 20_000, seed=1).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, seed=1).run(y)
     exact = m.filtered(y)[2]
     assert abs(run.log_evidence - exact.sum()) < 0.1
     plain = []
@@ -92,14 +92,14 @@ def test_forty_steps_of_a_local_level():
     m = level()
     _, y = m.simulate(40, 13)
     exact = m.given(y)[2]
-    logs = [ParticleFilter(m.laws(), 20_000, seed=s).log_prob(y)[0] for s in range(5)]
+    logs = [ParticleFilter(m.distributions(), 20_000, seed=s).log_prob(y)[0] for s in range(5)]
     assert abs(np.mean(logs) - exact) < 0.06  # deviation of one run 0.03, measured
 
 
 def test_increments_add_up():
     m = turning()
     _, y = m.simulate(10, 1)
-    run = ParticleFilter(m.laws(), 5000, seed=3).run(y)
+    run = ParticleFilter(m.distributions(), 5000, seed=3).run(y)
     np.testing.assert_allclose(run.log_evidences, m.filtered(y)[2], atol=0.12)
     assert run.log_evidence == run.log_evidences.sum() == run.log_prob
 
@@ -114,7 +114,7 @@ def test_means_and_covariances(make, proposal):
     _, y = m.simulate(15, 7)
     y[4] = np.nan
     mean, covariance, _ = m.filtered(y)
-    run = ParticleFilter(m.laws(), 20_000, seed=2, proposal=proposal).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, seed=2, proposal=proposal).run(y)
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     assert np.abs((run.mean - mean) / deviation).max() < 0.1  # 1/√(N/10) is 0.02: five deviations
     scale = deviation[:, :, None] * deviation[:, None, :]
@@ -126,7 +126,7 @@ def test_quantiles_and_histories():
     m = level()
     _, y = m.simulate(8, 2)
     mean, covariance, _ = m.filtered(y)
-    run = ParticleFilter(m.laws(), 20_000, seed=2).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, seed=2).run(y)
     low, high = run.quantile([0.1, 0.9])[:, :, 0].T
     want = mean[:, 0] + np.array([[-1.2816], [1.2816]]) * np.sqrt(covariance[:, 0, 0])
     np.testing.assert_allclose([low, high], want, atol=0.08)
@@ -145,7 +145,9 @@ def test_better_proposals_vary_less():
     m = turning(noise=0.003)
     _, y = m.simulate(8, 9)
     exact = m.given(y)[2]
-    spread = {p: np.log(ratios(m.laws(), y, exact, 300, 30, proposal=p)).std() for p in ("bootstrap", "guided")}
+    spread = {
+        p: np.log(ratios(m.distributions(), y, exact, 300, 30, proposal=p)).std() for p in ("bootstrap", "guided")
+    }
     assert spread["guided"] < 0.4 * spread["bootstrap"]
 
 
@@ -157,14 +159,16 @@ def test_looking_ahead_varies_less():
     _, y = m.simulate(15, 2)
     y[10] += 3 * np.sqrt(0.55)
     exact = m.given(y)[2]
-    spread = {p: np.log(ratios(m.laws(), y, exact, 200, 60, proposal=p)).std() for p in ("bootstrap", "auxiliary")}
+    spread = {
+        p: np.log(ratios(m.distributions(), y, exact, 200, 60, proposal=p)).std() for p in ("bootstrap", "auxiliary")
+    }
     assert spread["auxiliary"] < 0.85 * spread["bootstrap"]
 
 
 def test_guided_is_the_exact_update_of_a_linear_model():
     """Then weights before the observation and after it depend on the old state alone: α = p(y | x′)."""
     m = turning()
-    f = ParticleFilter(m.laws(), 50, proposal="guided", threshold=0.0)
+    f = ParticleFilter(m.distributions(), 50, proposal="guided", threshold=0.0)
     first, _ = f.update(f.initial(), [0.3])
     second, _ = f.update(f.predict(first), [0.7])
     S = m.C @ m.Q @ m.C.T + m.R
@@ -176,7 +180,7 @@ def test_guided_is_the_exact_update_of_a_linear_model():
 
 @pytest.mark.slow
 def test_guided_with_counts_and_curved_sensors():
-    """Observation laws that are no Gaussian, means that are no line: weights correct what the proposal missed."""
+    """Observation distributions that are no Gaussian, means that are no line: weights correct what the proposal missed."""
     counts = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(0.9 * x, 0.2), lambda x: lk.Poisson(np.exp(x)))
     y = np.array([3.0, 5.0, 2.0, 0.0, 1.0])
     exact = ParticleFilter(counts, 400_000, seed=1).log_prob(y)[0]
@@ -191,7 +195,7 @@ def test_guided_with_counts_and_curved_sensors():
     assert unbiased(ratios(bearing, y, exact, 200, proposal="guided"))
 
 
-# -------------------------------------------------------- laws of other kinds
+# -------------------------------------------------------- distributions of other kinds
 
 
 @pytest.mark.slow
@@ -239,15 +243,15 @@ def test_states_and_frames_that_a_model_imagines():
     """Geweke's way: statistics of states drawn forwards equal those of paths drawn given imagined observations."""
     m = turning()
     rng = np.random.default_rng(0)
-    run = m.laws().sample(300, rng, 3)
-    last = [ParticleFilter(m.laws(), 60, seed=i).smooth(y, 1).paths[0] for i, y in enumerate(run.observations)]
+    run = m.distributions().sample(300, rng, 3)
+    last = [ParticleFilter(m.distributions(), 60, seed=i).smooth(y, 1).paths[0] for i, y in enumerate(run.observations)]
     again = np.array(last)
     for g in (lambda x: x, np.square, lambda x: x[:, :1] * x[:, 1:]):
         a, b = g(run.states).reshape(300, -1), g(again).reshape(300, -1)
         error = np.sqrt((a.var(0) + b.var(0)) / 300)
         assert (np.abs(a.mean(0) - b.mean(0)) < 5 * error).all()
     mean, cov = m.joint(3)
-    many = m.laws().sample(20_000, rng, 3).states.reshape(20_000, -1)
+    many = m.distributions().sample(20_000, rng, 3).states.reshape(20_000, -1)
     np.testing.assert_allclose(many.mean(0), mean, atol=0.05)
     np.testing.assert_allclose(np.cov(many.T), cov, atol=0.05)
 
@@ -260,7 +264,7 @@ def test_following_gives_the_same_bits(proposal):
     m = turning()
     _, y = m.simulate(12, 8)
     y[5] = np.nan
-    f = ParticleFilter(m.laws(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, seed=4)
+    f = ParticleFilter(m.distributions(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, seed=4)
     run = f.run(y)
     for t, (belief, news) in enumerate(lk.follow(f, y)):
         np.testing.assert_array_equal(belief.states, run.particles[t])
@@ -284,7 +288,7 @@ def test_numbers_of_a_run_are_those_of_single_steps(shape):
 
 
 class Walk:
-    """A law that is drawn from in its own way."""
+    """A distribution that is drawn from in its own way."""
 
     def __init__(self, x):
         self.x, self.members = x, len(x)
@@ -297,7 +301,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("gaussian_at", [lambda t: t % 2 == 0, lambda t: t < 5 or t > 30, lambda t: t % 11 == 3])
-def test_numbers_belong_to_their_frame_where_the_kind_of_law_changes(gaussian_at):
+def test_numbers_belong_to_their_frame_where_the_kind_of_distribution_changes(gaussian_at):
     """Steps of two frames must not be the same numbers."""
     n = 4096
     m = StateSpace(
@@ -316,7 +320,7 @@ def test_numbers_belong_to_their_frame_where_the_kind_of_law_changes(gaussian_at
 
 def test_a_belief_can_be_written_down():
     m = level()
-    f = ParticleFilter(m.laws(), 50, proposal="guided")
+    f = ParticleFilter(m.distributions(), 50, proposal="guided")
     b, _ = f.update(f.predict(f.update(f.initial(), 0.4)[0]), 0.2)
     for belief in (b, f.predict(b)):
         parts = belief._parts()
@@ -330,7 +334,7 @@ def test_a_belief_can_be_written_down():
 def test_two_sensors_of_one_frame():
     """A second observation of the same frame weighs what the first one placed."""
     m = turning()
-    f = ParticleFilter(m.laws(), 40_000, proposal="guided", seed=5)
+    f = ParticleFilter(m.distributions(), 40_000, proposal="guided", seed=5)
     belief, first = f.update(f.initial(), [0.5])
     belief, second = f.update(belief, [0.2])
     twice = Linear(m.A, m.Q, np.vstack([m.C, m.C]), np.kron(np.eye(2), m.R), m.m, m.P)
@@ -342,7 +346,7 @@ def test_two_sensors_of_one_frame():
 def test_predictions_are_of_the_frame_ahead():
     m = turning()
     for proposal in ("bootstrap", "guided", "auxiliary"):
-        f = ParticleFilter(m.laws(), 40_000, proposal=proposal)
+        f = ParticleFilter(m.distributions(), 40_000, proposal=proposal)
         b, _ = f.update(f.initial(), [0.5])
         ahead = f.predict(f.predict(b))
         mean, covariance, _ = m.given(np.array([[0.5]]), 3)
@@ -359,11 +363,11 @@ def test_frames_that_nobody_saw(proposal):
     m = level()
     _, y = m.simulate(10, 3)
     y[[0, 4, 5]] = np.nan
-    run = ParticleFilter(m.laws(), 20_000, proposal=proposal).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, proposal=proposal).run(y)
     assert (run.log_evidences[[0, 4, 5]] == 0.0).all()
     assert abs(run.log_evidence - m.given(y)[2]) < 0.1
     assert np.isfinite(run.mean).all()
-    nothing = ParticleFilter(m.laws(), 100, proposal=proposal).run(np.full((5, 1), np.nan))
+    nothing = ParticleFilter(m.distributions(), 100, proposal=proposal).run(np.full((5, 1), np.nan))
     assert nothing.log_evidence == 0.0 and np.allclose(nothing.ess, 100)
 
 
@@ -374,7 +378,7 @@ def test_entries_that_nobody_saw_are_integrated_out(proposal):
     m = Linear(turning().A, turning().Q, np.array([[1.0, 0.0], [0.3, 1.0]]), R, np.zeros(2), np.eye(2))
     _, y = m.simulate(8, 6)
     y[2, 0] = y[3, 1] = y[5, 0] = np.nan
-    run = ParticleFilter(m.laws(), 200_000, proposal=proposal).run(y, keep=False)
+    run = ParticleFilter(m.distributions(), 200_000, proposal=proposal).run(y, keep=False)
     np.testing.assert_allclose(run.log_evidences, m.filtered(y)[2], atol=0.12)  # 4.5 standard errors
 
 
@@ -386,7 +390,7 @@ def test_one_particle(proposal):
     m = turning()
     _, y = m.simulate(5, 1)
     for threshold in (0.0, 1.0):
-        run = ParticleFilter(m.laws(), 1, proposal=proposal, threshold=threshold).run(y)
+        run = ParticleFilter(m.distributions(), 1, proposal=proposal, threshold=threshold).run(y)
         assert np.isfinite(run.log_evidence) and (run.weights == 1.0).all() and (run.covariance == 0).all()
 
 
@@ -417,7 +421,7 @@ def test_weights_of_an_outlier_add_up_to_one(proposal, spread, far, recwarn):
 def test_many_sequences():
     m = level()
     ys = [m.simulate(T, T)[1] for T in (4, 6, 1)]
-    f = ParticleFilter(m.laws(), 4000)
+    f = ParticleFilter(m.distributions(), 4000)
     runs = f.run(ys)
     assert [len(r.ess) for r in runs] == [4, 6, 1]
     np.testing.assert_allclose([r.log_evidence for r in runs], [m.given(y)[2] for y in ys], atol=0.2)
@@ -432,18 +436,18 @@ def test_many_sequences():
 def test_every_sequence_depends_on_the_seed():
     m = turning(1.0)
     y = [m.simulate(5, i)[1] for i in range(3)]
-    one, other, again = (ParticleFilter(m.laws(), 50, seed=seed).log_prob(y) for seed in (1, 2, 1))
+    one, other, again = (ParticleFilter(m.distributions(), 50, seed=seed).log_prob(y) for seed in (1, 2, 1))
     assert (one != other).all() and (one == again).all()
 
 
 def test_not_keeping():
-    run = ParticleFilter(level().laws(), 100).run([0.1, 0.2], keep=False)
+    run = ParticleFilter(level().distributions(), 100).run([0.1, 0.2], keep=False)
     assert run.mean.shape == (2, 1)
     with pytest.raises(DomainError, match="keep=True"):
         run.quantile(0.5)
 
 
-GOOD = level().laws()
+GOOD = level().distributions()
 
 
 @pytest.mark.parametrize(
@@ -473,7 +477,11 @@ def model(**other) -> StateSpace:
 @pytest.mark.parametrize(
     "other, error, words",
     [
-        ({"observation": lambda x: lk.Gaussian([0.0], 1.0)}, ShapeError, "observation at frame 0.*stack of 9.*one law"),
+        (
+            {"observation": lambda x: lk.Gaussian([0.0], 1.0)},
+            ShapeError,
+            "observation at frame 0.*stack of 9.*one distribution",
+        ),
         ({"transition": lambda x: lk.Gaussian(x[:3], 1.0)}, ShapeError, "transition at frame 1.*3 members"),
         ({"transition": lambda x: x + 1.0}, DomainError, "transition at frame 1.*ndarray"),
         ({"transition": lambda x: lk.Gaussian(np.hstack([x, x]), 1.0)}, ShapeError, "transition at frame 1"),
@@ -489,7 +497,7 @@ def test_functions_that_return_the_wrong_thing(other, error, words):
 
 
 class Broken:
-    """A law of somebody else's whose numbers are no numbers."""
+    """A distribution of somebody else's whose numbers are no numbers."""
 
     def __init__(self, n: int, value: float) -> None:
         self.members, self.value = n, value
@@ -522,15 +530,20 @@ def test_models_that_cannot_be():
 def test_one_column_is_the_same_whatever_its_variance_is_called(kind):
     shape = {"full": (-1, 1, 1), "diagonal": (-1, 1), "spherical": (-1,)}
 
-    def law(kind):
+    def distribution(kind):
         return lambda x: lk.Gaussian(0.9 * x, np.exp(0.1 * x).reshape(shape[kind]), kind)
 
     y = np.array([0.3, -0.2, 0.8])
-    one, two = (ParticleFilter(StateSpace(lk.Gaussian([0.0], 1.0), law(k), law(k)), 300).run(y) for k in (kind, "full"))
+    one, two = (
+        ParticleFilter(StateSpace(lk.Gaussian([0.0], 1.0), distribution(k), distribution(k)), 300).run(y)
+        for k in (kind, "full")
+    )
     np.testing.assert_array_equal(one.belief.states, two.belief.states)
     np.testing.assert_array_equal(one.log_evidences, two.log_evidences)
     x = np.linspace(-2, 2, 300)[:, None]
-    np.testing.assert_allclose(law(kind)(x).log_prob([[0.4]])[0], log_prob_each(law(kind)(x), [[0.4]]), rtol=1e-12)
+    np.testing.assert_allclose(
+        distribution(kind)(x).log_prob([[0.4]])[0], log_prob_each(distribution(kind)(x), [[0.4]]), rtol=1e-12
+    )
 
 
 def test_a_proposal_of_inputs():
@@ -634,7 +647,7 @@ def test_nothing_is_said_on_the_way():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for proposal in ("bootstrap", "guided", "auxiliary"):
-            ParticleFilter(level().laws(), 50, proposal=proposal).run([0.1, 400.0, np.nan, -1e6])
+            ParticleFilter(level().distributions(), 50, proposal=proposal).run([0.1, 400.0, np.nan, -1e6])
 
 
 # ------------------------------------------------------------------ running dry
@@ -730,8 +743,8 @@ def test_a_robot_whose_beacons_have_scales_of_their_own(data_dir):
     truth, odometry, beacons = z["ground_truth"], z["odometry"], z["beacons"]
     T = 1500
     ranges = np.full((len(truth), 4), np.nan)
-    for when, _, beacon, metres in z["ranges"]:
-        ranges[np.searchsorted(truth[:, 0], when), np.flatnonzero(beacons[:, 0] == beacon)[0]] = metres
+    for when, _, beacon, meters in z["ranges"]:
+        ranges[np.searchsorted(truth[:, 0], when), np.flatnonzero(beacons[:, 0] == beacon)[0]] = meters
     inputs = np.concatenate([np.zeros((1, 2)), odometry[:, 1:]])
 
     def transition(x, t, u):

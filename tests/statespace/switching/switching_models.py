@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
 P2 = [[0.9, 0.1], [0.2, 0.8]]
 
@@ -17,19 +17,19 @@ def regime(a: float = 0.9, q: float = 0.1, r: float = 0.2, c: float = 1.0, **mor
     return LinearGaussian([[a, 0.1], [0.0, 0.8]], np.diag([q, q / 2]), [[c, 0.3]], [[r]], [0.0, 0.5], np.eye(2), **more)
 
 
-def two() -> SwitchingLinear:
+def two() -> SwitchingLinearGaussian:
     """A quiet regime, and a wild one that oscillates."""
-    return SwitchingLinear((regime(), regime(-0.5, 1.0, 0.5, 2.0)), P2)
+    return SwitchingLinearGaussian((regime(), regime(-0.5, 1.0, 0.5, 2.0)), P2)
 
 
-def driven() -> SwitchingLinear:
+def driven() -> SwitchingLinearGaussian:
     """Two regimes that differ in what an input does, to the state and to what is seen."""
     rng = np.random.default_rng(7)
     made = [regime(control=rng.normal(size=(2, 2)), feedthrough=rng.normal(size=(1, 2))) for _ in range(2)]
-    return SwitchingLinear(tuple(made), P2, [0.3, 0.7])
+    return SwitchingLinearGaussian(tuple(made), P2, [0.3, 0.7])
 
 
-def along(model: SwitchingLinear, path: tuple[int, ...]) -> LinearGaussian:
+def along(model: SwitchingLinearGaussian, path: tuple[int, ...]) -> LinearGaussian:
     """The Kalman model whose matrices follow one path of regimes."""
     m = [model.regimes[k] for k in path]
     inputs = {
@@ -39,7 +39,7 @@ def along(model: SwitchingLinear, path: tuple[int, ...]) -> LinearGaussian:
     return LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].mean, m[0].covariance, **inputs)
 
 
-def all_paths(model: SwitchingLinear, y: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:
+def all_paths(model: SwitchingLinearGaussian, y: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:
     """log p(y), and p(z_t = k), mean and covariance of x_t given all frames."""
     T, K, d = len(y), model.n_regimes, model.states
     logs, paths, means, covs = [], list(product(range(K), repeat=T)), [], []

@@ -12,8 +12,8 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.switching_em import SwitchingLearner, learnt
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.switching_em import SwitchingLearner, learned
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.statespace.switching.switching_models import P2, driven, regime, two
 
 
@@ -22,7 +22,7 @@ def simulated(n: int = 4, T: int = 60, seed: int = 0) -> tuple[Ragged, Ragged]:
     return z, y
 
 
-def labelled() -> tuple[Ragged, list[list[int]], list[list[np.ndarray]]]:
+def labeled() -> tuple[Ragged, list[list[int]], list[list[np.ndarray]]]:
     """Sequences that stay in one regime each, and the same by regime."""
     rng = np.random.default_rng(1)
     apart = [[np.array(s) for s in m.sample(3, rng, [30, 41, 25])] for m in two().regimes]
@@ -30,13 +30,13 @@ def labelled() -> tuple[Ragged, list[list[int]], list[list[np.ndarray]]]:
     return Ragged.of(both), [[i % 2] * len(s) for i, s in enumerate(both)], apart
 
 
-def test_labelled_stretches_are_separate_fits() -> None:
-    y, given, apart = labelled()
+def test_labeled_stretches_are_separate_fits() -> None:
+    y, given, apart = labeled()
     learn = ["transition", "noise", "observation"]
-    start = SwitchingLinear((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
+    start = SwitchingLinearGaussian((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
     stop = Stop(12, 0.0)
     data = Blocks.of(y, None, given=lk_masks(given, y))
-    together = learnt(SwitchingLearner.of(start, learn), data, stop=stop).model
+    together = learned(SwitchingLearner.of(start, learn), data, stop=stop).model
     for k in (0, 1):
         alone = fit(LinearLearner.of(start.regimes[k], learn), Ragged.of(apart[k]), stop=stop).model.model
         for name in learn:
@@ -84,8 +84,8 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
 
 def test_exact_learning_with_labels_never_falls() -> None:
     z, y = simulated()
-    learner = SwitchingLearner.of(SwitchingLinear((regime(), regime(0.0, 0.5)), P2))
-    report = learnt(learner, Blocks.of(y, None, given=lk_masks(list(z), y)), stop=Stop(15, 0.0))
+    learner = SwitchingLearner.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
+    report = learned(learner, Blocks.of(y, None, given=lk_masks(list(z), y)), stop=Stop(15, 0.0))
     assert len(report.trace) == 16 and (np.diff(report.trace) > -1e-8).all()
 
 
@@ -112,22 +112,22 @@ def test_one_regime_learns_as_kalman_does() -> None:
     _, y = simulated(3, 40)
     y = Ragged.of([np.where(np.arange(len(s))[:, None] % 7 == 3, np.nan, s) for s in y])
     learn, stop = ["transition", "noise", "observation"], Stop(8, 0.0)
-    one = learnt(SwitchingLearner.of(SwitchingLinear((regime(),), [[1.0]]), learn), y, stop=stop)
+    one = learned(SwitchingLearner.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop)
     alone = fit(LinearLearner.of(regime(), learn), y, stop=stop)
     np.testing.assert_allclose(one.trace, alone.trace, rtol=1e-9)
     np.testing.assert_allclose(one.model.regimes[0].noise, alone.model.model.noise, rtol=1e-7)
 
 
 @pytest.mark.slow
-def test_inputs_are_learnt() -> None:
+def test_inputs_are_learned() -> None:
     rng = np.random.default_rng(3)
     u = [rng.normal(size=(80, 2)) for _ in range(3)]
     z, _, y = driven().simulate(3, rng, None, u)
     both = lk.with_covariates(y, u)
     blank = tuple(m.replace(control=m.control * 0.3) for m in driven().regimes)
-    start = SwitchingLinear(blank, P2)
+    start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)
-    report = learnt(SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, given=known), stop=Stop(300, 0.0))
+    report = learned(SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, given=known), stop=Stop(300, 0.0))
     assert report.trace[-1] > driven().objective(driven().collect(both, given=known))  # the maximum beats the truth
     for m, true in zip(report.model.regimes, driven().regimes, strict=True):
         np.testing.assert_allclose(m.control[0], true.control[0], atol=0.2)
@@ -139,10 +139,10 @@ def scalar(a: float, q: float) -> LinearGaussian:
 
 @pytest.mark.slow
 def test_hidden_regimes_are_found() -> None:
-    true = SwitchingLinear((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
+    true = SwitchingLinearGaussian((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)
-    start = SwitchingLinear((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
-    report = learnt(SwitchingLearner.of(start, ["transition", "noise"]), y, prior="weak", stop=Stop(60, 1e-5))
+    start = SwitchingLinearGaussian((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
+    report = learned(SwitchingLearner.of(start, ["transition", "noise"]), y, prior="weak", stop=Stop(60, 1e-5))
     found = report.model
     assert report.trace[-1] > report.trace[0] + 50 and found.log_prob(y).sum() > true.log_prob(y).sum() - 5
     right = [np.mean(m.smooth(y).regimes.values.argmax(axis=1) == z.values) for m in (found, true)]
@@ -151,7 +151,7 @@ def test_hidden_regimes_are_found() -> None:
     np.testing.assert_allclose(np.diagonal(found.moves), [0.97, 0.95], atol=0.04)
 
 
-def test_what_is_not_learnt_stays() -> None:
+def test_what_is_not_learned_stays() -> None:
     _, y = simulated()
     learner = SwitchingLearner.of(two(), [["noise"], []], chain=("moves",))
     after = learner.refit(learner.collect(y)).model
@@ -179,5 +179,5 @@ def test_what_is_wrong_is_said() -> None:
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):
         two().collect(y, given=[[0, 1]])
-    with pytest.raises(DomainError, match=r"SwitchingLinear: given regimes must lie in 0 … 1.*got 2"):
+    with pytest.raises(DomainError, match=r"SwitchingLinearGaussian: given regimes must lie in 0 … 1.*got 2"):
         two().collect(y, given=[[0] * 5, [2] * 5])

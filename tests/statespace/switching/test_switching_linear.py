@@ -10,21 +10,21 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.fault_alarms import fault_alarms
-from likely.statespace.switching.imm_filter import InteractingModels
+from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief
-from likely.statespace.switching.switching_linear import SwitchingLinear, settled_law
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian, settled_distribution
 from tests.statespace.switching.switching_models import P2, all_paths, driven, regime, two
 
 
-def drawn(model: SwitchingLinear, T: int, seed: int = 0, inputs: np.ndarray | None = None) -> np.ndarray:
+def drawn(model: SwitchingLinearGaussian, T: int, seed: int = 0, inputs: np.ndarray | None = None) -> np.ndarray:
     given = None if inputs is None else [inputs]
     return np.array(model.sample(1, np.random.default_rng(seed), T if inputs is None else None, given)[0])
 
 
-def jumps() -> SwitchingLinear:
+def jumps() -> SwitchingLinearGaussian:
     """A level that is calm or wild: after an outlier both ways into the wild regime count."""
     calm, wild = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    return SwitchingLinear((calm, wild), [[0.9, 0.1], [0.1, 0.9]])
+    return SwitchingLinearGaussian((calm, wild), [[0.9, 0.1], [0.1, 0.9]])
 
 
 def with_gaps() -> np.ndarray:
@@ -64,7 +64,7 @@ def test_enumeration_with_inputs() -> None:
 
 
 def test_best_path_is_the_likeliest() -> None:
-    model = SwitchingLinear((regime(r=0.01), regime(c=9.0, r=0.01)), [[0.5, 0.5], [0.5, 0.5]])
+    model = SwitchingLinearGaussian((regime(r=0.01), regime(c=9.0, r=0.01)), [[0.5, 0.5], [0.5, 0.5]])
     z, _, y = model.simulate(1, np.random.default_rng(3), 8)
     assert np.mean(model.exact(y[0]).best == z[0]) >= 7 / 8
 
@@ -83,7 +83,7 @@ def test_enumeration_refuses_what_is_too_long() -> None:
 def test_one_regime_is_kalman(method: str) -> None:
     y = drawn(two(), 60)
     y[10:13] = np.nan
-    one = SwitchingLinear((regime(),), [[1.0]])
+    one = SwitchingLinearGaussian((regime(),), [[1.0]])
     found, wanted = one.filter(y, method=method), regime().filter(y)
     np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-10)
     np.testing.assert_allclose(found.covariance, wanted.covariance, atol=1e-10)
@@ -94,7 +94,7 @@ def test_one_regime_is_kalman(method: str) -> None:
 @pytest.mark.parametrize("method", ["imm", "gpb2"])
 def test_regimes_that_are_the_same_are_kalman(method: str) -> None:
     y = drawn(two(), 40)
-    same = SwitchingLinear((regime(),) * 3, np.full((3, 3), 1 / 3))
+    same = SwitchingLinearGaussian((regime(),) * 3, np.full((3, 3), 1 / 3))
     found, wanted = same.filter(y, method=method), regime().filter(y)
     np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-9)
     np.testing.assert_allclose(found.covariance, wanted.covariance, atol=1e-9)
@@ -126,7 +126,7 @@ def test_approximations_are_near_the_truth_and_pairs_nearer() -> None:
 def test_what_comes_later_tells_of_jumps() -> None:
     """Where a regime lasts a frame and the next does not depend on it, only the state carries news back."""
     calm, jump = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.3]], [0.0], [[4.0]]) for q in (0.0, 4.0))
-    model = SwitchingLinear((calm, jump), [[0.9, 0.1], [0.9, 0.1]], [1.0, 0.0])
+    model = SwitchingLinearGaussian((calm, jump), [[0.9, 0.1], [0.9, 0.1]], [1.0, 0.0])
     off, filtered = [], []
     for seed in range(12):
         y = drawn(model, 12, seed)
@@ -138,7 +138,7 @@ def test_what_comes_later_tells_of_jumps() -> None:
 
 def test_a_regime_of_almost_no_weight_does_no_harm() -> None:
     """Weights near the smallest numbers once made roots infinite."""
-    far = SwitchingLinear((regime(q=1e-4, r=1e-4), regime(q=1.0, r=1.0)), [[0.5, 0.5], [0.5, 0.5]])
+    far = SwitchingLinearGaussian((regime(q=1e-4, r=1e-4), regime(q=1.0, r=1.0)), [[0.5, 0.5], [0.5, 0.5]])
     for size in np.linspace(0.1, 0.6, 60):
         found = far.smooth(np.array([0.0, size, 0.0, -size, 40 * size, 0.0, 0.0]))
         assert np.isfinite(found.covariance).all() and np.isfinite(found.mean).all() and np.isfinite(found.log_prob)
@@ -147,22 +147,22 @@ def test_a_regime_of_almost_no_weight_does_no_harm() -> None:
 def test_inputs_of_a_batch_and_live_are_the_same() -> None:
     u = np.random.default_rng(1).normal(size=(30, 2))
     y = drawn(driven(), 30, 2, u)
-    run, live = InteractingModels(driven()).run(y, u), InteractingModels(driven())
+    run, live = IMMFilter(driven()).run(y, u), IMMFilter(driven())
     belief, news = live.initial(), []
     for t in range(30):
         belief, n = live.update(live.predict(belief, u[t]) if t else belief, y[t], u[t])
         news.append(n)
     np.testing.assert_allclose(run.log_evidences, news, atol=1e-12)
     np.testing.assert_allclose(run.regime_posterior[-1], belief.regimes, atol=1e-12)
-    assert driven().log_prob([y], [u])[0] == pytest.approx(InteractingModels(driven(), "gpb2").run(y, u).log_evidence)
+    assert driven().log_prob([y], [u])[0] == pytest.approx(IMMFilter(driven(), "gpb2").run(y, u).log_evidence)
 
 
 @pytest.mark.parametrize("method", ["imm", "gpb2"])
 def test_following_is_running(method: str) -> None:
     y = drawn(two(), 50)
     y[7] = np.nan
-    run = InteractingModels(two(), method).run(y)
-    beliefs, news = zip(*lk.follow(InteractingModels(two(), method), y), strict=True)
+    run = IMMFilter(two(), method).run(y)
+    beliefs, news = zip(*lk.follow(IMMFilter(two(), method), y), strict=True)
     np.testing.assert_array_equal(run.log_evidences, news)
     np.testing.assert_allclose(run.regime_posterior, [b.regimes for b in beliefs], atol=1e-14)
     np.testing.assert_allclose(run.mean, [b.mean for b in beliefs], atol=1e-12)
@@ -188,7 +188,7 @@ def test_missing_entries_of_a_frame() -> None:
     wide = [
         LinearGaussian([[0.9]], [[q]], [[1.0], [2.0]], [[1.0, 0.3], [0.3, 0.5]], [0.0], [[1.0]]) for q in (0.1, 4.0)
     ]
-    model = SwitchingLinear(tuple(wide), P2)
+    model = SwitchingLinearGaussian(tuple(wide), P2)
     y = drawn(model, 6)
     y[2, 0] = y[4, 1] = np.nan
     wanted = all_paths(model, y)
@@ -206,7 +206,7 @@ def test_evidence_of_pairs_is_a_proper_density() -> None:
 
 def test_a_frame_that_cannot_be_is_impossible() -> None:
     still = LinearGaussian([[1.0]], [[0.0]], [[1.0]], [[0.0]], [0.0], [[0.0]])
-    model = SwitchingLinear((still, still), P2)
+    model = SwitchingLinearGaussian((still, still), P2)
     assert model.log_prob([[0.0, 1.0]])[0] == -np.inf
     belief, news = model.update(model.predict(model.initial()), 1.0)
     assert news == -np.inf and belief.mean == 0.0
@@ -220,10 +220,10 @@ def test_weights_add_up_to_one_after_an_outlier(far: float, method: str) -> None
     """log p of such a frame is −1e14 and worse: weights less that number would have no digits."""
     y = np.array([0.0, far, 0.0, 0.0, 1.0])
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        run = InteractingModels(jumps(), method).run(y)
+        run = IMMFilter(jumps(), method).run(y)
         np.testing.assert_allclose(run.regime_posterior.sum(axis=1), 1.0, atol=1e-12)
         np.testing.assert_allclose(jumps().smooth(y).regimes.sum(axis=1), 1.0, atol=1e-12)
-        for belief, _ in lk.follow(InteractingModels(jumps(), method), y):
+        for belief, _ in lk.follow(IMMFilter(jumps(), method), y):
             assert abs(np.exp(belief.log_weights).sum() - 1.0) < 1e-12
             SwitchingBelief(belief.means, belief.roots, belief.which, belief.log_weights, 2)
     if far < 1e154:
@@ -236,7 +236,7 @@ def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
     """An input carries the state of one regime so far that no regime foresees the blend: shares add up to one still."""
     tiny = 1e-240 * np.eye(2)
     parts = (np.diag([0.9, 0.8]), tiny, [[1.0, 0.3]], [[1.0]], [0.0, 0.0], tiny)
-    model = SwitchingLinear(tuple(LinearGaussian(*parts, control=[[s], [s]]) for s in (0.0, 1e200)), P2)
+    model = SwitchingLinearGaussian(tuple(LinearGaussian(*parts, control=[[s], [s]]) for s in (0.0, 1e200)), P2)
     y, u = np.array([[0.0], [0.0], [np.nan], [np.nan], [np.nan]]), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]])
     found = model.smooth(y, u)
     np.testing.assert_allclose(found.regimes.sum(axis=1), 1.0, atol=1e-12)
@@ -246,17 +246,17 @@ def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
 def test_regimes_of_which_one_has_no_noise_are_told_of() -> None:
     """−11.6 exactly, 24.3 by pairs: a probability beside densities."""
     still, walk = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[q]], [0.0], [[1.0]]) for q in (0.0, 1.0))
-    y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinear((walk, still), P2)
-    for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwell(uneven, 9).run(y)):
+    y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinearGaussian((walk, still), P2)
+    for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwellizedFilter(uneven, 9).run(y)):
         with pytest.warns(lk.FitWarning, match=r"regime 1 foresees some observation without any error.*noise"):
             use(y)
     # noise that reaches what is seen a frame later is noise, and regimes that are all exact agree
     glide = LinearGaussian([[1.0, 1.0], [0.0, 1.0]], np.diag([0.0, 1.0]), [[1.0, 0.0]], [[0.0]], [0.0, 0.0], np.eye(2))
     rough = glide.replace(observation=np.array([[1e-8]]))
     for regimes in ((glide, rough), (still, still), (still.replace(emission=np.array([[2.0]])), still)):
-        assert SwitchingLinear(regimes, P2).incomparable == ""
+        assert SwitchingLinearGaussian(regimes, P2).incomparable == ""
     sides = [LinearGaussian([[0.5]], [[0.0]], [[1.0], [1.0]], np.diag(r), [0.0], [[1.0]]) for r in ([0, 1], [1, 0])]
-    assert "regime 0" in SwitchingLinear(tuple(sides), P2).incomparable
+    assert "regime 0" in SwitchingLinearGaussian(tuple(sides), P2).incomparable
 
 
 # ---------------------------------------------------------------------- simulation
@@ -277,10 +277,12 @@ def test_simulation_has_the_chain_and_the_moments() -> None:
 
 
 def test_starts_settle_or_are_all_alike() -> None:
-    law = settled_law(np.array(P2))
-    np.testing.assert_allclose(law @ np.array(P2), law, atol=1e-12)
-    np.testing.assert_allclose(settled_law(np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])), 1 / 3)
-    np.testing.assert_allclose(settled_law(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5)
+    distribution = settled_distribution(np.array(P2))
+    np.testing.assert_allclose(distribution @ np.array(P2), distribution, atol=1e-12)
+    np.testing.assert_allclose(
+        settled_distribution(np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])), 1 / 3
+    )
+    np.testing.assert_allclose(settled_distribution(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5)
 
 
 # ------------------------------------------------------------------------- sentences
@@ -288,19 +290,21 @@ def test_starts_settle_or_are_all_alike() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     with pytest.raises(DomainError, match=r"diffuse start.*started"):
-        SwitchingLinear((LinearGaussian.local_level(1.0, 1.0),), [[1.0]])
+        SwitchingLinearGaussian((LinearGaussian.local_level(1.0, 1.0),), [[1.0]])
     with pytest.raises(DomainError, match="add up to one"):
-        SwitchingLinear((regime(), regime()), [[0.9, 0.2], [0.5, 0.5]])
+        SwitchingLinearGaussian((regime(), regime()), [[0.9, 0.2], [0.5, 0.5]])
     with pytest.raises(ShapeError, match=r"moves must have shape \(2, 2\)"):
-        SwitchingLinear((regime(), regime()), [[1.0]])
+        SwitchingLinearGaussian((regime(), regime()), [[1.0]])
     with pytest.raises(ShapeError, match="as many states"):
-        SwitchingLinear((regime(), LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])), P2)
+        SwitchingLinearGaussian((regime(), LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])), P2)
     with pytest.raises(DomainError, match="at least one regime"):
-        SwitchingLinear((), [[1.0]])
+        SwitchingLinearGaussian((), [[1.0]])
     with pytest.raises(DomainError, match="must not change with time"):
-        SwitchingLinear((LinearGaussian(np.ones((3, 1, 1)), [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]]),), [[1.0]])
+        SwitchingLinearGaussian(
+            (LinearGaussian(np.ones((3, 1, 1)), [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]]),), [[1.0]]
+        )
     with pytest.raises(DomainError, match="must be a LinearGaussian"):
-        SwitchingLinear(("a",), [[1.0]])
+        SwitchingLinearGaussian(("a",), [[1.0]])
     with pytest.raises(DataError, match="2 inputs"):
         driven().update(driven().initial(), 0.0)
     with pytest.raises(DataError, match=r"sequence 0 is not at frame 1: replace an entry.* NaN"):
@@ -312,7 +316,7 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(DataError, match="2 inputs"):
         driven().log_prob([[0.0]])
     with pytest.raises(DomainError, match="switching model"):
-        InteractingModels(regime())
+        IMMFilter(regime())
     with pytest.raises(DataError, match="add up to one"):
         SwitchingBelief([[0.0]], [[[1.0]]], [0], [0.5], 1)
 

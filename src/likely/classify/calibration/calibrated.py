@@ -41,10 +41,10 @@ def _inside(name: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
 
 
-class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     """Give any classifier posteriors that can be trusted: trees, forests, boosting, support vectors, pipelines.
 
-    Each row is scored by a copy that was trained without it; a map from scores to posteriors is learnt from these, and
+    Each row is scored by a copy that was trained without it; a map from scores to posteriors is learned from these, and
     the estimator once more from all rows. So prediction costs one model and one map.
 
     - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X as it came.
@@ -59,7 +59,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> raw, cal = GaussianNB().fit(X[::2], y[::2]), Calibrated(GaussianNB()).fit(X[::2], y[::2])
+    >>> raw, cal = GaussianNB().fit(X[::2], y[::2]), CalibratedClassifier(GaussianNB()).fit(X[::2], y[::2])
     >>> loss = lambda c: -np.log(c.predict_proba(X[1::2])[np.arange(284), y[1::2]]).mean()
     >>> bool(loss(cal) < loss(raw) / 2)
     True
@@ -114,7 +114,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         self.class_prior_ = _shares(owner, weight, len(self.classes_))
         return self
 
-    def learnt_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
+    def learned_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
         """What `fit` learns from rows left out, the map and the floor of scores, without the estimator of all rows."""
         X = as_table(X)
         classes, owner, weight = checked_targets(X, y, sample_weight, self)
@@ -140,7 +140,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         return found if trained is now else change_log_prior(found, trained, now)
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities; everything else stays as it was learnt."""
+        """A copy that expects classes with other probabilities; everything else stays as it was learned."""
         check_is_fitted(self)
         other = copy(self)
         other.class_prior_ = self._prior_for(class_prior)
@@ -179,14 +179,14 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         return expected, type(foreign).__name__, remedy
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must fit together."""
+        """After a file was read: what was learned must fit together."""
         if not hasattr(self, "estimator_"):
             return
         C = len(getattr(self, "classes_", ()))
         sound = C > 0 and isinstance(self.floor_, Floor) and getattr(self.calibration_, "classes", None) == C
         sound = sound and isinstance(self.estimator_, Deciding) and len(self.estimator_.classes_) <= C
         if not sound:
-            raise DataError(sentence("Calibrated", "what was learnt must fit together"))
+            raise DataError(sentence("CalibratedClassifier", "what was learned must fit together"))
 
     # ------------------------------------------------------------ held-out scores
 
@@ -228,7 +228,7 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         unknown = [c for c in classes.tolist() if c not in own.tolist()]
         if unknown:
             expected = f"labels must be among the fitted estimator's classes {own.tolist()[:12]}"
-            raise DataError(sentence("Calibrated", expected, repr(unknown[0])))
+            raise DataError(sentence("CalibratedClassifier", expected, repr(unknown[0])))
         order = np.unique(own)
         owner[:] = np.searchsorted(order, classes)[owner]
         return order, owner
@@ -245,7 +245,9 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
             self.method_, self.calibration_ = "none", Temperature(np.asarray(1.0), len(self.classes_))
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
-                told = sentence("Calibrated", "no row could be held out, scores stay as they are", remedy=remedy)
+                told = sentence(
+                    "CalibratedClassifier", "no row could be held out, scores stay as they are", remedy=remedy
+                )
                 tell(told)
             return
         scores = self.floor_.applied(raw)
@@ -271,13 +273,13 @@ class Calibrated(Deciding, MetaEstimatorMixin, BaseEstimator):
         if uneven and weight_argument(estimator) is None:
             expected = f"{type(estimator).__name__} takes no weights: they count for the calibration alone"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
-            tell(sentence("Calibrated", expected, remedy=remedy))
+            tell(sentence("CalibratedClassifier", expected, remedy=remedy))
 
     def _refuse_pairwise(self) -> None:
         if get_tags(self.estimator).input_tags.pairwise:
             remedy = "pass rows and a kernel or metric by name, or use cv='prefit'"
             expected = "rows are needed, for folds cut them"
-            raise DomainError(sentence("Calibrated", expected, "a table of all pairs", remedy))
+            raise DomainError(sentence("CalibratedClassifier", expected, "a table of all pairs", remedy))
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -317,8 +319,12 @@ def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[An
             named = enumerated("class", map(repr, classes[absent].tolist()))
             one = len(absent) == 1
             told = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
-            what = "learnt from, but posteriors cannot be calibrated there"
-            tell(sentence("Calibrated", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"))
+            what = "learned from, but posteriors cannot be calibrated there"
+            tell(
+                sentence(
+                    "CalibratedClassifier", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"
+                )
+            )
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
@@ -327,7 +333,7 @@ def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
         told = f"{named} {'is' if one else 'are'} absent from a training fold: rows there count as never expected"
-        tell(sentence("Calibrated", told, remedy="use fewer folds or other groups"))
+        tell(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
 
 
 def _shares(owner: Index, weight: Array | None, classes: int) -> Array:

@@ -66,7 +66,7 @@ class Temperature(Value):
 
     def log_posterior(self, scores: Any) -> Array:
         """log of (1 − lapse) softmax(scores / temperature) + lapse / C   (n, C)."""
-        out = _normalised(_scores(scores, self.classes, "Temperature") / self.temperature)
+        out = _normalized(_scores(scores, self.classes, "Temperature") / self.temperature)
         if self.lapse == 0:
             return out
         return np.logaddexp(np.log1p(-self.lapse) + out, np.log(self.lapse / self.classes))
@@ -83,7 +83,7 @@ class Temperature(Value):
 class LogisticMap(Value):
     """A linear map of the scores: log p = log softmax(slope · scores + offset).
 
-    Two classes: Platt's σ(a s + b). More: a matrix and a vector, pulled towards one common slope by a prior that few
+    Two classes: Platt's σ(a s + b). More: a matrix and a vector, pulled toward one common slope by a prior that few
     rows do not overrule (Dirichlet calibration with off-diagonal shrinkage; Kull et al., 2019).
 
     >>> np.exp(LogisticMap(np.eye(2), [0.0, 1.0]).log_posterior([[0.0, 0.0]])).round(3)
@@ -108,22 +108,22 @@ class LogisticMap(Value):
     def log_posterior(self, scores: Any) -> Array:
         """log softmax(slope · scores + offset) (n, C)."""
         z = _scores(scores, self.classes, "LogisticMap")
-        return _normalised(np.einsum("nj,cj->nc", z, self.slope) + self.offset)
+        return _normalized(np.einsum("nj,cj->nc", z, self.slope) + self.offset)
 
     @classmethod
     def fit(cls, scores: Any, owner: Any, weight: Any = None) -> LogisticMap:
-        """The map of greatest (penalised) likelihood; `owner` (n,) is the index of the true class."""
+        """The map of greatest (penalized) likelihood; `owner` (n,) is the index of the true class."""
         z, owner, w = _sample(scores, owner, weight, "LogisticMap")
         size, C = common_size(z, w), z.shape[1]
         targets = smoothed_targets(owner, w, C, shared=C != 2)
         slope, offset = (platt if C == 2 else shrunken_matrix)(z / size, targets, w)
-        slope = slope - slope.mean(axis=1, keepdims=True)  # it was learnt on rows about their mean
+        slope = slope - slope.mean(axis=1, keepdims=True)  # it was learned on rows about their mean
         return cls.trusted(slope=slope / size, offset=offset)
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap(Value):
-    """Any rising curve per class: log-odds against all others ↦ probability, then rows are normalised.
+    """Any rising curve per class: log-odds against all others ↦ probability, then rows are normalized.
 
     Each curve is the rising step curve nearest to the labels, linear between its steps. One row of the other kind
     stands at either end, so no probability is 0 or 1 (Zadrozny and Elkan, 2002).
@@ -145,7 +145,7 @@ class IsotonicMap(Value):
         return len(self.offsets) - 1
 
     def log_posterior(self, scores: Any) -> Array:
-        """log of the curves' values, normalised (n, C)."""
+        """log of the curves' values, normalized (n, C)."""
         odds = one_against_rest(_scores(scores, self.classes, "IsotonicMap"))
         if self.classes == 2:  # one curve is enough: the other is its mirror
             p = self._curve(1, odds[:, 1])
@@ -194,7 +194,7 @@ def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "tem
 def choose_method(
     scores: Any, owner: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The simplest kind of map within one standard error of the best on folds that it was not learnt from.
+    """The simplest kind of map within one standard error of the best on folds that it was not learned from.
 
     Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried,
     and the simplest is taken. For two classes a slope and an offset are as simple as a slope and a lapse rate: logistic
@@ -286,7 +286,7 @@ def _scores(scores: Any, classes: int | None, whose: str) -> Array:
 
 
 def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, Index, Array]:
-    """What a map is learnt from: centred scores, true classes and weights, rows without weight left out."""
+    """What a map is learned from: centered scores, true classes and weights, rows without weight left out."""
     z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
     owner, w = np.asarray(owner), np.ones(len(z)) if w is None else w
     if owner.shape != (len(z),) or owner.dtype.kind not in "iu":
@@ -299,5 +299,5 @@ def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, In
     return z - z.mean(axis=1, keepdims=True), owner, w
 
 
-def _normalised(logits: Array) -> Array:
+def _normalized(logits: Array) -> Array:
     return np.asarray(log_softmax(logits, axis=1))

@@ -1,4 +1,4 @@
-"""Pool adjacent violators: where a rising curve would fall, neighbours share their mean."""
+"""Pool adjacent violators: where a rising curve would fall, neighbors share their mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SLOW = 0.9  # a pass that leaves more blocks than this share has begun to crawl:
 def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Index]:
     """The rising sequence nearest to y in weighted squares, as its blocks: (value, number of entries) of each.
 
-    min Σ w_i (f_i − y_i)²  subject to f_1 ≤ f_2 ≤ …; whoever is not below its right neighbour shares its block, and
+    min Σ w_i (f_i − y_i)²  subject to f_1 ≤ f_2 ≤ …; whoever is not below its right neighbor shares its block, and
     the same holds of blocks. Passes over whole arrays do most of the pooling and a stack the rest, so the work is
     O(n) for any input.
 

@@ -17,10 +17,10 @@ STEPS = 100
 SETTLED = 1e-18  # the fall that a full step still promises, relative to the loss: beyond it is rounding
 
 
-def minimise(loss: Loss, start: Array, whose: str) -> Array:
+def minimize(loss: Loss, start: Array, whose: str) -> Array:
     """θ with the least loss, by Newton steps with halving; says so if it does not settle.
 
-    >>> minimise(lambda t: (float(np.cosh(t[0])), np.sinh(t), lambda v: np.cosh(t) * v), np.array([2.0]), "x").round(9)
+    >>> minimize(lambda t: (float(np.cosh(t[0])), np.sinh(t), lambda v: np.cosh(t) * v), np.array([2.0]), "x").round(9)
     array([0.])
     """
     theta = start

@@ -19,12 +19,12 @@ from likely.metrics.confidence_intervals import mean
 FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
 FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
 MOST = 50_000  # rows to learn a map from: a handful of numbers need no more
-FEWEST = 20  # rows from which a map can be learnt
+FEWEST = 20  # rows from which a map can be learned
 ENOUGH = 1000  # rows from which steps beat a line (Niculescu-Mizil and Caruana, 2005)
 
 
 class Recalibration(NamedTuple):
-    """A map that was learnt from out-of-fold posteriors, and the posteriors that it gives where it was not learnt."""
+    """A map that was learned from out-of-fold posteriors, and the posteriors that it gives where it was not learned."""
 
     map: Calibration
     method: str
@@ -43,7 +43,7 @@ def recalibrated(
 ) -> Recalibration | None:  # fmt: skip
     """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
 
-    Temperature, logistic and isotonic are tried, each on folds that it was not learnt from; of those that help and
+    Temperature, logistic and isotonic are tried, each on folds that it was not learned from; of those that help and
     whose posteriors are `allowed`, the simplest within one standard error of the best is taken. Frames of `sequences`
     depend on each other, which makes posteriors far too sure. There temperature need not prove that it helps: few
     sequences without a mistake are no evidence for posteriors of 0 and 1.
@@ -61,7 +61,7 @@ def recalibrated(
         return None
     best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, owner), weight).value)
     method = next(name for name, lp in helpful.items() if not _gains(best, lp, owner, weight))
-    return Recalibration(_learnt(scores, owner, weight, np.arange(n), method), method, helpful[method])
+    return Recalibration(_learned(scores, owner, weight, np.arange(n), method), method, helpful[method])
 
 
 def _methods(n: int, C: int) -> list[str]:
@@ -98,11 +98,11 @@ def _cross_fitted(scores: Array, owner: Index, fold: Index, weight: Array | None
     out = np.empty_like(scores)
     for k in np.unique(fold):
         here = fold == k
-        out[here] = _learnt(scores, owner, weight, np.flatnonzero(~here), method).log_posterior(scores[here])
+        out[here] = _learned(scores, owner, weight, np.flatnonzero(~here), method).log_posterior(scores[here])
     return out
 
 
-def _learnt(scores: Array, owner: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
+def _learned(scores: Array, owner: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
     """The map of these rows, or of MOST of them, taken evenly from each class, where they are more."""
     if len(rows) > MOST:
         rows = rows[np.argsort(owner[rows], kind="stable")]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax
 
-from likely.classify.calibration.newton_minimizer import minimise
+from likely.classify.calibration.newton_minimizer import minimize
 from likely.core.arrays import Array, Index
 
 OFF = 0.5  # prior standard deviation of a class's own slope, relative to the common one; off the diagonal over √C
@@ -21,7 +21,7 @@ SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds
 
 
 def common_size(z: Array, w: Array) -> float:
-    """The root mean square of centred scores, so that units do not matter; 1 where all scores agree."""
+    """The root mean square of centered scores, so that units do not matter; 1 where all scores agree."""
     size = np.sqrt(np.average((z**2).mean(axis=1), weights=w))
     return float(size) if size > 0 else 1.0
 
@@ -40,7 +40,7 @@ def smoothed_targets(owner: Index, w: Array, C: int, shared: bool) -> Array:
 
 def common_slope(z: Array, targets: Array, weight: Array) -> float:
     """The one slope of greatest likelihood: 1 / temperature."""
-    return float(np.exp(minimise(CommonSlope(z, targets, weight), np.zeros(1), "Temperature")[0]))
+    return float(np.exp(minimize(CommonSlope(z, targets, weight), np.zeros(1), "Temperature")[0]))
 
 
 LEAST = 0.125  # nats of log-likelihood: what half a standard error costs
@@ -127,7 +127,7 @@ def platt(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
     """σ(a s + b) for the difference s of two scores; a ≥ 0, for a few unlucky rows must not turn a classifier round."""
     s = z[:, 1] - z[:, 0]
     design = np.stack([s, np.ones_like(s)], axis=1)
-    a, b = minimise(LinearSoftmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")
+    a, b = minimize(LinearSoftmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")
     if a < 0:
         share = weight @ targets
         a, b = 0.0, float(np.log(share[1] / share[0]))
@@ -145,7 +145,7 @@ def shrunken_matrix(z: Array, targets: Array, weight: Array) -> tuple[Array, Arr
     loss = LinearSoftmax(
         design, targets, weight, precision, np.concatenate([common * np.eye(C), np.zeros((C, 1))], axis=1)
     )
-    theta = minimise(loss, loss.centre.ravel(), "LogisticMap").reshape(C, C + 1)
+    theta = minimize(loss, loss.center.ravel(), "LogisticMap").reshape(C, C + 1)
     return theta[:, :C].copy(), theta[:, C].copy()
 
 
@@ -155,12 +155,12 @@ class LinearSoftmax:
     Parameters are (R, F): one row per class, or a single row for two classes (the first then has logit 0).
     """
 
-    def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, centre: Any = 0.0) -> None:
+    def __init__(self, design: Array, targets: Array, weight: Array, precision: Array, center: Any = 0.0) -> None:
         self.design, self.targets, self.weight = design, targets, weight  # (n, F), (n, C), (n,)
-        self.precision, self.centre = precision, np.broadcast_to(centre, precision.shape)
+        self.precision, self.center = precision, np.broadcast_to(center, precision.shape)
 
     def __call__(self, theta: Array) -> tuple[float, Array, Callable[[Array], Array]]:
-        away = theta.reshape(self.precision.shape) - self.centre
+        away = theta.reshape(self.precision.shape) - self.center
         log_p = log_softmax(self._logits(theta), axis=1)
         p = np.exp(log_p)
         loss = -float(self.weight @ (self.targets * log_p).sum(axis=1)) + 0.5 * float((self.precision * away**2).sum())

@@ -9,7 +9,7 @@ from likely.cli.card import _hazards, _safe, reproduce, table
 
 
 def cluster_markdown(model: Any, path: str) -> str:
-    """The whole card; of a density of ordinary rows where that is what was learnt."""
+    """The whole card; of a density of ordinary rows where that is what was learned."""
     facts = model.card
     dense = facts["task"] == "density"
     lines = [f"# Model card: {'ordinary rows' if dense else 'clusters'} in {_safe(', '.join(facts['source']))}", ""]
@@ -51,10 +51,10 @@ def set_by(model: Any) -> str:
 
     rows = model.calm_.shape[1]
     if not rows:
-        return "draws of the model, for lack of rows that it had not learnt from: rates hold as far as it fits"
+        return "draws of the model, for lack of rows that it had not learned from: rates hold as far as it fits"
     if model.card["rows"] > MANY:
         return f"{rows:,} of the ordinary rows; of so many the model hardly knows any one"
-    return f"{rows:,} ordinary rows, each scored by a model that had not learnt from it"
+    return f"{rows:,} ordinary rows, each scored by a model that had not learned from it"
 
 
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
         [k, f"{bic:,.1f}", "–" if held is None else f"{held:.4f}"]
         for k, bic, held in zip(choice["numbers"], choice["bic"], choice["held_out"], strict=True)
     ]
-    yield from table(["clusters", "BIC", "rows not learnt from, nats per row"], rows)
+    yield from table(["clusters", "BIC", "rows not learned from, nats per row"], rows)
     yield ""
     yield f"A sparse prior over the weights left {choice['left_by_prior']}."
 
@@ -103,9 +103,9 @@ def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Limits"
     yield ""
-    yield "- A cluster is a region where rows are dense, as these laws describe it. Whether it is a kind of thing, no"
+    yield "- A cluster is a region where rows are dense, as these distributions describe it. Whether it is a kind of thing, no"
     yield "  figure here can say."
-    yield "- Other columns, other units of a count, or another law of a column may give other clusters."
+    yield "- Other columns, other units of a count, or another distribution of a column may give other clusters."
     yield "- A row that is like none of them still gets the nearest: `likely novelty` marks such rows."
 
 

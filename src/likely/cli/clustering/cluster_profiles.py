@@ -43,8 +43,8 @@ class Trait:
     def words(self, k: int) -> str:
         """Cluster k in this trait.
 
-        >>> Trait("colour", "red", 0.5, np.array([0.9]), np.array([0.8])).words(0)
-        'colour = red 90% (all: 50%)'
+        >>> Trait("color", "red", 0.5, np.array([0.9]), np.array([0.8])).words(0)
+        'color = red 90% (all: 50%)'
         """
         if self.level is not None:
             return f"{self.name} {self.values[k]:.0%} (all: {self.overall:.0%})"

@@ -140,7 +140,7 @@ def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
     source, table = _read(job)
     talk(table.describe())
     talk("\nlooking for clusters")
-    done = _learnt(job, source, table, talk)
+    done = _learned(job, source, table, talk)
     write(done)
     return done
 
@@ -163,7 +163,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     )  # fmt: skip
 
 
-def _learnt(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
+def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
     from likely.automl.table_classifier import Typed, arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import discover
@@ -221,13 +221,13 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
         yield f"{c.job.most} clusters are the most that were tried, and the best of them: --most tries more."
     others = {way: number for way, number in best.items() if number != best[c.found.by]}
     if others:
-        ways = {"bic": "BIC", "held-out": "rows not learnt from", "prior": "a sparse prior"}
+        ways = {"bic": "BIC", "held-out": "rows not learned from", "prior": "a sparse prior"}
         listed = ", ".join(f"{ways[way]} would take {number}" for way, number in others.items())
         yield f"The number of clusters is not clear-cut: {listed}."
     if not np.all(choice.converged.get(c.found.by, True)):
         yield "Some of the fits by which the number was chosen had not settled: other seeds may choose another."
     if c.found.chosen_on < len(c.table):
-        yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learnt afterwards."
+        yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learned afterwards."
 
 
 # -------------------------------------------------------------------------- what is written

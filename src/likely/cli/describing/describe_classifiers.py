@@ -1,4 +1,4 @@
-"""Classifiers that are no stack of laws, told by what they compare: rows, centres, coordinates along axes."""
+"""Classifiers that are no stack of distributions, told by what they compare: rows, centers, coordinates along axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISTANCES = {
 
 
 def comparison(classifier: Any) -> Iterator[str]:
-    """What a classifier compares, and how; nothing of those that are told by their laws."""
+    """What a classifier compares, and how; nothing of those that are told by their distributions."""
     tell = _TELLERS.get(type(classifier).__name__)
     if tell is not None:
         yield ""
@@ -27,17 +27,17 @@ def comparison(classifier: Any) -> Iterator[str]:
         yield from tell(classifier)
 
 
-def windows(law: Any) -> str:
-    """Which windows, or how many neighbours, where a density is its rows; nothing of all other laws.
+def windows(distribution: Any) -> str:
+    """Which windows, or how many neighbors, where a density is its rows; nothing of all other distributions.
 
     >>> import likely as lk
-    >>> windows(lk.ParzenDensity(scale=0.25).fit([[0.0], [1.0], [3.0]]).model_)
+    >>> windows(lk.KernelDensity(scale=0.25).fit([[0.0], [1.0], [3.0]]).model_)
     'kernel gaussian, widths given, unit pooled, α 0.25'
     """
     from likely.estimation.density_summary import settings
 
-    told = [f"{name} {value}" for name, value in settings(law).items()]
-    told += [f"α {_few(law.relative_scale)}"] if hasattr(law, "relative_scale") else []
+    told = [f"{name} {value}" for name, value in settings(distribution).items()]
+    told += [f"α {_few(distribution.relative_scale)}"] if hasattr(distribution, "relative_scale") else []
     return ", ".join(told)
 
 
@@ -47,7 +47,7 @@ def kept(thing: Any) -> Iterator[str]:
 
     if held := what_is_kept(thing):
         yield ""
-        yield f"This file holds {held} that it learnt from: whoever has it can read them."
+        yield f"This file holds {held} that it learned from: whoever has it can read them."
 
 
 def _few(values: Any) -> str:
@@ -62,7 +62,7 @@ def _metric(classifier: Any) -> str:
     return DISTANCES.get(name, f"{name} with p = {classifier.p:g}")
 
 
-def _neighbours(clf: Any) -> Iterator[str]:
+def _neighbors(clf: Any) -> Iterator[str]:
     by = "fewest errors or least cost" if clf.criterion == "errors" else "largest mean log-posterior"
     chosen = f", chosen by leaving one out: {by}" if hasattr(clf, "left_out_scores_") else ""
     left = "" if clf.keep is None else f" ({clf.keep}, of {len(clf.rows_):,})"
@@ -72,15 +72,15 @@ def _neighbours(clf: Any) -> Iterator[str]:
     yield f"  votes {votes}, and {clf.smoothing:g} more is shared as the classes are among all rows"
 
 
-def _centres(clf: Any) -> Iterator[str]:
-    yield f"  with the {clf.centre} of each class"
+def _centers(clf: Any) -> Iterator[str]:
+    yield f"  with the {clf.center} of each class"
     yield f"  distance: {_metric(clf)}"
     yield ""
-    yield "centres"
-    names = _names(clf, clf.centres_.shape[1])
+    yield "centers"
+    names = _names(clf, clf.centers_.shape[1])
     rows = [["", "class", *(clipped(name, 16) for name in names[:COLUMNS])]]
-    for label, centre in list(zip(clf.classes_.tolist(), clf.centres_, strict=True))[:ROWS]:
-        rows.append(["", clipped(str(label), 40), *(number(float(x)) for x in centre[:COLUMNS])])
+    for label, center in list(zip(clf.classes_.tolist(), clf.centers_, strict=True))[:ROWS]:
+        rows.append(["", clipped(str(label), 40), *(number(float(x)) for x in center[:COLUMNS])])
     yield columns(rows, right=tuple(range(2, len(rows[0]))))
     if len(clf.classes_) > ROWS:
         yield f"  … and {len(clf.classes_) - ROWS} more classes"
@@ -111,6 +111,6 @@ def _within(clf: Any) -> Any:
 
 
 _TELLERS: dict[str, Callable[[Any], Iterator[str]]] = {
-    "NearestNeighbours": _neighbours, "DistanceClassifier": _centres, "FisherDiscriminant": _axes,
-    "ClassFrequencies": _nothing,
+    "KNeighborsClassifier": _neighbors, "NearestCentroidClassifier": _centers, "FisherDiscriminant": _axes,
+    "PriorClassifier": _nothing,
 }  # fmt: skip

@@ -14,8 +14,8 @@ from likely.report.number_format import number
 
 ROWS = 30  # states that a terminal shows
 COLUMNS = 4  # of a frame
-LEVELS = 3  # of a law of words
-NUMBERS = ("Gaussian", "FactorGaussian", "StudentT", "Poisson", "NegativeBinomial")  # laws that have a mean
+LEVELS = 3  # of a distribution of words
+NUMBERS = ("Gaussian", "FactorGaussian", "StudentT", "Poisson", "NegativeBinomial")  # distributions that have a mean
 CLASSES = 12  # whose chains are told of
 
 
@@ -26,7 +26,7 @@ def density_account(estimator: Any, names: list[str] | None = None, frame: list[
     yield f"each state emits: {emission_words(model.emissions)}"
     stats = estimator.stats_
     weight = f"{stats.sequences:,.6g} sequence{'s' * (stats.sequences != 1)}, {stats.total_weight:,.6g} frames"
-    yield f"learnt from {weight}; {model.n_parameters:,} parameters"
+    yield f"learned from {weight}; {model.n_parameters:,} parameters"
     yield from support(estimator)
     yield ""
     original = int(topology.original.max()) + 1
@@ -39,7 +39,7 @@ def table_account(thing: Any) -> Iterator[str]:
     if card:
         span = " to ".join(map(str, sorted(set(card["lengths"]))))
         n = f"{card['sequences']:,} sequence{'s' * (card['sequences'] != 1)}"
-        yield f"learnt from {', '.join(card['source'])}: {n} of {span} frame{'s' * (span != '1')}"
+        yield f"learned from {', '.join(card['source'])}: {n} of {span} frame{'s' * (span != '1')}"
     yield f"columns: {', '.join(f'{name} ({kind})' for name, kind in thing.columns.items())}"
     if hasattr(thing, "density_"):
         yield from density_account(thing.density_, thing.state_names, list(thing.columns))
@@ -110,29 +110,29 @@ def _next(model: Any, k: int, names: list[str]) -> str:
     return ", ".join(f"{clipped(name, 12)} {p:.2f}" for p, name in sorted(told, key=lambda t: -t[0]))
 
 
-def emitted(law: Any, frame: list[str] | None = None) -> str:
-    """The law of one state's frames, by what is most telling: means, rates, the likeliest words."""
-    kind = type(law).__name__
-    if hasattr(law, "names") and hasattr(law, "parts"):  # a product
-        return "; ".join(_part(str(name), part) for name, part in law.parts[:COLUMNS])
+def emitted(distribution: Any, frame: list[str] | None = None) -> str:
+    """The distribution of one state's frames, by what is most telling: means, rates, the likeliest words."""
+    kind = type(distribution).__name__
+    if hasattr(distribution, "names") and hasattr(distribution, "parts"):  # a product
+        return "; ".join(_part(str(name), part) for name, part in distribution.parts[:COLUMNS])
     if kind == "Categorical":
-        return words_of(law)
+        return words_of(distribution)
     if kind == "Mixture":
-        return f"{law.size} parts about {_vector(_middle(law), frame)}"
-    return _vector(_middle(law), frame)
+        return f"{distribution.size} parts about {_vector(_middle(distribution), frame)}"
+    return _vector(_middle(distribution), frame)
 
 
-def _part(name: str, law: Any) -> str:
-    return f"{name}: {emitted(law)}"
+def _part(name: str, distribution: Any) -> str:
+    return f"{name}: {emitted(distribution)}"
 
 
-def _middle(law: Any) -> Any:
-    """Where a law of numbers lies; None for others."""
-    if type(law).__name__ == "Mixture":
-        parts = _middle(untied(law.parts))
-        index = getattr(law.parts, "index", None)
-        return None if parts is None else np.asarray(law.weights) @ (parts if index is None else parts[index])
-    return law.mean if type(law).__name__ in NUMBERS else getattr(law, "probs", None)
+def _middle(distribution: Any) -> Any:
+    """Where a distribution of numbers lies; None for others."""
+    if type(distribution).__name__ == "Mixture":
+        parts = _middle(untied(distribution.parts))
+        index = getattr(distribution.parts, "index", None)
+        return None if parts is None else np.asarray(distribution.weights) @ (parts if index is None else parts[index])
+    return distribution.mean if type(distribution).__name__ in NUMBERS else getattr(distribution, "probs", None)
 
 
 def _vector(middle: Any, frame: list[str] | None) -> str:
@@ -144,32 +144,34 @@ def _vector(middle: Any, frame: list[str] | None) -> str:
     return ", ".join(told) + (" …" if len(middle) > COLUMNS else "")
 
 
-def words_of(law: Any) -> str:
-    """The likeliest levels of a law of words."""
-    best = np.argsort(-law.probs, kind="stable")[:LEVELS]
-    told = ", ".join(f"{clipped(str(law.values[j]), 12)} {law.probs[j]:.2f}" for j in best)
-    return told + (" …" if len(law.probs) > LEVELS else "")
+def words_of(distribution: Any) -> str:
+    """The likeliest levels of a distribution of words."""
+    best = np.argsort(-distribution.probs, kind="stable")[:LEVELS]
+    told = ", ".join(f"{clipped(str(distribution.values[j]), 12)} {distribution.probs[j]:.2f}" for j in best)
+    return told + (" …" if len(distribution.probs) > LEVELS else "")
 
 
-def emission_words(law: Any) -> str:
-    """The kind of law that states have.
+def emission_words(distribution: Any) -> str:
+    """The kind of distribution that states have.
 
     >>> import likely as lk
     >>> emission_words(lk.Gaussian([[0.0], [1.0]], 1.0))
     'a spherical Gaussian of 1 column'
     """
-    kind = type(law).__name__
-    if kind == "Shared":
-        return f"{emission_words(law.parts)}, shared by some states"
-    if hasattr(law, "names") and hasattr(law, "parts"):
-        return "independent parts: " + "; ".join(f"{name}: {emission_words(part)}" for name, part in law.parts[:6])
+    kind = type(distribution).__name__
+    if kind == "Tied":
+        return f"{emission_words(distribution.parts)}, shared by some states"
+    if hasattr(distribution, "names") and hasattr(distribution, "parts"):
+        return "independent parts: " + "; ".join(
+            f"{name}: {emission_words(part)}" for name, part in distribution.parts[:6]
+        )
     if kind == "Mixture":
-        inner = emission_words(law.parts).removeprefix("a ")
-        return f"a mixture of {law.size} parts, each a {inner}"
+        inner = emission_words(distribution.parts).removeprefix("a ")
+        return f"a mixture of {distribution.size} parts, each a {inner}"
     if kind == "Categorical":
-        return f"a law of {law.probs.shape[-1]} levels"
-    shape = getattr(law, "kind", "")
-    d = law.dim
+        return f"a distribution of {distribution.probs.shape[-1]} levels"
+    shape = getattr(distribution, "kind", "")
+    d = distribution.dim
     return f"a {shape + ' ' if isinstance(shape, str) and shape else ''}{kind} of {d} column{'s' * (d != 1)}"
 
 
@@ -191,6 +193,6 @@ def _shape(estimator: Any) -> str:
         words = f"steps {', '.join(map(str, np.asarray(topology).tolist()))}"
     else:
         words = "a topology of its own"
-    ends = "its end is modelled" if estimator.topology_.ends is not None else "may stop anywhere"
+    ends = "its end is modeled" if estimator.topology_.ends is not None else "may stop anywhere"
     nulls = len(estimator.topology_.starts) - estimator.topology_.states
     return f"{words}, {ends}" + (f", {nulls} null state{'s' * (nulls != 1)}" if nulls else "")

@@ -1,4 +1,4 @@
-"""A model in a few lines: sizes, centres, weights, shares of variance, rather than the fields of its file."""
+"""A model in a few lines: sizes, centers, weights, shares of variance, rather than the fields of its file."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from likely.report.number_format import number
 COLUMNS = 6  # of the table, that fit beside each other
 ROWS = 30  # clusters, parts or axes
 LOADINGS = 3  # columns that an axis is told by
-SPREADS = ("standard deviation", "correlation")  # what is not the middle of a law
+SPREADS = ("standard deviation", "correlation")  # what is not the middle of a distribution
 
 
 def account(thing: Any) -> Iterator[str] | None:
-    """The lines that tell of a fitted clusterer, mixture, PCA, model of sequences or recogniser; None for all else."""
+    """The lines that tell of a fitted clusterer, mixture, PCA, model of sequences or recognizer; None for all else."""
     found = _ACCOUNTS.get(type(thing).__name__)
     return found[1](thing) if found is not None and hasattr(thing, found[0]) else None
 
 
 def _kmeans(model: Any) -> Iterator[str]:
-    sizes, centres = model.stats_.counts, model.model_.mean
-    yield f"{len(centres)} clusters in {centres.shape[1]} columns, learnt from {_weight(sizes.sum())}"
-    yield f"sum of squared distances to the own centre: {number(float(model.inertia_))}, after {model.n_iter_} passes"
+    sizes, centers = model.stats_.counts, model.model_.mean
+    yield f"{len(centers)} clusters in {centers.shape[1]} columns, learned from {_weight(sizes.sum())}"
+    yield f"sum of squared distances to the own center: {number(float(model.inertia_))}, after {model.n_iter_} passes"
     yield ""
-    yield from _centres(model, sizes, centres)
+    yield from _centers(model, sizes, centers)
 
 
 def _agglomerative(model: Any) -> Iterator[str]:
@@ -37,14 +37,14 @@ def _agglomerative(model: Any) -> Iterator[str]:
     last = ", ".join(number(float(height)) for height in tree.heights[::-1][:5])
     yield f"heights of the last merges: {last}" if last else "a single row: nothing was merged"
     yield ""
-    yield from _centres(model, sizes, getattr(model, "centres_", np.zeros((len(sizes), 0))))
+    yield from _centers(model, sizes, getattr(model, "centers_", np.zeros((len(sizes), 0))))
 
 
-def _centres(model: Any, sizes: Any, centres: Any) -> Iterator[str]:
-    names = _names(model, centres.shape[1])
+def _centers(model: Any, sizes: Any, centers: Any) -> Iterator[str]:
+    names = _names(model, centers.shape[1])
     rows = [["", "cluster", "rows", "share", *(clipped(name, 16) for name in names[:COLUMNS])]]
     for k, size in enumerate(sizes.tolist()[:ROWS]):
-        middle = [number(float(x)) for x in centres[k, :COLUMNS]]
+        middle = [number(float(x)) for x in centers[k, :COLUMNS]]
         rows.append(["", str(k), f"{size:,.6g}", f"{size / max(sizes.sum(), 1e-300):.1%}", *middle])
     yield columns(rows, right=tuple(range(1, len(rows[0]))))
     yield from _left_out(len(sizes), "clusters", len(names))
@@ -52,7 +52,7 @@ def _centres(model: Any, sizes: Any, centres: Any) -> Iterator[str]:
 
 def _pca(model: Any) -> Iterator[str]:
     q, d = model.components_.shape
-    yield f"{q} axes of {d} columns, learnt from {_weight(model.stats_.total_weight)} (route: {model.route_})"
+    yield f"{q} axes of {d} columns, learned from {_weight(model.stats_.total_weight)} (route: {model.route_})"
     yield f"they hold {1 - model.relative_error_:.2%} of the variance"
     yield ""
     names = _names(model, d)
@@ -80,8 +80,8 @@ def _mixture(model: Any) -> Iterator[str]:
     told = model.summary()
     facts = told.facts
     yield f"a mixture of {model.model_.size} parts: {_kind(model.model_.parts)}"
-    learnt = f"learnt from {_weight(facts['rows'])}, {facts['columns']} columns"
-    yield f"{learnt}; {facts['parameters']:,} parameters, log-likelihood {number(facts['log-likelihood'])}"
+    learned = f"learned from {_weight(facts['rows'])}, {facts['columns']} columns"
+    yield f"{learned}; {facts['parameters']:,} parameters, log-likelihood {number(facts['log-likelihood'])}"
     yield f"AIC {number(facts['AIC'])}, BIC {number(facts['BIC'])}; prior: {facts['prior']}"
     yield ""
     middles = [_middles(told.rows, k) for k in range(model.model_.size)]
@@ -101,11 +101,13 @@ def _middles(rows: Any, k: int) -> dict[str, float]:
     return {name if row.parameter == "mean" else f"{name} {row.parameter}": row.estimate for name, row in named}
 
 
-def _kind(law: Any) -> str:
-    if isinstance(getattr(law, "parts", None), tuple):  # a product names its parts
-        return "products of " + ", ".join(f"{name}: {type(part).__name__}" for name, part in law.parts[:COLUMNS])
-    kind = getattr(law, "kind", "")
-    return f"{kind} {type(law).__name__}".strip() if isinstance(kind, str) else type(law).__name__
+def _kind(distribution: Any) -> str:
+    if isinstance(getattr(distribution, "parts", None), tuple):  # a product names its parts
+        return "products of " + ", ".join(
+            f"{name}: {type(part).__name__}" for name, part in distribution.parts[:COLUMNS]
+        )
+    kind = getattr(distribution, "kind", "")
+    return f"{kind} {type(distribution).__name__}".strip() if isinstance(kind, str) else type(distribution).__name__
 
 
 def _names(model: Any, d: int) -> list[str]:
@@ -156,13 +158,13 @@ def _told(name: str) -> Callable[[Any], Iterator[str]]:
 
 # class → (what a fitted one has, who tells of it)
 _ACCOUNTS: dict[str, tuple[str, Callable[[Any], Iterator[str] | None]]] = {
-    "KMeans": ("model_", _kmeans), "Agglomerative": ("labels_", _agglomerative), "PCA": ("principal_", _pca),
+    "KMeans": ("model_", _kmeans), "AgglomerativeClustering": ("labels_", _agglomerative), "PCA": ("principal_", _pca),
     "MixtureDensity": ("model_", _mixture), "MixtureClusterer": ("model_", _mixture),
     "HMMDensity": ("model_", _hmm), "SequenceDensity": ("density_", _sequences),
     "SequenceClassifier": ("classifier_", _sequences), "BayesClassifier": ("density_", _classifier),
     "LinearGaussian": ("transition", _told("linear_account")),
-    "ContinuousLinear": ("drift", _told("continuous_account")),
-    "SwitchingLinear": ("regimes", _told("switching_account")),
+    "LinearSDE": ("drift", _told("continuous_account")),
+    "SwitchingLinearGaussian": ("regimes", _told("switching_account")),
     "LinearGaussianDensity": ("model_", _told("linear_density_account")),
     "SwitchingDensity": ("model_", _told("switching_density_account")),
     "FaultMonitor": ("model_", _told("monitor_account")), "Tracker": ("dim", _told("tracker_account")),

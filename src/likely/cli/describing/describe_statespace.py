@@ -28,7 +28,7 @@ def linear_account(model: Any) -> Iterator[str]:
 
 
 def continuous_account(model: Any) -> Iterator[str]:
-    """A `ContinuousLinear`: a state at any time."""
+    """A `LinearSDE`: a state at any time."""
     yield f"a linear-Gaussian model in continuous time: {_size(model)}"
     yield "dx = drift·x dt + noise of density diffusion; y = emission·x + noise of covariance observation"
     yield from _start(model)
@@ -38,7 +38,7 @@ def continuous_account(model: Any) -> Iterator[str]:
 
 
 def switching_account(model: Any) -> Iterator[str]:
-    """A `SwitchingLinear`: which regime is on, and what differs between them."""
+    """A `SwitchingLinearGaussian`: which regime is on, and what differs between them."""
     yield f"a switching linear-Gaussian model: {counted(model.n_regimes, 'regime')}, {_size(model)}"
     yield _equations(model.regimes[0]) + "; the matrices are those of the regime that is on"
     yield ""
@@ -61,7 +61,7 @@ def switching_density_account(estimator: Any) -> Iterator[str]:
     yield from switching_account(estimator.model_)
 
 
-# ---------------------------------------------------------------------- recognisers
+# ---------------------------------------------------------------------- recognizers
 
 
 def monitor_account(monitor: Any) -> Iterator[str]:
@@ -82,8 +82,8 @@ def monitor_account(monitor: Any) -> Iterator[str]:
 def tracker_account(tracker: Any) -> Iterator[str]:
     """A `Tracker`: how its target moves, what is seen of it, and when a track counts."""
     rule = tracker.association
-    learnt = ", of noise learnt from tracks" if hasattr(tracker, "noise_") else ""
-    yield f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learnt}"
+    learned = ", of noise learned from tracks" if hasattr(tracker, "noise_") else ""
+    yield f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"
     if rule.clutter == 0:
         yield "without clutter: whatever is measured is the target's"
     else:
@@ -95,7 +95,7 @@ def tracker_account(tracker: Any) -> Iterator[str]:
 
 
 def _motion(model: Any) -> Iterator[str]:
-    found = {"LinearGaussian": linear_account, "ContinuousLinear": continuous_account}.get(type(model).__name__)
+    found = {"LinearGaussian": linear_account, "LinearSDE": continuous_account}.get(type(model).__name__)
     if found is None:
         yield f"its target moves by {type(model).__name__}"
         return

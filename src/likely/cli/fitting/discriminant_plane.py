@@ -18,7 +18,7 @@ class FisherPlane:
     """Two leading directions of S_w⁻¹ S_b, from pooled statistics   (Fisher 1936; Ney 3.9).
 
     S_w, S_b and S_t = S_w + S_b are taken of columns in units of their own spread. S_t is whitened and S_b
-    diagonalised in it, which diagonalises both and stands also where S_w is singular: an eigenvalue λ of S_b is the
+    diagonalized in it, which diagonalizes both and stands also where S_w is singular: an eigenvalue λ of S_b is the
     share of a direction's variance that lies between the classes, λ/(1 − λ) that of S_w⁻¹ S_b. Two classes have one
     such direction; the other axis is then the one of most variance among those in which the classes agree.
 
@@ -60,9 +60,7 @@ def separation(X: Array, owner: Index, n_classes: int, weight: Array | None = No
     return max(float(np.trace(inner)) - len(size) * (n_classes - 1) / len(X), 0.0)
 
 
-def _whitened(
-    X: Array, owner: Index, n_classes: int, weight: Array | None
-) -> tuple[Array, Array, Array, Array, Array]:
+def _whitened(X: Array, owner: Index, n_classes: int, weight: Array | None) -> tuple[Array, Array, Array, Array, Array]:
     """Mean and spread of each column, roots and directions of S_t that are not flat, and S_b whitened by it."""
     w = np.ones(len(X)) if weight is None else weight
     w = w / w.sum()
@@ -119,14 +117,14 @@ def axis_label(name: str, weights: Array, columns: list[str]) -> str:
 
 
 def grid(points: Array, nx: int = 100, ny: int = 75) -> tuple[Array, Array]:
-    """Centres of cells that cover all but the outermost points, with a margin."""
+    """Centers of cells that cover all but the outermost points, with a margin."""
     low, high = np.quantile(points, 0.002, axis=0), np.quantile(points, 0.998, axis=0)
     pad = 0.06 * np.maximum(high - low, 1e-9)
     (x0, y0), (x1, y1) = low - pad, high + pad
-    return _centres(x0, x1, nx), _centres(y0, y1, ny)
+    return _centers(x0, x1, nx), _centers(y0, y1, ny)
 
 
-def _centres(low: float, high: float, n: int) -> Array:
+def _centers(low: float, high: float, n: int) -> Array:
     step = (high - low) / n
     return np.asarray(low + step * (np.arange(n) + 0.5), dtype=np.float64)
 

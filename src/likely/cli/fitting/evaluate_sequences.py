@@ -1,4 +1,4 @@
-"""How good a classifier of sequences, or a recogniser of words, is on some whose truth is known."""
+"""How good a classifier of sequences, or a recognizer of words, is on some whose truth is known."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _sounds(files: tuple[str, ...], told: Mapping[str, Any]) -> tuple[list[str],
 def _sequences(
     thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], talk: Talk
 ) -> tuple[Any, Any, Any, Any]:
-    """The model, labelled sequences, their labels and weights."""
+    """The model, labeled sequences, their labels and weights."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, missing_labels, read_for, spooled
 

@@ -33,7 +33,7 @@ WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to b
 
 @dataclass(frozen=True)
 class Journey:
-    """What came of a job: the table, who competed, and the model that was learnt from all rows."""
+    """What came of a job: the table, who competed, and the model that was learned from all rows."""
 
     job: Job
     table: Table
@@ -60,7 +60,7 @@ def travel(job: Job, talk: Talk) -> Journey:
     for note in filter(None, (same, left_out)):
         talk(f"\n{note[0].lower()}{note[1:]}")
     contest = compared(job, field, rungs, talk)
-    model, hazards = learnt(table, field, contest)
+    model, hazards = learned(table, field, contest)
     hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     journey = Journey(job, table, field, contest, model, hazards, made)
@@ -193,8 +193,8 @@ def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
 # ----------------------------------------------------------------------------- after
 
 
-def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
-    """The winner learnt from all rows, and what was met on the way, each once."""
+def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
+    """The winner learned from all rows, and what was met on the way, each once."""
     from likely.automl.contest import from_all_rows
     from likely.automl.table_classifier import TableClassifier, arranged_schema
     from likely.core.warnings import speaking_as
@@ -213,8 +213,8 @@ def learnt(table: Table, field: Field, contest: Contest) -> tuple[TableClassifie
 
 def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     """What a careful person would want to know before relying on the result."""
-    if table.unlabelled:
-        yield f"{table.unlabelled:,} rows have no label and were set aside."
+    if table.unlabeled:
+        yield f"{table.unlabeled:,} rows have no label and were set aside."
     rows = np.bincount(field.owner, minlength=len(field.classes))
     few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), rows.tolist(), strict=True) if n < 10]
     if few:

@@ -39,7 +39,7 @@ def study_of(journey: Journey) -> Study:
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
         classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
-        rows_unlabelled=table.unlabelled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
+        rows_unlabeled=table.unlabeled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
         set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
         leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
         cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
@@ -54,7 +54,7 @@ def study_of_new(model: Any, table: Table, e: Evaluation, owner: Index, facts: M
     X, every = model.frame(table.frame), np.arange(len(owner))
     plane, why = plane_of(model, X, owner, e, every, table.weight, 0)
     return Study(
-        classes=_texts(e.classes), rows=len(table), rows_unlabelled=table.unlabelled, evaluation=e,
+        classes=_texts(e.classes), rows=len(table), rows_unlabeled=table.unlabeled, evaluation=e,
         columns=columns_of(table, owner, len(e.classes), table.weight), fingerprint=table.fingerprint,
         plane=plane, no_plane=why,
         worst=worst_of(e, table, every, list(X.columns)), **facts,

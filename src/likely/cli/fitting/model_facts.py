@@ -26,7 +26,7 @@ def card_of(journey: Journey) -> dict[str, Any]:
     told, calibrated = table.as_dict(), journey.contest.winner.calibration
     return {
         "made": journey.made, "command": job.command, "seed": job.seed, "source": list(job.files),
-        "target": job.target, "rows": told["rows"], "unlabelled": told["unlabelled"], "classes": told["classes"],
+        "target": job.target, "rows": told["rows"], "unlabeled": told["unlabeled"], "classes": told["classes"],
         "roles": told["roles"], "fingerprint": told["fingerprint"],
         "rows_fingerprint": fingerprint(journey.field.X),
         "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],

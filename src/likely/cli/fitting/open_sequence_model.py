@@ -68,14 +68,14 @@ def columns_of(density: Any) -> dict[str, str]:
     for _, part, own in getattr(inner, "parts_", ()):
         for name in own:
             kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
-    law = untied(density._learnt.emissions) if hasattr(density, "model_") else None
-    if hasattr(law, "levels") and _kind(law) == "real":  # levels that are numbers stay numbers
+    distribution = untied(density._learned.emissions) if hasattr(density, "model_") else None
+    if hasattr(distribution, "levels") and _kind(distribution) == "real":  # levels that are numbers stay numbers
         kinds = dict.fromkeys(names, "real")
     return {"symbol": next(iter(kinds.values()))} if names == ["0"] else kinds
 
 
-def _kind(law: Any) -> str:
-    words = type(law).__name__ == "Categorical" and law.values.dtype.kind in "USO"
+def _kind(distribution: Any) -> str:
+    words = type(distribution).__name__ == "Categorical" and distribution.values.dtype.kind in "USO"
     return "category" if words else "real"
 
 
@@ -89,7 +89,7 @@ class BareChain:
 
         from likely.distributions.stacks.tied import untied
 
-        self.model_, self.law = model, untied(model.emissions)
+        self.model_, self.distribution = model, untied(model.emissions)
         self.state_names = [str(k) for k in range(model.states)]
         self.original = np.arange(model.states)  # no expansion is known of
         self.schema: dict[str, Any] = {"roles": {}, "columns": self.columns, "states": None}
@@ -97,10 +97,10 @@ class BareChain:
     @property
     def columns(self) -> dict[str, str]:
         """Kind of each column, in the order of a frame."""
-        if not hasattr(self.law, "names"):
-            kinds = {str(j): _kind(self.law) for j in range(self.law.dim)}
+        if not hasattr(self.distribution, "names"):
+            kinds = {str(j): _kind(self.distribution) for j in range(self.distribution.dim)}
             return {"symbol": kinds["0"]} if list(kinds) == ["0"] else kinds
-        return {name: _kind(part) for part_name, part in self.law.parts for name in _spread(part_name, part)}
+        return {name: _kind(part) for part_name, part in self.distribution.parts for name in _spread(part_name, part)}
 
     def frames(self, found: Any) -> Ragged:
         """Sequences as the model takes them."""
@@ -109,14 +109,14 @@ class BareChain:
         from likely.core.ragged import Ragged
 
         rows = laid_out(found.x, found.columns, self.columns)
-        if not hasattr(self.law, "names"):
-            one = type(self.law).__name__ == "Categorical"
+        if not hasattr(self.distribution, "names"):
+            one = type(self.distribution).__name__ == "Categorical"
             return rows.map(lambda x: x[:, 0]) if one and rows.values.ndim == 2 else rows
         import numpy as np
 
         flat = rows.values if isinstance(rows.values, Columns) else dict(zip(self.columns, rows.values.T, strict=True))
         parts = {}
-        for name, part in self.law.parts:
+        for name, part in self.distribution.parts:
             own = [flat[column] for column in _spread(name, part)]
             parts[str(name)] = own[0] if len(own) == 1 else np.stack(own, axis=1)
         return Ragged.of(Columns(parts), rows.lengths)
@@ -126,9 +126,9 @@ class BareChain:
         import numpy as np
 
         rows = self.frames(found)
-        if type(self.law).__name__ != "Categorical":
+        if type(self.distribution).__name__ != "Categorical":
             return rows, np.zeros(len(rows), dtype=bool)
-        odd = self.law.encode(rows.values) == -2
+        odd = self.distribution.encode(rows.values) == -2
         if not odd.any():
             return rows, np.zeros(len(rows), dtype=bool)
         owner = np.repeat(np.arange(len(rows)), rows.lengths)

@@ -23,7 +23,7 @@ def importance(
     """For each column, the rise of the mean cost on out-of-fold rows when it is shuffled among them, largest first.
 
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
-    own law and loses every tie with the class and the other columns.
+    own distribution and loses every tie with the class and the other columns.
     """
     from likely.automl.contest import silence
     from likely.estimation.parallel import in_threads
@@ -52,10 +52,10 @@ def importance(
 
 def _affordable(field: Any, estimator: Any, split: Any) -> int:
     """How many shuffles there is time for, by a trial with one split's rows."""
-    from likely.automl.contest import learnt
+    from likely.automl.contest import learned
 
     rows = split.test[: ROWS // len(field.splits) + 1]
-    model, X = learnt(estimator, field, split), field.X[rows]
+    model, X = learned(estimator, field, split), field.X[rows]
     start = perf_counter()
     field.posteriors(model, X, split)
     seconds = max(perf_counter() - start, QUICK)  # below that every table has time, so the clock changes nothing
@@ -97,14 +97,14 @@ def _rises(
     field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
 ) -> tuple[Array, Index]:
     """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
-    from likely.automl.contest import learnt
+    from likely.automl.contest import learned
     from likely.classify.calibration.recalibration import applied
 
     at = np.flatnonzero(np.isin(taken, split.test))
     rows = taken[at]
     if not len(rows):
         return np.empty((len(names), 0)), rows
-    model, X = learnt(estimator, field, split), field.X[rows]
+    model, X = learned(estimator, field, split), field.X[rows]
     paid = _paid(field, applied(calibration, field.posteriors(model, X, split)), rows)
     rise = np.zeros((len(names), len(rows)))
     for j, name in enumerate(names):

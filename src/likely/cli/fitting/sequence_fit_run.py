@@ -156,7 +156,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
 
     classes, owner = encoded(material.labels)
     if len(classes) < 2:
-        remedy = "give another column, or none: then one model is learnt of all"
+        remedy = "give another column, or none: then one model is learned of all"
         if job.id is None and len(material) == 1:
             remedy = "--id COL says whose a row is, without it a file is one sequence"
         raise DataError(sentence("--target", "two classes are needed", f'only "{classes[0]}"', remedy))
@@ -190,7 +190,7 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
 
 
 def _refuse_single(field: Any) -> None:
-    """One sequence a class can be learnt from or tested on, not both."""
+    """One sequence a class can be learned from or tested on, not both."""
     several = [n for n in _sizes(field).values() if n > 1]
     if len(several) < 2:
         came = "one sequence of each" if not several else "two or more of one class only"
@@ -200,15 +200,15 @@ def _refuse_single(field: Any) -> None:
 
 
 def _refuse_failed(contest: Any) -> None:
-    """Class frequencies are no model of sequences: where all others failed, nothing was learnt."""
+    """Class frequencies are no model of sequences: where all others failed, nothing was learned."""
     chains = [s for s in contest.standings if s.rung.key != "frequencies"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
-        raise DataError(sentence("fit", "nothing could be learnt from these sequences", remedy=reasons))
+        raise DataError(sentence("fit", "nothing could be learned from these sequences", remedy=reasons))
 
 
 def _thorough(estimator: Any) -> Any:
-    """The winner is learnt to the end."""
+    """The winner is learned to the end."""
     from likely.hmm.estimators.hmm_density import HMMDensity
 
     usual = HMMDensity()
@@ -239,7 +239,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
 
 
 def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
-    """What was learnt, and what was warned of on the way, each once."""
+    """What was learned, and what was warned of on the way, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         done = learn()

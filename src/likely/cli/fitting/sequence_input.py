@@ -401,8 +401,8 @@ def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: 
     """
     from likely.data.read_sequences import read_sequences
 
-    learnt = model.schema["roles"]
-    given = {"id": told["id"] or learnt.get("id"), "time": told["time"] or learnt.get("time")}
+    learned = model.schema["roles"]
+    given = {"id": told["id"] or learned.get("id"), "time": told["time"] or learned.get("time")}
     there = _columns_there(files, told["format_"], bool(any(given.values()) or told.get("columns")))
     for role in ("id", "time"):
         if given[role] is not None and told[role] is None and there is not None and given[role] not in there:

@@ -1,4 +1,4 @@
-"""Folders of sounds: the sub-folder is the word that was said, and a recogniser learns them."""
+"""Folders of sounds: the sub-folder is the word that was said, and a recognizer learns them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 
 
 def learn_words(job: SequenceJob, talk: Talk) -> dict[str, Any]:
-    """Learn the words of a folder, measure them out of fold where there are enough, and write the recogniser."""
+    """Learn the words of a folder, measure them out of fold where there are enough, and write the recognizer."""
     from likely.cli.outputs import check_outputs
     from likely.recognizers.speech.spoken_words import SpokenWords
 
@@ -74,12 +74,12 @@ def learn_words(job: SequenceJob, talk: Talk) -> dict[str, Any]:
         raise DataError(sentence(job.files[0], "two words are needed", f'only "{words[0]}"'))
     told = ", ".join(f"{word} {n}" for word, n in list(counts.items())[:12])
     talk(f"{job.files[0]}: {len(sounds):,} sounds of {len(counts)} words: {told}{' …' if len(counts) > 12 else ''}")
-    recogniser = SpokenWords(**_settings(job, sorted(counts)))
-    e = _measured(job, recogniser, sounds, words, counts, talk)
+    recognizer = SpokenWords(**_settings(job, sorted(counts)))
+    e = _measured(job, recognizer, sounds, words, counts, talk)
     from likely.cli.fitting.sequence_fit_run import heard
 
-    recogniser, caught = heard(lambda: recogniser.fit(list(sounds), words))
-    recogniser.save(job.out)
+    recognizer, caught = heard(lambda: recognizer.fit(list(sounds), words))
+    recognizer.save(job.out)
     hazards = (*_hazards(counts, e), *caught)
     _tell(e, hazards, job, talk)
     return _facts(job, sounds, counts, e, hazards)
@@ -98,7 +98,7 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
     return {"random_state": job.seed} | {name: value for name, value in asked.items() if value is not None}
 
 
-def _measured(job: SequenceJob, recogniser: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Talk) -> Any:
+def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Talk) -> Any:
     """Figures of sounds left out; None where some word was said only once."""
     from likely.automl.contest import silence
     from likely.cli.fitting.fit_job import splitting_words
@@ -109,7 +109,7 @@ def _measured(job: SequenceJob, recogniser: Any, sounds: Any, words: Any, counts
     cv = min(job.splitting, min(counts.values())) if isinstance(job.splitting, int) else job.splitting
     talk(f"\nmeasuring on sounds left out: {splitting_words(cv, cv if isinstance(cv, int) else 1, False)}")
     with silence():
-        return evaluate(recogniser, list(sounds), words, cv=cv, random_state=job.seed, n_jobs=job.jobs)
+        return evaluate(recognizer, list(sounds), words, cv=cv, random_state=job.seed, n_jobs=job.jobs)
 
 
 def _hazards(counts: dict[str, int], e: Any) -> list[str]:

@@ -49,7 +49,7 @@ class BySurprise:
 
     u is the probability, under the model and given all before, of an observation at least as surprising. While the
     model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
-    log-likelihood ratios against a mean of 2. Frames that a model had not learnt from say how −log u is distributed
+    log-likelihood ratios against a mean of 2. Frames that a model had not learned from say how −log u is distributed
     where the model is not quite right, and how high the sum rises where they depend on each other.
     """
 
@@ -59,10 +59,10 @@ class BySurprise:
 
         self.tail = _tail_of(subject.plays, path)
         self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
-        self.start = Cusum.for_law(law_of_increments, false_alarm_every)
+        self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             talk(
-                f"The model holds {'too few' if subject.calm.shape[1] else 'no'} frames that it had not learnt from: "
+                f"The model holds {'too few' if subject.calm.shape[1] else 'no'} frames that it had not learned from: "
                 "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
                 "fitted to sequences holds some."
             )
@@ -71,7 +71,7 @@ class BySurprise:
         _tell_what_is_supported(subject, false_alarm_every, talk)
         if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
             talk(
-                "No line can raise an alarm: a quarter or more of the frames that the model had not learnt from are as "
+                "No line can raise an alarm: a quarter or more of the frames that the model had not learned from are as "
                 "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
             )
 
@@ -93,14 +93,14 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: An
     often = 1.0 / supported_share(subject.calm, subject.later)
     if often >= false_alarm_every:
         return
-    tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learnt from"
+    tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learned from"
     found = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
     more = drift(subject.later) if drifts(subject.later) else "More frames of training support more."
     talk(f"{tried}: {found} (95 % confidence). {more}")
 
 
 class HeldOut:
-    """Frames that a model had not learnt from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
+    """Frames that a model had not learned from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
         from likely.estimation.novelty.left_out_frames import stretches
@@ -133,7 +133,7 @@ class HeldOut:
         return watch
 
 
-def law_of_increments(z: Any) -> Any:
+def distribution_of_increments(z: Any) -> Any:
     """P(−log u/2 − log 2 ≤ z) for uniform u: 1 − e^{−2z}/4 from −log 2 on."""
     return np.where(z >= -np.log(2), 1 - np.exp(-2 * np.maximum(z, -np.log(2))) / 4, 0.0)
 
@@ -145,7 +145,9 @@ def _tail_of(plays: Any, path: str) -> Any:
         return ChainTail(plays)
     if hasattr(plays, "emission") and hasattr(plays, "observation"):
         return GaussianTail(plays)
-    expected = "--false-alarm-every needs a model whose next observation has a known law: a chain, or a linear one"
+    expected = (
+        "--false-alarm-every needs a model whose next observation has a known distribution: a chain, or a linear one"
+    )
     remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
     raise ModelFileError(sentence(path, expected, type(plays).__name__, remedy))
 

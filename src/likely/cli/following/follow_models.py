@@ -18,7 +18,7 @@ class Subject:
     """A model that is followed: `plays` the filter, `columns` (name → kind) of an observation, `states` their names."""
 
     decides = ""  # how a model that raises alarms itself does so
-    calm: Any = np.empty((3, 0))  # surprises of frames that the model had not learnt from
+    calm: Any = np.empty((3, 0))  # surprises of frames that the model had not learned from
     later = 0.0  # share of rare frames in later halves, by the earlier ones alone
 
     def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
@@ -27,7 +27,7 @@ class Subject:
         self.nameless = list(self.columns) in (["symbol"], [str(j) for j in range(len(self.columns))])
         self.sums = None if original is None else np.eye(int(original.max()) + 1)[original]
         system = getattr(plays, "model", plays)  # of filters that go by another's model
-        self.timed = type(system).__name__ == "ContinuousLinear"  # an observation is then (time, row)
+        self.timed = type(system).__name__ == "LinearSDE"  # an observation is then (time, row)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
         """What `update` takes, from cells by the feed's names for them, in the order of the model's columns."""
@@ -86,17 +86,17 @@ def _as_it_is(known: Any, found: Any) -> Any:
     return known.density_._rows(rows, reset=False) if hasattr(known, "density_") else rows
 
 
-def _is_plain(law: Any) -> bool:
+def _is_plain(distribution: Any) -> bool:
     """Whether frames are rows of numbers."""
     from likely.distributions.stacks.tied import untied
 
-    inner = untied(law)
+    inner = untied(distribution)
     return not hasattr(inner, "names") and not hasattr(inner, "levels")
 
 
 def subject_of(thing: Any, path: str) -> Subject:
     """Whatever a file holds, as one who can be followed."""
-    from likely.cli.following.follow_recognizers import recogniser_of
+    from likely.cli.following.follow_recognizers import recognizer_of
     from likely.core.filter import playing
 
     kind = type(thing).__name__
@@ -112,7 +112,7 @@ def subject_of(thing: Any, path: str) -> Subject:
         expected = "a model without inputs is needed: lines hold observations only"
         raise ModelFileError(sentence(path, expected, kind, "follow it from Python: lk.follow"))
     names = _names(thing, plays, path)
-    known = recogniser_of(thing, plays, names)
+    known = recognizer_of(thing, plays, names)
     return Subject(plays, dict.fromkeys(names, "real"), _regimes(plays)) if known is None else known
 
 

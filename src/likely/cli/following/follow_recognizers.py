@@ -1,4 +1,4 @@
-"""Recognisers that decide for themselves, as `likely follow` needs them: a monitor of sensors, a tracker."""
+"""Recognizers that decide for themselves, as `likely follow` needs them: a monitor of sensors, a tracker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OfTracks(Subject):
         return {"exists": min(belief.exists, 1.0), "confirmed": bool(belief.confirmed)}
 
 
-def recogniser_of(thing: Any, plays: Any, names: list[str]) -> Subject | None:
+def recognizer_of(thing: Any, plays: Any, names: list[str]) -> Subject | None:
     """The subject of a monitor or a tracker; None for all else."""
     if type(plays).__name__ == "FaultWatch":
         labels = getattr(thing, "classes_", np.arange(len(plays.faults)))

@@ -1,4 +1,4 @@
-"""Merging, where it is hot: nearest neighbours among points or in a matrix, and the matrix folded after merges.
+"""Merging, where it is hot: nearest neighbors among points or in a matrix, and the matrix folded after merges.
 
 Points lie in columns, (d, m): differences to one point are then long vectors. Ties go to the smallest i xor j, which is
 the same seen from both sides: so there is always a reciprocal pair, and on a grid there are many at once.
@@ -182,10 +182,10 @@ def nearest_entries(matrix, share, todo, nearest, height):  # type: ignore[no-un
 
 
 @compiled
-def merge_centres(points, weight, midway, nearest, near, merges, heights):  # type: ignore[no-untyped-def]
-    """Merge the two closest centres, again and again; points (d, n), weight, nearest and near (|Δ|²) are used up.
+def merge_centers(points, weight, midway, nearest, near, merges, heights):  # type: ignore[no-untyped-def]
+    """Merge the two closest centers, again and again; points (d, n), weight, nearest and near (|Δ|²) are used up.
 
-    The new centre lies midway, or at the mean by weight. A distance whose partner has merged stays as a lower bound
+    The new center lies midway, or at the mean by weight. A distance whose partner has merged stays as a lower bound
     (nearest −1), and is searched anew if it comes to be the least. The last place fills the one that a merge leaves.
     """
     d, n = points.shape
@@ -333,7 +333,7 @@ def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type:
 
 @compiled
 def spread_losses(i, swallowed, losses, exact):  # type: ignore[no-untyped-def]
-    """Column i becomes what row i is; the cluster that i swallowed is nobody's neighbour any more."""
+    """Column i becomes what row i is; the cluster that i swallowed is nobody's neighbor any more."""
     for j in range(len(losses)):
         losses[j, i], exact[j, i] = losses[i, j], exact[i, j]
         losses[j, swallowed], exact[j, swallowed] = np.inf, True

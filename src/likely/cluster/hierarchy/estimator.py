@@ -20,7 +20,7 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.input_validation import numeric_rows, row_weights
 
 
-class Agglomerative(ClusterMixin, BaseEstimator):
+class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
 
     - **n_clusters**, **height**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
@@ -30,15 +30,15 @@ class Agglomerative(ClusterMixin, BaseEstimator):
       "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
-    Learnt: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
-    weight; `n_clusters_`; `centres_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
+    Learned: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
+    weight; `n_clusters_`; `centers_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
     these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may
     lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
     if `n_clusters` or `height` says where to cut; a cut by likelihood needs complete rows.
 
     >>> from likely.cluster.hierarchy.estimator import Agglomerative
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
-    >>> a = Agglomerative(2, link="average").fit(X)
+    >>> a = AgglomerativeClustering(2, link="average").fit(X)
     >>> a.labels_, a.predict([[4.0]])
     (array([0, 0, 0, 1, 1, 1]), array([1]))
     """
@@ -52,7 +52,7 @@ class Agglomerative(ClusterMixin, BaseEstimator):
 
     # what a model file keeps
     _saved: tuple[str, ...] = (
-        "labels_", "dendrogram_", "n_clusters_", "centres_", "n_features_in_", "feature_names_in_",
+        "labels_", "dendrogram_", "n_clusters_", "centers_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
@@ -76,13 +76,13 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
         self.dendrogram_ = linkage(seen, self.link, metric=self.metric, weight=weight[here], covariance=self.covariance)
         label = self._cut(seen)
-        self.__dict__.pop("centres_", None)
+        self.__dict__.pop("centers_", None)
         if self._given_distances:
             label = _by_weight(label, weight[here])[label]
         else:
-            centres = _means(seen, label, weight[here])
-            rank = _by_weight(label, weight[here], centres)
-            self.centres_, label = centres[np.argsort(rank)], rank[label]
+            centers = _means(seen, label, weight[here])
+            rank = _by_weight(label, weight[here], centers)
+            self.centers_, label = centers[np.argsort(rank)], rank[label]
         self.n_clusters_ = int(label.max()) + 1
         self.labels_ = label if here.all() else self._with_weightless(X, here, label)
         return self
@@ -95,14 +95,16 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         """The cluster whose mean is nearest to each row (n,), over the columns that the row has."""
         check_is_fitted(self)
         if self._given_distances:
-            remedy = "fit rows, or give each new row to the cluster of its nearest neighbour"
-            raise DomainError(sentence("Agglomerative", "new rows need means of clusters", "distances only", remedy))
+            remedy = "fit rows, or give each new row to the cluster of its nearest neighbor"
+            raise DomainError(
+                sentence("AgglomerativeClustering", "new rows need means of clusters", "distances only", remedy)
+            )
         X = self._rows(X, reset=False)
         if not self._takes_gaps and np.isnan(X).any():
             row = int(np.argwhere(np.isnan(X))[0, 0])
             remedy = "impute first (GaussianDensity, PPCA)"
             raise DataError(
-                sentence("Agglomerative", "rows must be complete, as they were", f"NaN at row {row}", remedy)
+                sentence("AgglomerativeClustering", "rows must be complete, as they were", f"NaN at row {row}", remedy)
             )
         return self._nearest(X)
 
@@ -127,14 +129,16 @@ class Agglomerative(ClusterMixin, BaseEstimator):
     def _check_cut(self) -> None:
         given = [name for name in ("n_clusters", "height", "by") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise DomainError(sentence("Agglomerative", "one of n_clusters, height and by says where to cut", given))
+            raise DomainError(
+                sentence("AgglomerativeClustering", "one of n_clusters, height and by says where to cut", given)
+            )
         if self._given_distances and given in ([], ["by"]):
             remedy = "give n_clusters or height"
-            raise DomainError(sentence("Agglomerative", "likelihood is that of rows", "distances", remedy))
+            raise DomainError(sentence("AgglomerativeClustering", "likelihood is that of rows", "distances", remedy))
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = numeric_rows(self, X, reset, dtype=np.float64, order="C")
-        refuse_infinite(X, "Agglomerative")
+        refuse_infinite(X, "AgglomerativeClustering")
         return X
 
     def _cut(self, X: Array) -> Index:
@@ -145,11 +149,11 @@ class Agglomerative(ClusterMixin, BaseEstimator):
             return tree.cut(by="likelihood", X=X)
         if self.n_clusters > len(tree):
             expected = f"n_clusters must not exceed the number of rows ({len(tree)})"
-            raise DomainError(sentence("Agglomerative", expected, self.n_clusters))
+            raise DomainError(sentence("AgglomerativeClustering", expected, self.n_clusters))
         return tree.cut(int(self.n_clusters))
 
     def _with_weightless(self, X: Array, here: Any, label: Index) -> Index:
-        """Rows without weight take no part, and are labelled as new ones are."""
+        """Rows without weight take no part, and are labeled as new ones are."""
         labels = np.full(len(X), -1, dtype=np.intp)
         labels[here] = label
         if self._given_distances:
@@ -159,25 +163,25 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         return labels
 
     def _nearest(self, X: Array) -> Index:
-        return map_rows(lambda x: _squares(x, self.centres_).argmin(axis=1), X, None, np.intp)
+        return map_rows(lambda x: _squares(x, self.centers_).argmin(axis=1), X, None, np.intp)
 
     def _check_state(self) -> None:
-        """After a file was read: tree, labels and centres must belong together."""
+        """After a file was read: tree, labels and centers must belong together."""
         if not hasattr(self, "labels_"):
             return
         tree: Any = getattr(self, "dendrogram_", None)
         k: Any = getattr(self, "n_clusters_", None)
-        centres: Any = getattr(self, "centres_", None)
+        centers: Any = getattr(self, "centers_", None)
         labels, width = self.labels_, getattr(self, "n_features_in_", None)
         sound = isinstance(tree, Dendrogram) and type(k) is int and type(width) is int
         sound = sound and isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind == "i"
         sound = sound and len(labels) >= len(tree) and 1 <= k <= len(tree) and set(labels.tolist()) == set(range(k))
         if not self._given_distances:
-            sound = sound and isinstance(centres, np.ndarray) and centres.shape == (k, width)
-            sound = sound and centres.dtype == np.float64 and not np.isinf(centres).any()
+            sound = sound and isinstance(centers, np.ndarray) and centers.shape == (k, width)
+            sound = sound and centers.dtype == np.float64 and not np.isinf(centers).any()
         names = getattr(self, "feature_names_in_", None)
         if not sound or (names is not None and len(names) != width):
-            raise DataError(sentence("Agglomerative", "what was learnt must fit together", "other parts"))
+            raise DataError(sentence("AgglomerativeClustering", "what was learned must fit together", "other parts"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -186,21 +190,21 @@ class Agglomerative(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _squares(x: Array, centres: Array) -> Array:
+def _squares(x: Array, centers: Array) -> Array:
     """1 / d_seen Σ_seen (x − c)² (n, k), infinite where nothing is seen of both.
 
-    The unit is each row's own, how far its nearest centre is at most in a column: so nothing that is near vanishes, and
+    The unit is each row's own, how far its nearest center is at most in a column: so nothing that is near vanishes, and
     what overflows is far.
     """
-    largest, seen = np.zeros((len(x), len(centres))), np.zeros((len(x), len(centres)))
-    for column, centre in zip(x.T, centres.T, strict=True):
-        apart = abs(column[:, None] - centre)
+    largest, seen = np.zeros((len(x), len(centers))), np.zeros((len(x), len(centers)))
+    for column, center in zip(x.T, centers.T, strict=True):
+        apart = abs(column[:, None] - center)
         largest, seen = np.fmax(largest, apart), seen + ~np.isnan(apart)
     largest[seen == 0] = np.inf
     unit = np.maximum(largest.min(axis=1, keepdims=True), np.finfo(float).tiny)
     total = np.zeros_like(largest)
-    for column, centre in zip(x.T, centres.T, strict=True):
-        total += np.nan_to_num(((column[:, None] - centre) / unit) ** 2, nan=0.0, posinf=np.inf)
+    for column, center in zip(x.T, centers.T, strict=True):
+        total += np.nan_to_num(((column[:, None] - center) / unit) ** 2, nan=0.0, posinf=np.inf)
     return np.where(seen > 0, total / np.maximum(seen, 1.0), np.inf)
 
 
@@ -210,10 +214,10 @@ def _positive(sample_weight: Any, X: Array) -> Array:
     return row_weights(sample_weight, X)
 
 
-def _by_weight(label: Index, weight: Array, centres: Array | None = None) -> Index:
-    """The rank of each cluster (k,), heaviest first; ties by their centres: the order of rows does not matter."""
+def _by_weight(label: Index, weight: Array, centers: Array | None = None) -> Index:
+    """The rank of each cluster (k,), heaviest first; ties by their centers: the order of rows does not matter."""
     mass = np.bincount(label, weight)
-    ties = [] if centres is None else list(centres.T[::-1])
+    ties = [] if centers is None else list(centers.T[::-1])
     rank = np.empty(len(mass), dtype=np.intp)
     rank[np.lexsort([*ties, -mass])] = np.arange(len(mass))
     return rank

@@ -1,6 +1,6 @@
 """Merging the closest pair, again and again: for links that may bring a merged cluster nearer to others.
 
-Each cluster remembers its nearest neighbour. When that one merges, the distance stays as a lower bound, and the search
+Each cluster remembers its nearest neighbor. When that one merges, the distance stays as a lower bound, and the search
 is made anew only if the bound comes to be the least of all (Müllner 2011).
 """
 
@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from likely.cluster.hierarchy import _loops as loops
-from likely.cluster.hierarchy.reciprocal_neighbors import Growing, Neighbours, empty_matrix, look_at_points, share
+from likely.cluster.hierarchy.reciprocal_neighbors import Growing, Neighbors, empty_matrix, look_at_points, share
 from likely.core.arrays import Array, Index, Mask
 
 
@@ -60,16 +60,16 @@ def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> in
     return i
 
 
-# -------------------------------------------------------------- clusters with a centre
+# -------------------------------------------------------------- clusters with a center
 
 
-def by_centres(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
-    """Merges by distances of centres: means, or midway between both parts' centres; the same search, compiled."""
+def by_centers(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
+    """Merges by distances of centers: means, or midway between both parts' centers; the same search, compiled."""
     points, n = np.array(x.T, order="C"), len(x)
-    near = Neighbours(n)
+    near = Neighbors(n)
     look_at_points(points, weight, False, near)
     merges, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-    loops.merge_centres(points, weight.copy(), midway, near.nearest, near.height, merges, heights)
+    loops.merge_centers(points, weight.copy(), midway, near.nearest, near.height, merges, heights)
     return merges, heights
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.cluster.hierarchy import _loops as loops
 from likely.cluster.hierarchy.dendrogram import Dendrogram
-from likely.cluster.hierarchy.greedy_merging import Diagonals, Gaussians, Medians, by_centres, greedy
+from likely.cluster.hierarchy.greedy_merging import Diagonals, Gaussians, Medians, by_centers, greedy
 from likely.cluster.hierarchy.linkage_criteria import Link, link_named
 from likely.cluster.hierarchy.reciprocal_neighbors import (
     Growing,
@@ -53,7 +53,7 @@ def linkage(
       are expected under one Gaussian of all rows, found by EM, and says so. Rows without any entry are refused. The
       other links need complete rows.
 
-    Ward (without NaN), single and the links by centres take memory for n rows; other links for up to n² distances.
+    Ward (without NaN), single and the links by centers take memory for n rows; other links for up to n² distances.
     "likelihood" begins as Ward does, and says so, above 2,000 rows (5,000 for "diagonal"), or fewer where n² d³ is
     above 10¹⁰.
 
@@ -143,7 +143,7 @@ def _by_link(z: Array, w: Array, kind: Link, link: str) -> tuple[Index, Array]:
         return by_points(z, w, kind)
     if link == "coordinate-median":
         return greedy(Medians(z, w), np.ones(len(z), dtype=bool), Growing(len(z)))
-    return by_centres(z, w, link == "median")
+    return by_centers(z, w, link == "median")
 
 
 def _in_range(x: Array) -> tuple[Array, float]:

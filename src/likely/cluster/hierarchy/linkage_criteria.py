@@ -27,7 +27,7 @@ LINKS = {
     "weighted": Link("the mean of the distances to both parts, WPGMA (McQuitty; elsewhere: weighted average)", MEAN),
     "sum": Link("the sum of all distances (Ney: weighted average link)", ADD),
     "centroid": Link("the distance of the means (Ney: centroid link)"),
-    "median": Link("the distance of centres, each midway between its parts' centres, WPGMC (Gower)"),
+    "median": Link("the distance of centers, each midway between its parts' centers, WPGMC (Gower)"),
     "coordinate-median": Link("the distance of the medians, column by column (Ney: median link)"),
     "ward": Link("√2 times the root of what the squared error grows by (Ney: sum of squares, Ward)"),
     "likelihood": Link("what the log-likelihood of one Gaussian per cluster loses (Ney: Gaussian model)"),

@@ -1,8 +1,8 @@
 """Merging in rounds: whoever are each other's nearest merge, all such pairs at once.
 
-For reducible links this is the tree of merging the closest pair first (the idea of the nearest-neighbour chain), but a
+For reducible links this is the tree of merging the closest pair first (the idea of the nearest-neighbor chain), but a
 round is one sweep through memory that threads share, and a third of the clusters or so are gone after it. A cluster
-keeps its nearest neighbour until that one merges: nothing that is new can be nearer.
+keeps its nearest neighbor until that one merges: nothing that is new can be nearer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Growing:
         return np.concatenate(self.pairs), np.concatenate(self.heights)
 
 
-class Neighbours:
+class Neighbors:
     """Who is nearest to whom, and how near; renumbered as clusters merge."""
 
     def __init__(self, n: int) -> None:
@@ -108,7 +108,7 @@ def share(work: Callable[[tuple[int, int]], Any], n: int, steps: int) -> None:
 def ward(x: Array, weight: Array) -> tuple[Index, Array]:
     """Merges and heights √(2 w_a w_b / (w_a + w_b)) |μ_a − μ_b| of rows x (n, d), without a matrix of distances."""
     points, w = np.array(x.T, order="C"), weight.copy()  # one column: its transpose would be the caller's own
-    near, growing = Neighbours(len(w)), Growing(len(w))
+    near, growing = Neighbors(len(w)), Growing(len(w))
     while len(w) > 1:
         look_at_points(points, w, True, near)
         a, b = near.pairs()
@@ -122,7 +122,7 @@ def ward(x: Array, weight: Array) -> tuple[Index, Array]:
     return growing.tree()
 
 
-def look_at_points(points: Array, w: Array, ward: bool, near: Neighbours) -> None:
+def look_at_points(points: Array, w: Array, ward: bool, near: Neighbors) -> None:
     """Find the nearest of those who must look again, among points (d, m)."""
     thin = 1 / w
     near.search(lambda todo: loops.nearest_points(points, thin, ward, todo, near.nearest, near.height), points.size)
@@ -138,7 +138,7 @@ def by_points(x: Array, weight: Array, link: Link) -> tuple[Index, Array]:
     thousand of them in eight columns), filled with what the first merges make of the distances.
     """
     points = np.ascontiguousarray(x.T)
-    near, growing = Neighbours(len(x)), Growing(len(x))
+    near, growing = Neighbors(len(x)), Growing(len(x))
     if link.mean or link.join != loops.ADD or (weight == weight[0]).all():
         look_at_points(points, weight, False, near)
         a, b = near.pairs()
@@ -166,7 +166,7 @@ def _filled(points: Array, factor: Array, link: Link, first: Index, second: Inde
 
 def empty_matrix(n: int) -> Array:
     """Room for n² distances, or an error that says why not."""
-    remedy = 'use link="ward", "single" or "centroid", which need no matrix, or merge a sample or k-means centres'
+    remedy = 'use link="ward", "single" or "centroid", which need no matrix, or merge a sample or k-means centers'
     refuse_beyond(8.0 * n * n, "linkage", f"a matrix of {n:,} × {n:,} distances", remedy)
     return np.empty((n, n))
 
@@ -177,7 +177,7 @@ def rounds(matrix: Array, weight: Array, link: Link, growing: Growing) -> tuple[
     A round that merges few pairs writes their rows and columns; the matrix is folded when an eighth of it is empty. So
     data that merge one pair at a time take n² steps too, times a small number.
     """
-    near, w, alive = Neighbours(len(weight)), weight.copy(), np.ones(len(weight), dtype=bool)
+    near, w, alive = Neighbors(len(weight)), weight.copy(), np.ones(len(weight), dtype=bool)
     while len(w) > 1:
         _look_at_matrix(matrix, 1 / w if link.mean else np.ones(len(w)), near)
         a, b = near.pairs()
@@ -198,7 +198,7 @@ def rounds(matrix: Array, weight: Array, link: Link, growing: Growing) -> tuple[
     return growing.tree()
 
 
-def _look_at_matrix(matrix: Array, shares: Array, near: Neighbours) -> None:
+def _look_at_matrix(matrix: Array, shares: Array, near: Neighbors) -> None:
     look = loops.nearest_entries
     near.search(lambda todo: look(matrix, shares, todo, near.nearest, near.height), len(shares))
 
@@ -213,7 +213,7 @@ def _fold(matrix: Array, m: int, join: int | None, kept: Index, partner: Index) 
 def ward_of_squares(squares: Array, w: Array) -> tuple[Index, Array]:
     """Ward's merges of rows with weights w (n,) from their squared distances (n, n), which are used up.
 
-    Distances join by the formula of Lance and Williams (1967); the next pair is found by a chain of nearest neighbours.
+    Distances join by the formula of Lance and Williams (1967); the next pair is found by a chain of nearest neighbors.
 
     >>> merges, heights = ward_of_squares(np.array([[0.0, 1.0, 25.0], [1.0, 0.0, 16.0], [25.0, 16.0, 0.0]]), np.ones(3))
     >>> merges.tolist(), heights.round(4).tolist()

@@ -1,4 +1,4 @@
-"""Rows that are given to centres again and again: cut into parts once, with what must be known of them all."""
+"""Rows that are given to centers again and again: cut into parts once, with what must be known of them all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.cluster.kmeans.centroids import Centres, CentreStats, Labels, row_weights
+from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels, row_weights
 from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, sentence
@@ -18,13 +18,13 @@ from likely.numerics.origin_and_scale import Frame
 ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
 NONE = np.empty(0)
 NONE.setflags(write=False)
-CANCELLED = 1e-6  # of Σ w |u|²: a criterion below that has lost digits that the end of a run is judged by
+CANCELED = 1e-6  # of Σ w |u|²: a criterion below that has lost digits that the end of a run is judged by
 NAMED = 5  # rows that an error names
 NO_BOUNDS = (np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 class Tables(NamedTuple):
-    """What the loops need to know of the centres."""
+    """What the loops need to know of the centers."""
 
     coef: NDArray[Any]  # (k, features)
     half: NDArray[Any]  # (k,)
@@ -66,16 +66,15 @@ class Table:
         edges = range(0, len(self.x), ROWS)
         return [tuple(a[i : i + ROWS] if len(a) else a for a in arrays) for i in edges]
 
-    def labelled(self, model: Centres) -> Labels:
-        """The cheapest centre of each row (n,), from scratch."""
+    def labeled(self, model: Centroids) -> Labels:
+        """The cheapest center of each row (n,), from scratch."""
         labels = np.full(len(self), -1, dtype=np.int32)
         tables = self.tables(model, np.float32 if model.variance is None else np.float64)
         Sums(self, model.members).assign(model, tables, labels)
         return labels
 
-    def tables(self, model: Centres, dtype: Any) -> Tables:
-        """Scores are coef · features − half, features as in `cluster.kmeans._loops.nearest_centers`; larger is nearer.
-        """
+    def tables(self, model: Centroids, dtype: Any) -> Tables:
+        """Scores are coef · features − half, features as in `cluster.kmeans._loops.nearest_centers`; larger is nearer."""
         c = self.frame.inside(model.mean)
         k, d = c.shape
         own = model.variance is not None
@@ -93,8 +92,8 @@ class Table:
             noise = 2.0 * (coef.shape[1] + 8) * float(np.finfo(dtype).eps)
             return Tables(coef.astype(dtype), half.astype(dtype), slope, price, noise)
 
-    def stats(self, model: Centres, labels: Labels) -> CentreStats:
-        """Weight, mean and scatter of each cluster, taken about its centre so that no digit is lost."""
+    def stats(self, model: Centroids, labels: Labels) -> CentroidStats:
+        """Weight, mean and scatter of each cluster, taken about its center so that no digit is lost."""
         from likely.cluster.kmeans._loops.nearest_centers import moments_about
 
         k, d = model.mean.shape
@@ -111,8 +110,8 @@ class Table:
             total = [a + b for a, b in zip(total, part, strict=True)]
         return _as_stats(total, model, unit)
 
-    def costs(self, model: Centres, labels: Labels, squared: bool = False) -> Array:
-        """What each row pays at its own centre (n,), in the frame's units; `squared` for the distance alone."""
+    def costs(self, model: Centroids, labels: Labels, squared: bool = False) -> Array:
+        """What each row pays at its own center (n,), in the frame's units; `squared` for the distance alone."""
         from likely.cluster.kmeans._loops.nearest_centers import costs
 
         tables = self.tables(model, np.float64)
@@ -138,7 +137,7 @@ class Sums:
         self.moved = self.twice = self.scored = 0
 
     def assign(
-        self, model: Centres, tables: Tables, labels: Labels,
+        self, model: Centroids, tables: Tables, labels: Labels,
         bounds: tuple[Any, Any] = NO_BOUNDS, moves: tuple[Array, Array, Array] | None = None,
     ) -> None:  # fmt: skip
         """Give each row its label; `bounds` and `moves` as in `cluster.kmeans._loops.nearest_centers.assign`."""
@@ -165,7 +164,7 @@ class Sums:
         self.moved, self.twice, self.scored = (int(f) for f in facts[:3])
         self.size += float(facts[3])
 
-    def criterion(self, model: Centres, labels: Labels) -> float:
+    def criterion(self, model: Centroids, labels: Labels) -> float:
         """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in the frame's units.
 
         Where these cancel (a row far away from all others; clusters much smaller than their distances) it is taken from
@@ -173,26 +172,26 @@ class Sums:
         """
         c = self.table.frame.inside(model.mean)
         quick = self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum())
-        if quick > CANCELLED * self.size:
+        if quick > CANCELED * self.size:
             return quick
         self.refresh(model, labels)
         far = self.table.costs(model, labels, squared=True)
         return float(far.sum() if self.table.weight is None else self.table.weight @ far)
 
-    def means(self, model: Centres) -> Array:
+    def means(self, model: Centroids) -> Array:
         """The mean of each cluster's rows; where nothing was seen, what it was."""
         there = self.seen > 0
         u = np.divide(self.sums, self.seen, out=np.zeros_like(self.sums), where=there)
         return np.where(there, self.table.frame.outside(u), model.mean)
 
-    def refresh(self, model: Centres, labels: Labels) -> None:
+    def refresh(self, model: Centroids, labels: Labels) -> None:
         """The same sums from all rows: what adding and taking away has left behind is gone."""
         stats = self.table.stats(model, labels)
         self.seen, self.counts = np.array(stats.moments.weight), np.array(stats.counts)
         self.sums = self.seen * self.table.frame.inside(stats.moments.mean)
 
 
-def _as_stats(total: list[Array], model: Centres, unit: float) -> CentreStats:
+def _as_stats(total: list[Array], model: Centroids, unit: float) -> CentroidStats:
     sums, squares, seen, counts = total
     rest = np.divide(sums, seen, out=np.zeros_like(sums), where=seen > 0)
     with np.errstate(over="ignore"):
@@ -202,7 +201,7 @@ def _as_stats(total: list[Array], model: Centres, unit: float) -> CentreStats:
     origin = model.mean[0]
     shift = np.where(seen > 0, (model.mean - origin) + rest / unit, 0.0)
     moments = ColumnMoments.trusted(rows=counts, weight=seen, origin=origin, shift=shift, scatter=scatter)
-    return CentreStats.trusted(moments=moments)
+    return CentroidStats.trusted(moments=moments)
 
 
 def refuse_empty_rows(x: NDArray[Any], whose: str, at: Any = slice(None)) -> None:

@@ -1,4 +1,4 @@
-"""Centres: a row belongs to the nearest, and a centre is the mean of its rows. Both halves together are k-means."""
+"""Centers: a row belongs to the nearest, and a center is the mean of its rows. Both halves together are k-means."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class CentreStats(Addable, Value):
+class CentroidStats(Addable, Value):
     """What rows say of the clusters that they were given to: weight, mean and scatter of each column (k, d)."""
 
     moments: ColumnMoments
 
-    complete = False  # labels were hidden: they depend on the centres that gave them
+    complete = False  # labels were hidden: they depend on the centers that gave them
 
     def __post_init__(self) -> None:
         if not isinstance(self.moments, ColumnMoments) or self.moments.shift.ndim != 2:
             expected, got = "ColumnMoments of a stack of clusters are needed", type(self.moments).__name__
-            raise ShapeError(sentence("CentreStats", expected, got, "collect with Centres"))
+            raise ShapeError(sentence("CentroidStats", expected, got, "collect with Centers"))
 
     @property
     def total_weight(self) -> float:
@@ -53,29 +53,29 @@ class CentreStats(Addable, Value):
         """Weight of the entries that were seen in each cluster (k,)."""
         return np.asarray(self.moments.weight.sum(axis=-1))
 
-    def __add__(self, other: CentreStats) -> CentreStats:
-        return CentreStats.trusted(moments=self.moments + other.moments)
+    def __add__(self, other: CentroidStats) -> CentroidStats:
+        return CentroidStats.trusted(moments=self.moments + other.moments)
 
-    def __mul__(self, factor: float) -> CentreStats:
-        return CentreStats.trusted(moments=self.moments * factor)
+    def __mul__(self, factor: float) -> CentroidStats:
+        return CentroidStats.trusted(moments=self.moments * factor)
 
     __rmul__ = __mul__
 
-    def member(self, k: Any) -> CentreStats:
+    def member(self, k: Any) -> CentroidStats:
         """Those of one cluster, or of some."""
-        return CentreStats.trusted(moments=self.moments.member(k))
+        return CentroidStats.trusted(moments=self.moments.member(k))
 
 
 @dataclass(frozen=True, eq=False)
-class Centres(Value):
-    """k centres (k, d); a row goes to the nearest, the first among equals (Ney 6.2.2).
+class Centroids(Value):
+    """k centers (k, d); a row goes to the nearest, the first among equals (Ney 6.2.2).
 
     The criterion is Σ w ‖x − mean‖² over the entries that were seen: the limit of a mixture of spherical Gaussians with
     one small variance, whose gaps are integrated out. With a `variance` (k,) of its own for each cluster it is
     Σ w (‖x − mean‖² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians in the maximum approximation; each
     cluster then counts one row more, of variance `typical`, so that none can shrink to a point.
 
-    >>> c = Centres([[0.0], [10.0]])
+    >>> c = Centroids([[0.0], [10.0]])
     >>> c.assign([[1.0], [9.0], [5.0]]).tolist()
     [0, 1, 0]
     >>> c.refit(c.collect([[1.0], [9.0], [11.0]])).mean.tolist()
@@ -89,25 +89,25 @@ class Centres(Value):
     takes_parts = True
 
     def __post_init__(self) -> None:
-        mean = parameter(self.mean, "Centres", "mean")
+        mean = parameter(self.mean, "Centroids", "mean")
         if mean.ndim != 2 or not mean.size:
-            raise ShapeError(sentence("Centres", "mean must have shape (k, d)", mean.shape, "one row a centre"))
+            raise ShapeError(sentence("Centroids", "mean must have shape (k, d)", mean.shape, "one row a center"))
         self._set(mean=mean)
         if (self.variance is None) != (self.typical is None):
-            raise DomainError(sentence("Centres", "variance and typical come together", "one of them"))
+            raise DomainError(sentence("Centroids", "variance and typical come together", "one of them"))
         if self.variance is not None:
-            variance = parameter(self.variance, "Centres", "variance")
-            typical = parameter(self.typical, "Centres", "typical")
+            variance = parameter(self.variance, "Centroids", "variance")
+            typical = parameter(self.typical, "Centroids", "typical")
             if variance.shape != mean.shape[:1] or typical.shape != ():
                 expected = f"variance must have shape ({len(mean)},), and typical be one number"
-                raise ShapeError(sentence("Centres", expected, f"{variance.shape} and {typical.shape}"))
+                raise ShapeError(sentence("Centroids", expected, f"{variance.shape} and {typical.shape}"))
             if not (variance > 0).all() or not typical > 0:
-                raise DomainError(sentence("Centres", "variances must be above 0", variance.min()))
+                raise DomainError(sentence("Centroids", "variances must be above 0", variance.min()))
             self._set(variance=variance, typical=typical)
 
     @property
     def members(self) -> int:
-        """Number of centres k."""
+        """Number of centers k."""
         return len(self.mean)
 
     @property
@@ -117,37 +117,37 @@ class Centres(Value):
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that were learnt."""
+        """Numbers that were learned."""
         return self.mean.size + (0 if self.variance is None else self.members)
 
     def assign(self, x: Any) -> Labels:
         """The cluster of each row (n,)."""
         from likely.cluster.kmeans.assignment import Table  # compiled loops are loaded where rows are met
 
-        return Table.of(x, None, self.dim).labelled(self)
+        return Table.of(x, None, self.dim).labeled(self)
 
     def distances(self, x: Any) -> NDArray[Any]:
         """‖x − mean‖ over what was seen (n, k); float32 rows come back as float32."""
-        x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centres")
+        x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centroids")
         return map_rows(self._distances, x, self.members)
 
-    def collect(self, x: Any, weight: Any = None) -> CentreStats:
-        """Give rows (n, d) to their nearest centres, and sum them there."""
+    def collect(self, x: Any, weight: Any = None) -> CentroidStats:
+        """Give rows (n, d) to their nearest centers, and sum them there."""
         from likely.cluster.kmeans.assignment import Table
 
         table = Table.of(x, weight, self.dim)
-        return table.stats(self, table.labelled(self))
+        return table.stats(self, table.labeled(self))
 
-    def refit(self, stats: CentreStats, prior: None = None) -> Centres:
-        """Each centre at the mean of its rows; a column of which it saw nothing stays where it was."""
+    def refit(self, stats: CentroidStats, prior: None = None) -> Centroids:
+        """Each center at the mean of its rows; a column of which it saw nothing stays where it was."""
         mean = np.where(stats.moments.weight > 0, stats.moments.mean, self.mean)
         if self.variance is None or self.typical is None:
             return self.replace(mean=mean)
         variance = (stats.scatter + self.dim * self.typical) / (stats.entries + self.dim)
         return self.replace(mean=mean, variance=variance)
 
-    def objective(self, stats: CentreStats, prior: None = None) -> float:
-        """Minus the criterion, at these centres, of rows that stay in their clusters."""
+    def objective(self, stats: CentroidStats, prior: None = None) -> float:
+        """Minus the criterion, at these centers, of rows that stay in their clusters."""
         m = stats.moments
         gone = np.where(m.weight > 0, m.mean - self.mean, 0.0)
         scatter = stats.scatter + (m.weight * gone**2).sum(axis=-1)
@@ -156,37 +156,37 @@ class Centres(Value):
         cost = (scatter + self.dim * self.typical) / self.variance + (stats.entries + self.dim) * np.log(self.variance)
         return -0.5 * float(cost.sum())
 
-    def with_variances(self, stats: CentreStats) -> Centres:
-        """The same centres, each cluster with a variance of its own that leans on that of all."""
+    def with_variances(self, stats: CentroidStats) -> Centroids:
+        """The same centers, each cluster with a variance of its own that leans on that of all."""
         total, seen = float(stats.scatter.sum()), float(stats.entries.sum())
         if not total > 0:
-            expected, remedy = "rows must differ from their centres", 'use variances="equal", or fewer clusters'
-            raise DataError(sentence("Centres", expected, "no scatter at all", remedy))
+            expected, remedy = "rows must differ from their centers", 'use variances="equal", or fewer clusters'
+            raise DataError(sentence("Centroids", expected, "no scatter at all", remedy))
         typical = np.asarray(total / seen)
-        return Centres.trusted(mean=self.mean, variance=np.full(self.members, typical), typical=typical).refit(stats)
+        return Centroids.trusted(mean=self.mean, variance=np.full(self.members, typical), typical=typical).refit(stats)
 
-    def some(self, index: Any) -> Centres:
-        """Some of the centres, as a stack of their own."""
+    def some(self, index: Any) -> Centroids:
+        """Some of the centers, as a stack of their own."""
         return self.replace(mean=self.mean[index], variance=None if self.variance is None else self.variance[index])
 
     def _distances(self, x: Any) -> Array:
-        x = rows(x, self.dim, "Centres")
+        x = rows(x, self.dim, "Centroids")
         frame = Frame.around(self.mean)
         u, c = frame.inside(x), frame.inside(self.mean)
         seen = ~np.isnan(u)
         if seen.all():
             size = float(power_of_two(max(abs(u).max(initial=0.0), abs(c).max())))
             return np.asarray(np.sqrt(squared_distances(u / size, c / size)).T * size / frame.unit)
-        out = [np.sqrt((np.where(seen, u - centre, 0.0) ** 2).sum(axis=1)) for centre in c]
+        out = [np.sqrt((np.where(seen, u - center, 0.0) ** 2).sum(axis=1)) for center in c]
         return np.stack(out, axis=1) / frame.unit
 
 
-def as_centres(start: Any, d: int, whose: str) -> Centres:
-    """A start given as an array or as Centres, checked against the width of the rows."""
-    centres = start if isinstance(start, Centres) else Centres(start)
-    if centres.dim != d:
-        raise ShapeError(sentence(whose, f"centres must have {d} columns, as the rows have", centres.dim))
-    return centres
+def as_centers(start: Any, d: int, whose: str) -> Centroids:
+    """A start given as an array or as Centers, checked against the width of the rows."""
+    centers = start if isinstance(start, Centroids) else Centroids(start)
+    if centers.dim != d:
+        raise ShapeError(sentence(whose, f"centers must have {d} columns, as the rows have", centers.dim))
+    return centers
 
 
 def row_weights(weight: Any, n: int, whose: str) -> Array | None:

@@ -21,12 +21,12 @@ from likely.core.fit_loop import Stop
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
-from likely.metrics.silhouette import silhouette
+from likely.metrics.silhouette import silhouette_score
 
 FOLDS = 5  # each held out in turn
 MANY = 50_000  # rows from which on one fold says enough
 SAMPLE = 2_000  # distinct rows whose silhouettes are averaged
-SMALLEST = 1e-12  # of the variance of all rows: what rows on their centres are given
+SMALLEST = 1e-12  # of the variance of all rows: what rows on their centers are given
 LARGER_IS_BETTER = {"inertia": False, "held_out": True, "bic": False, "calinski_harabasz": True, "silhouette": True}
 TITLES = {"held_out": "held out", "bic": "BIC", "calinski_harabasz": "C.–Harabasz"}
 
@@ -39,7 +39,7 @@ class ChoiceOfK:
     """
 
     k: Index  # (m,)
-    inertia: Array  # (m,): Σ w |x − own centre|²; always falls
+    inertia: Array  # (m,): Σ w |x − own center|²; always falls
     held_out: Array  # (m,): mean log-likelihood of rows set aside, in nats a row; more is better
     bic: Array  # (m,): −2 log-likelihood + parameters · log n (X-means, Pelleg and Moore 2000); less is better
     calinski_harabasz: Array  # (m,): spread between over spread within; more is better
@@ -58,7 +58,7 @@ class ChoiceOfK:
     def chosen(self) -> int:
         """The k of the smallest BIC."""
         if not self._best("bic"):
-            expected, remedy = "some k must leave rows beside their centres", "try smaller k"
+            expected, remedy = "some k must leave rows beside their centers", "try smaller k"
             raise DomainError(sentence("choose_k", expected, self.k.tolist(), remedy))
         return self._best("bic")
 
@@ -76,7 +76,7 @@ class ChoiceOfK:
         best = self.best
         head = f"{'k':>5}" + "".join(f"{TITLES.get(name, name):>14}" for name in LARGER_IS_BETTER)
         lines = [self._line(i, best) for i in range(len(self.k))]
-        told = f"BIC chooses k = {best['bic']}" if "bic" in best else "BIC cannot choose: every row is a centre"
+        told = f"BIC chooses k = {best['bic']}" if "bic" in best else "BIC cannot choose: every row is a center"
         return "\n".join([head, *lines, f"* best of its curve; {told}"])
 
     def _line(self, i: int, best: dict[str, int]) -> str:
@@ -95,7 +95,7 @@ def choose_k(
     """Learn k-means for each k, on all rows and without each fifth of them (of many rows: without one), and compare.
 
     Fifths are dealt by what rows hold, so that equal rows stay together and the order of rows does not matter. Where
-    each distinct row is a centre of its own, likelihoods are without bound, and no number is given. `sample_weight` is
+    each distinct row is a center of its own, likelihoods are without bound, and no number is given. `sample_weight` is
     another name for `weight`.
 
     >>> rng = np.random.default_rng(0)
@@ -178,12 +178,12 @@ def _fitted(table: Table, at: Any, k: int, options: dict[str, Any], seed: int | 
 
 
 def _at_floor(found: Partition) -> bool:
-    """True if every row lies on its centre, but for rounding."""
+    """True if every row lies on its center, but for rounding."""
     return found.inertia <= SMALLEST * float(found.report.stats.moments.pooled().scatter.sum())
 
 
 def _variance(found: Partition) -> float:
-    """The common variance that explains the rows best, above 0 even where every row is a centre."""
+    """The common variance that explains the rows best, above 0 even where every row is a center."""
     moments = found.report.stats.moments
     entries = float(moments.weight.sum())
     everything = float(moments.pooled().scatter.sum())
@@ -230,4 +230,4 @@ def _mean(found: Partition, sample: Sketch) -> float:
     labels = found.model.assign(sample.rows)
     if not 1 < len(np.unique(labels)) < len(labels):
         return np.nan
-    return silhouette(filled(sample.rows, sample.weight), labels, weight=sample.weight)
+    return silhouette_score(filled(sample.rows, sample.weight), labels, weight=sample.weight)

@@ -1,4 +1,4 @@
-"""KMeans for scikit-learn: centres that rows are nearest to, from tables, weights, gaps and streams."""
+"""KMeans for scikit-learn: centers that rows are nearest to, from tables, weights, gaps and streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
-from likely.cluster.kmeans.centroids import Centres, CentreStats
+from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import Partition
 from likely.core.errors import DataError, sentence
@@ -26,13 +26,13 @@ from likely.estimation.plain_arrays import is_plain
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """k clusters, each row with the nearest centre, each centre at the mean of its rows (Ney 6.2.2).
+    """k clusters, each row with the nearest center, each center at the mean of its rows (Ney 6.2.2).
 
-    Minimises Σ w ‖x − centre‖² over what was seen: NaN is "not observed", and left out of distances and means.
+    Minimizes Σ w ‖x − center‖² over what was seen: NaN is "not observed", and left out of distances and means.
 
     - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
     - **start**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
-      "split" (from one centre by splitting; no randomness) or an array of centres (k, d)
+      "split" (from one center by splitting; no randomness) or an array of centers (k, d)
     - **restarts**: the best of so many drawn starts
     - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
     - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
@@ -41,8 +41,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
       pass must gain in nats per row; "exchange" goes on until no row moves
     - **random_state**: seed of the drawn starts
 
-    `model_` is the value (`Centres`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.
-    `partial_fit` gives each chunk to the centres as they stand and moves these to the mean of all rows so far (MacQueen
+    `model_` is the value (`Centroids`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.
+    `partial_fit` gives each chunk to the centers as they stand and moves these to the mean of all rows so far (MacQueen
     1967, a chunk at a time).
 
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
@@ -96,7 +96,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return self._begin(X, weight)
         refuse_empty_rows(X, "KMeans", slice(None) if weight is None else weight > 0)
         table = Table.of(X, weight)
-        labels = table.labelled(self.model_)
+        labels = table.labeled(self.model_)
         stats = self.stats_ + table.stats(self.model_, labels)
         model = self.model_.refit(stats)
         reason = "one step for each call of partial_fit"
@@ -113,17 +113,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def transform(self, X: Any) -> Any:
-        """Distances to the centres (n, k), over what was seen."""
+        """Distances to the centers (n, k), over what was seen."""
         check_is_fitted(self)
         return self.model_.distances(self._rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus Σ w ‖x − own centre‖²: more is better."""
+        """Minus Σ w ‖x − own center‖²: more is better."""
         check_is_fitted(self)
         X, weight = self._checked(X, sample_weight, reset=False)
         table = Table.of(X, weight)
-        equal = Centres.trusted(mean=self.model_.mean, variance=None, typical=None)
-        return equal.objective(table.stats(self.model_, table.labelled(self.model_)))
+        equal = Centroids.trusted(mean=self.model_.mean, variance=None, typical=None)
+        return equal.objective(table.stats(self.model_, table.labeled(self.model_)))
 
     def save(self, path: Any) -> None:
         """Write a model file that `lk.load` reads back; labels of the rows are not in it."""
@@ -133,7 +133,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     @property
     def cluster_centers_(self) -> Any:
-        """The centres (k, d)."""
+        """The centers (k, d)."""
         return self.model_.mean
 
     @property
@@ -150,7 +150,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         )  # fmt: skip
 
     def _begin(self, X: Any, weight: Any) -> Self:
-        """The first rows of a stream: learnt as a batch, with those before them while these were too few."""
+        """The first rows of a stream: learned as a batch, with those before them while these were too few."""
         before: Sketch | None = self.__dict__.pop("sketch_", None)
         new = Sketch.of(X, weight, max(SIZE, self.n_clusters))
         known = new if before is None else new + before
@@ -189,16 +189,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
 
     def _check_state(self) -> None:
-        """After a file was read: centres and statistics must be of one width and number."""
+        """After a file was read: centers and statistics must be of one width and number."""
         model, stats = getattr(self, "model_", None), getattr(self, "stats_", None)
         if model is None and stats is None:
             return
         width = getattr(self, "n_features_in_", None)
-        sound = isinstance(model, Centres) and isinstance(stats, CentreStats) and type(width) is int
+        sound = isinstance(model, Centroids) and isinstance(stats, CentroidStats) and type(width) is int
         sound = sound and model.dim == width and stats.moments.shift.shape == model.mean.shape  # type: ignore[union-attr]
         sound = sound and isinstance(getattr(self, "inertia_", 0.0), float) and type(getattr(self, "n_iter_", 1)) is int
         if not sound:
-            raise DataError(sentence("KMeans", "what was learnt must fit together", type(model).__name__))
+            raise DataError(sentence("KMeans", "what was learned must fit together", type(model).__name__))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,10 +208,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
 
 def _each_its_own(known: Sketch, X: Any) -> Partition:
-    """So few distinct rows that each is a centre."""
+    """So few distinct rows that each is a center."""
     table = Table.of(known.rows, known.weight)
-    model = Centres(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
-    stats = table.stats(model, table.labelled(model))
+    model = Centroids(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
+    stats = table.stats(model, table.labeled(model))
     reason = "too few distinct rows so far: each is a cluster"
     report = FitReport(model, stats, None, False, reason, [model.objective(stats)] * 2)
     return Partition(report, model.assign(X))

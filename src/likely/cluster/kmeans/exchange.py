@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.cluster.kmeans.assignment import Table, read_only
-from likely.cluster.kmeans.centroids import Centres, CentreStats, Labels
+from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels
 from likely.cluster.kmeans.lloyd import SETTLED, Partition
 from likely.core.arrays import Array, Index
 from likely.core.fit_loop import Stop
@@ -28,7 +28,7 @@ def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTL
 
     A row of weight w leaves a cluster of weight n for another if w n'/(n' + w) |x − m'|² < w n/(n − w) |x − m|²: the
     difference is the exact change of the criterion, means included. So the result is never worse than the start, and
-    every row is nearest to its own centre there. The last row of a cluster stays. Equal rows count as one row of
+    every row is nearest to its own center there. The last row of a cluster stays. Equal rows count as one row of
     their common weight, and rows are visited in the order of their hashes: neither copies nor the order of a table
     matter.
 
@@ -55,7 +55,7 @@ def _distinct(table: Table) -> _Distinct:
 def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
     """Pass after pass; each begins from sums of all rows, so that small steps leave no error behind.
 
-    In the end every row is given to its nearest centre: labels, statistics and centres are those of one moment, also
+    In the end every row is given to its nearest center: labels, statistics and centers are those of one moment, also
     where rows would still move.
     """
     model = start.model
@@ -71,13 +71,13 @@ def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple
         if not moved:
             converged, reason = True, "no row can be moved to advantage"
             break
-    labels = table.labelled(model)
+    labels = table.labeled(model)
     stats = table.stats(model, labels)
     trace[-1] = model.objective(stats)
     return FitReport(model, stats, None, converged, reason, trace, reseeded=start.report.reseeded), labels
 
 
-def _one_pass(table: Table, model: Centres, stats: CentreStats, labels: Labels) -> int:
+def _one_pass(table: Table, model: Centroids, stats: CentroidStats, labels: Labels) -> int:
     """Visit every row that counts once; the number that moved."""
     from likely.cluster.kmeans._loops.exchange_pass import exchange_pass
 
@@ -94,7 +94,7 @@ def _one_pass(table: Table, model: Centres, stats: CentreStats, labels: Labels) 
     return int(moved)
 
 
-def _lean(model: Centres, unit: float) -> float:
+def _lean(model: Centroids, unit: float) -> float:
     return 0.0 if model.typical is None else model.dim * float(model.typical) * unit * unit
 
 

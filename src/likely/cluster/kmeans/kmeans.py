@@ -19,7 +19,7 @@ from likely.core.fit_loop import Stop
 from likely.core.fit_report import Run
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
-from likely.metrics.clusterings import adjusted_rand
+from likely.metrics.clusterings import adjusted_rand_index
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
 SEEDS: dict[str, Seeds] = {
@@ -36,7 +36,7 @@ def kmeans(
 ) -> Partition:  # fmt: skip
     """Rows (n, d) in k clusters: the best of `restarts` starts.
 
-    `start` is "kmeans++", "random", "split" or centres (k, d); the last two are not drawn, so one start is all.
+    `start` is "kmeans++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
     `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
     or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
 
@@ -81,7 +81,7 @@ def _distinct(rows: Array, at: Any) -> Any:
 def _given(start: Any, k: int) -> Any:
     mean = getattr(start, "mean", start) if not isinstance(start, np.ndarray) else start
     if np.ndim(mean) != 2 or len(mean) != k:
-        expected = f"start must hold {k} centres, one per row"
+        expected = f"start must hold {k} centers, one per row"
         raise DataError(sentence("k-means", expected, np.shape(mean), "or change the number of clusters"))
     return mean
 
@@ -129,4 +129,4 @@ def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:
     some = slice(None, None, max(1, len(table) // COMPARED))
     weight = None if table.weight is None else table.weight[some]
     others = [run for run in runs if run is not best]
-    return float(np.mean([adjusted_rand(best.labels[some], run.labels[some], weight) for run in others]))
+    return float(np.mean([adjusted_rand_index(best.labels[some], run.labels[some], weight) for run in others]))

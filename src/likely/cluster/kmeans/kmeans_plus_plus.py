@@ -59,21 +59,21 @@ def at_random(weight: Any, k: int, rng: np.random.Generator) -> Index:
     return order[w[order] > 0]
 
 
-def standardised(x: Any, weight: Any = None) -> Array:
+def standardized(x: Any, weight: Any = None) -> Array:
     """Columns with mean 0 and variance 1 over what was seen; a gap becomes 0, and so does a constant column (n, d).
 
-    >>> standardised(np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])).tolist()
+    >>> standardized(np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
     """
-    x = rows(x, None, "standardised")
-    refuse_infinite(x, "standardised")
-    w = weights(weight, len(x), "standardised")
+    x = rows(x, None, "standardized")
+    refuse_infinite(x, "standardized")
+    w = weights(weight, len(x), "standardized")
     w = np.ones(len(x)) if w is None else w
     seen = ~np.isnan(x)
     if not len(x):
         return np.array(x)
     u = np.where(seen, x, 0.0) / power_of_two(np.where(seen, abs(x), 0.0).max(axis=0))
-    u = _centred(_centred(u, seen, w), seen, w)  # twice: what the first mean rounded away, the second removes
+    u = _centered(_centered(u, seen, w), seen, w)  # twice: what the first mean rounded away, the second removes
     low, high = _range(x, seen & (w > 0)[:, None])
     u[:, ~(low < high)] = 0.0
     u /= power_of_two(abs(u).max(axis=0))  # squares of what is left of a large offset stay in range
@@ -105,7 +105,7 @@ def _complete(x: Any, k: int) -> Array:
     u = rows(x, None, "plus_plus")
     if not np.isfinite(u).all():
         expected = "rows must be complete and finite"
-        raise DataError(sentence("plus_plus", expected, "NaN or infinity", "fill gaps first: standardised(x)"))
+        raise DataError(sentence("plus_plus", expected, "NaN or infinity", "fill gaps first: standardized(x)"))
     return u
 
 
@@ -124,7 +124,7 @@ def power_of_two(largest: Any) -> Any:
     return np.where(np.asarray(largest) > 0, np.ldexp(1.0, np.clip(exponent, -1000, 1000)), 1.0)
 
 
-def _centred(u: Array, seen: Any, w: Array) -> Array:
+def _centered(u: Array, seen: Any, w: Array) -> Array:
     mean = (w @ u) / np.maximum(w @ seen, np.finfo(float).tiny)
     return np.where(seen, u - mean, 0.0)
 
@@ -147,11 +147,11 @@ def _best(u: Array, w: Array, nearest: Array, candidates: Index) -> tuple[int, A
     return int(candidates[best]), left[best]
 
 
-def squared_distances(u: Array, centres: Array) -> Array:
+def squared_distances(u: Array, centers: Array) -> Array:
     """|u − c|² (k, n) by one product; near pairs, where it cancels, from differences: copies are exactly 0 away."""
-    size = np.einsum("nd,nd->n", u, u) + np.einsum("kd,kd->k", centres, centres)[:, None]
-    out = size - 2.0 * (centres @ u.T)
+    size = np.einsum("nd,nd->n", u, u) + np.einsum("kd,kd->k", centers, centers)[:, None]
+    out = size - 2.0 * (centers @ u.T)
     which, at = np.nonzero(out <= NEAR * size)
-    difference = u[at] - centres[which]
+    difference = u[at] - centers[which]
     out[which, at] = np.einsum("nd,nd->n", difference, difference)
     return np.asarray(out)

@@ -1,4 +1,4 @@
-"""k-means in passes: every row to its nearest centre, every centre to the mean of its rows, until no row moves."""
+"""k-means in passes: every row to its nearest center, every center to the mean of its rows, until no row moves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.cluster.kmeans.assignment import NO_BOUNDS, Sums, Table
-from likely.cluster.kmeans.centroids import Centres, Labels, as_centres
+from likely.cluster.kmeans.centroids import Centroids, Labels, as_centers
 from likely.cluster.kmeans.kmeans_plus_plus import squared_distances
 from likely.core.arrays import Array
 from likely.core.errors import DataError, sentence
@@ -19,7 +19,7 @@ from likely.core.warnings import said_once, tell
 SETTLED = Stop(300, 1e-6)
 FAR_ROWS = 10_000  # the farthest rows, among which new seeds for empty clusters are looked for
 RESIDUE = 1e-6  # share of all weight below which a cluster's sums are taken anew
-FAR = 1e100  # in units of the rows' spread: farther centres are nobody's nearest, and their squares no numbers
+FAR = 1e100  # in units of the rows' spread: farther centers are nobody's nearest, and their squares no numbers
 VANISHED = 1e-280  # a criterion that has left the range of numbers: only rows that move tell of progress
 OFTEN = 0.05  # share of rows looked at twice above which scores are formed in double precision
 
@@ -37,25 +37,25 @@ class Partition(NamedTuple):
         return self.before + self.report.iterations
 
     @property
-    def model(self) -> Centres:
-        """The centres."""
+    def model(self) -> Centroids:
+        """The centers."""
         return self.report.model
 
     @property
     def inertia(self) -> float:
-        """Σ w |x − own centre|² over what was seen."""
-        equal = Centres.trusted(mean=self.model.mean, variance=None, typical=None)
+        """Σ w |x − own center|² over what was seen."""
+        equal = Centroids.trusted(mean=self.model.mean, variance=None, typical=None)
         return max(-equal.objective(self.report.stats), 0.0)
 
 
 def lloyd(
     x: Any, start: Any, weight: Any = None, *, stop: Stop = SETTLED, bounds: bool = True, workers: int | None = None,
 ) -> Partition:  # fmt: skip
-    """Improve centres (k, d) on rows (n, d) until no row moves, or the criterion falls by less than `tol` of itself.
+    """Improve centers (k, d) on rows (n, d) until no row moves, or the criterion falls by less than `tol` of itself.
 
     Nearest mean in batches (Ney 6.2.2). Bounds on distances (Hamerly 2010) tell which rows cannot change; labels are
-    those of the plain formula all the same, and so are the centres to the last bit. A cluster that
-    lost all rows begins anew at the row farthest from its centre. Missing entries are left out of distances and means.
+    those of the plain formula all the same, and so are the centers to the last bit. A cluster that
+    lost all rows begins anew at the row farthest from its center. Missing entries are left out of distances and means.
 
     >>> found = lloyd(np.array([[0.0], [1.0], [9.0], [10.0]]), [[0.0], [1.0]])
     >>> found.model.mean.tolist(), found.labels.tolist(), found.inertia
@@ -66,10 +66,10 @@ def lloyd(
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
     if table.weight is not None and not table.weight.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
-    return _Run(table, _within_reach(as_centres(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
+    return _Run(table, _within_reach(as_centers(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
 
 
-def _within_reach(model: Centres, table: Table) -> Centres:
+def _within_reach(model: Centroids, table: Table) -> Centroids:
     u = table.frame.inside(model.mean)
     if (abs(u) <= FAR).all():
         return model
@@ -79,12 +79,12 @@ def _within_reach(model: Centres, table: Table) -> Centres:
 def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
     """From a partition with equal variances to one in which each cluster has its own (Ney 6.2.2, variant).
 
-    The criterion is that of `Centres`: spherical Gaussians in the maximum approximation, learnt by the common loop.
+    The criterion is that of `Centroids`: spherical Gaussians in the maximum approximation, learned by the common loop.
     """
     from likely.core.blocks import Blocks
 
     if not start.report.stats.scatter.sum() > 0:
-        tell("k-means: every row lies on its centre: clusters have no variances to differ in")
+        tell("k-means: every row lies on its center: clusters have no variances to differ in")
         return start
     with said_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)
@@ -92,9 +92,9 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
 
 
 class _Run:
-    """One start on its way: centres, labels and bounds, which change with every pass."""
+    """One start on its way: centers, labels and bounds, which change with every pass."""
 
-    def __init__(self, table: Table, model: Centres, bounds: bool) -> None:
+    def __init__(self, table: Table, model: Centroids, bounds: bool) -> None:
         self.table, self.model = table, model
         n = len(table)
         self.labels = np.full(n, -1, dtype=np.int32)
@@ -155,7 +155,7 @@ class _Run:
         return np.bincount(self.labels, self.table.weight, self.model.members) == 0
 
     def _with_seeds(self, mean: Array, empty: Any) -> Array:
-        """Centres of empty clusters at rows far from theirs, each far from the last; rows on centres give none."""
+        """Centers of empty clusters at rows far from theirs, each far from the last; rows on centers give none."""
         far = self.table.costs(self.model, self.labels, squared=True)
         if self.table.weight is not None:
             far[self.table.weight == 0] = 0.0
@@ -195,8 +195,8 @@ class _Run:
         return Partition(report, self.labels)
 
 
-def _moves(old: Centres, new: Centres, table: Table) -> tuple[Array, Array, Array]:
-    """How far each centre went, the farthest that any other did, and half the way to the nearest other centre."""
+def _moves(old: Centroids, new: Centroids, table: Table) -> tuple[Array, Array, Array]:
+    """How far each center went, the farthest that any other did, and half the way to the nearest other center."""
     a, c = table.frame.inside(old.mean), table.frame.inside(new.mean)
     drift = np.sqrt(((c - a) ** 2).sum(axis=1)) * (1.0 + 1e-9)
     order = np.argsort(drift)
@@ -206,7 +206,7 @@ def _moves(old: Centres, new: Centres, table: Table) -> tuple[Array, Array, Arra
 
 
 def _half_way(c: Array, gaps: bool) -> Array:
-    """Half the distance to the nearest other centre; where entries are missing it says nothing."""
+    """Half the distance to the nearest other center; where entries are missing it says nothing."""
     if gaps or len(c) == 1:
         return np.zeros(len(c))
     apart = squared_distances(c, c)

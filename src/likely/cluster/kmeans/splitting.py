@@ -1,4 +1,4 @@
-"""Growing centres by splitting: the worst clusters are cut along their longest axis, and all are learnt again."""
+"""Growing centers by splitting: the worst clusters are cut along their longest axis, and all are learned again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.cluster.kmeans.assignment import Table
-from likely.cluster.kmeans.centroids import Centres
+from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd
 from likely.core.arrays import Array
 from likely.core.fit_loop import Stop
@@ -16,18 +16,18 @@ TURNS = 20  # of the power iteration: the direction is not critical (Ney 6.2.3)
 
 
 def split(x: Any, k: int, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
-    """From one centre to k by splitting and k-means in turn (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
+    """From one center to k by splitting and k-means in turn (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
 
-    Each round splits as many clusters as are still needed, those of largest scatter first, into two centres one
+    Each round splits as many clusters as are still needed, those of largest scatter first, into two centers one
     standard deviation to either side along the cluster's longest axis. No number is drawn: the same rows give
-    the same centres. Clusters of equal rows cannot be split, so there may be fewer than k in the end.
+    the same centers. Clusters of equal rows cannot be split, so there may be fewer than k in the end.
 
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0], [20.0]])
     >>> sorted(split(x, 3).model.mean[:, 0].tolist())
     [0.5, 9.5, 20.0]
     """
     table = x if isinstance(x, Table) else Table.of(x, weight)
-    found = lloyd(table, _one_centre(table), stop=stop)
+    found = lloyd(table, _one_center(table), stop=stop)
     while found.model.members < k:
         mean = _more(table, found, k - found.model.members)
         if len(mean) == found.model.members:
@@ -36,14 +36,14 @@ def split(x: Any, k: int, weight: Any = None, *, stop: Stop = SETTLED) -> Partit
     return found
 
 
-def _one_centre(table: Table) -> Array:
+def _one_center(table: Table) -> Array:
     """The mean of all rows (1, d)."""
-    start = Centres.trusted(mean=table.frame.outside(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
+    start = Centroids.trusted(mean=table.frame.outside(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
     return start.refit(table.stats(start, np.zeros(len(table), dtype=np.int32))).mean
 
 
 def _more(table: Table, found: Partition, wanted: int) -> Array:
-    """The centres, the worst `wanted` of them twice; one without spread cannot be split."""
+    """The centers, the worst `wanted` of them twice; one without spread cannot be split."""
     scatter = found.report.stats.scatter
     worst = np.argsort(-scatter, kind="stable")[:wanted]
     mean, added = np.array(found.model.mean), []

@@ -19,7 +19,7 @@ from likely.decision.theory.decision_problem import problem
 from likely.distributions.gaussian.gaussian import Gaussian
 
 ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}
-CENTRED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")
+CENTERED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")
 NAMED = 6  # columns whose coefficients are written out
 SPREAD = 4.0  # standard deviations around both means that a picture shows
 
@@ -34,7 +34,7 @@ class Boundary(Value):
     hyperplanes", "flat", "point". Also "none" (one class is chosen everywhere) and "everywhere".
 
     >>> import likely as lk
-    >>> circle = lk.boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 4.0))
+    >>> circle = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 4.0))
     >>> circle.kind, round(circle.radius, 4)
     ('circle', 1.9227)
     """
@@ -100,7 +100,7 @@ class Boundary(Value):
     def value(self, x: Any) -> Array:
         """log of what speaks for the first class over what speaks for the second (n,); NaN entries are integrated out.
 
-        >>> boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
+        >>> decision_boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
         array([0., 2.])
         """
         return np.asarray(self.first.log_prob(x) - self.second.log_prob(x) + self.offset)
@@ -108,9 +108,9 @@ class Boundary(Value):
     # ------------------------------------------------------------------- shape
 
     @property
-    def centre(self) -> Array | None:
+    def center(self) -> Array | None:
         """The point (d,) that the border is symmetric about; None where there is none, or many."""
-        if self.kind not in CENTRED or (self.dim == 1) or not self.form.curved.all():
+        if self.kind not in CENTERED or (self.dim == 1) or not self.form.curved.all():
             return None
         return np.asarray(self.form.to_x(self.form.top))
 
@@ -123,7 +123,7 @@ class Boundary(Value):
     @cached_property
     def _principal(self) -> tuple[Array, Array] | None:
         """Signed squares of the semi-axes (d,), and their directions in rows; a negative one is never met."""
-        if self.centre is None or self.form.level == 0:
+        if self.center is None or self.form.level == 0:
             return None
         back = self.form.back
         size = np.abs(back).max()
@@ -145,12 +145,12 @@ class Boundary(Value):
     @property
     def foci(self) -> Array | None:
         """Foci of a conic in the plane: two of an ellipse or hyperbola, one of a parabola or circle."""
-        if self.kind == "circle" and self.centre is not None:
-            return self.centre[None]
-        if self.kind in ("ellipse", "hyperbola") and self._principal is not None and self.centre is not None:
+        if self.kind == "circle" and self.center is not None:
+            return self.center[None]
+        if self.kind in ("ellipse", "hyperbola") and self._principal is not None and self.center is not None:
             squares, turn = self._principal
             away = np.sqrt(squares[0] - squares[1]) * turn[0]
-            return np.stack([self.centre + away, self.centre - away])
+            return np.stack([self.center + away, self.center - away])
         return self._parabola[1][None] if self.kind == "parabola" else None
 
     @property
@@ -209,7 +209,7 @@ class Boundary(Value):
     def points(self, n: int = 200, window: Any = None) -> list[Array]:
         """Polylines (n, 2) inside a window ((x0, x1), (y0, y1)): what to draw in the plane.
 
-        >>> [line.shape for line in boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).points(50)]
+        >>> [line.shape for line in decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).points(50)]
         [(50, 2)]
         """
         if self.dim != 2:
@@ -237,8 +237,8 @@ class Boundary(Value):
     def describe(self) -> str:
         """The border in a sentence.
 
-        >>> boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe()
-        'circle with centre (0, 0) and radius 1.923; inside, the first class is chosen'
+        >>> decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe()
+        'circle with center (0, 0) and radius 1.923; inside, the first class is chosen'
         """
         if self.kind == "everywhere":
             return "everywhere: nothing tells the classes apart"
@@ -259,7 +259,7 @@ class Boundary(Value):
         return ": " + " and ".join(_equation(plane.normal, plane.offset) for plane in found)
 
     def _measures(self) -> str:
-        parts = [f"centre {_tuple(self.centre)}"] if self.centre is not None else []
+        parts = [f"center {_tuple(self.center)}"] if self.center is not None else []
         if self.radius is not None:
             parts.append(f"radius {self.radius:.4g}")
         elif self.axes is not None:
@@ -269,8 +269,8 @@ class Boundary(Value):
         return " with " + " and ".join(parts) if parts else ""
 
     def _sides(self) -> str:
-        if self.kind in ("circle", "sphere", "ellipse", "ellipsoid") and self.centre is not None:
-            return f"; inside, the {self._winner(self.centre)} class is chosen"
+        if self.kind in ("circle", "sphere", "ellipse", "ellipsoid") and self.center is not None:
+            return f"; inside, the {self._winner(self.center)} class is chosen"
         return ""
 
     def _winner(self, x: Array) -> str:
@@ -295,7 +295,7 @@ def _tuple(x: Any) -> str:
     return "(" + ", ".join(f"{value + 0.0:.4g}" for value in x) + ")"
 
 
-def boundary(
+def decision_boundary(
     a: Any, b: Any = None, *, class_prior: Any = None, cost: Any = None, pair: tuple[Any, Any] | None = None
 ) -> Boundary:
     """The border between two Gaussian classes, with its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
@@ -305,29 +305,31 @@ def boundary(
     - **class_prior, cost**: of the two classes, or of all classes of a classifier, as in `bayes_error`.
 
     >>> import likely as lk
-    >>> boundary(lk.Gaussian([0.0, 0.0], [1.0, 4.0]), lk.Gaussian([0.0, 0.0], [4.0, 1.0])).kind
+    >>> decision_boundary(lk.Gaussian([0.0, 0.0], [1.0, 4.0]), lk.Gaussian([0.0, 0.0], [4.0, 1.0])).kind
     'crossing lines'
-    >>> boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0])).vertex.round(4)
+    >>> decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0])).vertex.round(4)
     array([1.3466, 0.    ])
     """
-    asked = problem((a,) if b is None else (a, b), class_prior, cost, "boundary")
+    asked = problem((a,) if b is None else (a, b), class_prior, cost, "decision_boundary")
     i, j = _pair(pair, asked.classes)
     gain = _gains(asked.cost, i, j) * asked.prior[[i, j]]
     if not (gain > 0).all():
         expected = "both classes must be possible, and each cheapest where it is true"
         remedy = "one class is chosen everywhere: there is no border"
-        raise DomainError(sentence("boundary", expected, f"weights {gain.tolist()}", remedy))
-    return Boundary(_gaussian(asked.laws[i]), _gaussian(asked.laws[j]), float(np.log(gain[0]) - np.log(gain[1])))
+        raise DomainError(sentence("decision_boundary", expected, f"weights {gain.tolist()}", remedy))
+    return Boundary(
+        _gaussian(asked.distributions[i]), _gaussian(asked.distributions[j]), float(np.log(gain[0]) - np.log(gain[1]))
+    )
 
 
 def _pair(pair: Any, classes: Any) -> tuple[int, int]:
     names = classes.tolist()
     if pair is None and len(names) > 2:
         expected, remedy = f"of {len(names)} classes, pair must say which two", f"pair=({names[0]!r}, {names[1]!r})"
-        raise DomainError(sentence("boundary", expected, "none", remedy))
+        raise DomainError(sentence("decision_boundary", expected, "none", remedy))
     found = names[:2] if pair is None else (list(pair) if isinstance(pair, tuple | list | np.ndarray) else [pair])
     if len(found) != 2 or any(label not in names for label in found) or found[0] == found[1]:
-        raise DomainError(sentence("boundary", f"pair must be two of the classes {names}", found))
+        raise DomainError(sentence("decision_boundary", f"pair must be two of the classes {names}", found))
     return names.index(found[0]), names.index(found[1])
 
 
@@ -335,13 +337,19 @@ def _gains(cost: Cost, i: int, j: int) -> Array:
     """What deciding for the right one of two classes saves, (2,)."""
     if cost.actions:
         remedy = "leave further actions out, or see decision_map"
-        raise DomainError(sentence("boundary", "a border lies between two classes", f"actions {cost.actions}", remedy))
+        raise DomainError(
+            sentence("decision_boundary", "a border lies between two classes", f"actions {cost.actions}", remedy)
+        )
     table = cost.table
     return np.array([table[j, i] - table[i, i], table[i, j] - table[j, j]])
 
 
-def _gaussian(law: Any) -> Gaussian:
-    if not isinstance(law, Gaussian):
-        remedy = "see lk.plots.decision_map for borders of other laws"
-        raise DomainError(sentence("boundary", "explicit borders are those of Gaussians", type(law).__name__, remedy))
-    return law
+def _gaussian(distribution: Any) -> Gaussian:
+    if not isinstance(distribution, Gaussian):
+        remedy = "see lk.plots.decision_map for borders of other distributions"
+        raise DomainError(
+            sentence(
+                "decision_boundary", "explicit borders are those of Gaussians", type(distribution).__name__, remedy
+            )
+        )
+    return distribution

@@ -28,8 +28,8 @@ class Canonical:
     c: float
     origin: Array  # (d,): between the means
     back: Array  # (d, d): rows are the axes of z, in x
-    half: Array  # (d,): the mean of the first law; that of the second is its opposite
-    mine: Array  # (d,): variances of the first law
+    half: Array  # (d,): the mean of the first distribution; that of the second is its opposite
+    mine: Array  # (d,): variances of the first distribution
     other: Array  # (d,): variances of the second, 2 − mine
     noise: float  # how much of these numbers is rounding of the covariances
 
@@ -65,14 +65,14 @@ class Canonical:
 
 
 def canonical(p: Gaussian, q: Gaussian, offset: float) -> Canonical:
-    """log p(x) − log q(x) + offset in coordinates that diagonalise both covariances at once."""
+    """log p(x) − log q(x) + offset in coordinates that diagonalize both covariances at once."""
     P, Q = np.ascontiguousarray(p.covariance_matrix), np.ascontiguousarray(q.covariance_matrix)
     scale = np.maximum(spd.scales(P), spd.scales(Q))
     P, Q = P / scale[:, None] / scale, Q / scale[:, None] / scale
     root = spd.cholesky(0.5 * P + 0.5 * Q)
     if root is None or spd.cholesky(P) is None or spd.cholesky(Q) is None:
         expected, remedy = "both covariances must be positive definite", "add a little to the diagonal"
-        raise DomainError(sentence("boundary", expected, "a singular one", remedy))
+        raise DomainError(sentence("decision_boundary", expected, "a singular one", remedy))
     inverse = spd.inverse_factor(root)
     mine, turn = np.linalg.eigh(spd.symmetric(inverse @ P @ inverse.T))
     other = np.einsum("ij,ik,kj->j", turn, spd.symmetric(inverse @ Q @ inverse.T), turn)  # 2 − mine, without its loss

@@ -19,7 +19,7 @@ CELLS = 200, 1200  # of the chain that run lengths are computed by: the Gaussian
 WIDEST = 0.3  # of a cell, in standard deviations of an increment
 LONGEST = 1e12  # mean run lengths beyond it are lost in rounding
 
-Law = Callable[[Array], Any]  # the distribution function of an increment
+Distribution = Callable[[Array], Any]  # the distribution function of an increment
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Cusum(Value):
         """To watch for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`."""
         if not shift > 0:
             raise DomainError(sentence("Cusum", "shift must be positive", shift, "change the sign of the data"))
-        return cls.for_law(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
+        return cls.for_distribution(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
 
     @classmethod
     def for_draws(cls, increments: Any, false_alarm_every: float) -> Cusum:
@@ -73,9 +73,9 @@ class Cusum(Value):
         return cls(lattice_threshold(z, wanted))
 
     @classmethod
-    def for_law(cls, law: Law, false_alarm_every: float) -> Cusum:
+    def for_distribution(cls, distribution: Distribution, false_alarm_every: float) -> Cusum:
         """From the distribution function, a smooth one, of an increment while nothing has changed; its mean below 0."""
-        return cls(threshold_for(law, false_alarm_every))
+        return cls(threshold_for(distribution, false_alarm_every))
 
     @property
     def alarm(self) -> bool:
@@ -100,26 +100,26 @@ class Cusum(Value):
         return np.array(found, dtype=np.intp)
 
 
-def run_length(threshold: float, law: Law, cells: int | None = None) -> float:
+def run_length(threshold: float, distribution: Distribution, cells: int | None = None) -> float:
     """The mean number of increments until an alarm, from a sum of 0.
 
-    The sum is followed through cells of width w with centres 0, w, …: a Markov chain that ends above the threshold,
+    The sum is followed through cells of width w with centers 0, w, …: a Markov chain that ends above the threshold,
     L = (I − P)⁻¹ 1   (Brook and Evans 1972). Two widths give what a vanishing one would, as errors fall with w².
 
     >>> two_sided = run_length(5.0, lambda z: ndtr(z + 0.5)) / 2  # Montgomery: 465
     >>> round(two_sided)
     465
     """
-    cells = _cells(threshold, law) if cells is None else cells
+    cells = _cells(threshold, distribution) if cells is None else cells
     with one_blas_thread():  # the systems are small: two threads would mostly wait for each other
-        fine, coarse = _chained(threshold, law, cells), _chained(threshold, law, cells // 2)
+        fine, coarse = _chained(threshold, distribution, cells), _chained(threshold, distribution, cells // 2)
     better = fine + (fine - coarse) / 3
     return better if better >= 1 else fine
 
 
-def _cells(threshold: float, law: Law) -> int:
+def _cells(threshold: float, distribution: Distribution) -> int:
     """So many cells that an increment moves the sum by several."""
-    spread = (_quantile(law, 0.84) - _quantile(law, 0.16)) / 2
+    spread = (_quantile(distribution, 0.84) - _quantile(distribution, 0.16)) / 2
     wanted = threshold / (WIDEST * spread) if spread > 0 else 0
     if wanted > CELLS[1]:
         expected = f"the sum must reach its threshold in some {WIDEST * CELLS[1]:.0f} typical steps"
@@ -128,18 +128,18 @@ def _cells(threshold: float, law: Law) -> int:
     return max(CELLS[0], int(wanted))
 
 
-def _quantile(law: Law, share: float) -> float:
+def _quantile(distribution: Distribution, share: float) -> float:
     low, high = -1e6, 1e6
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if law(np.array([middle]))[0] < share else (low, middle)
+        low, high = (middle, high) if distribution(np.array([middle]))[0] < share else (low, middle)
     return high
 
 
-def _chained(threshold: float, law: Law, cells: int) -> float:
+def _chained(threshold: float, distribution: Distribution, cells: int) -> float:
     w = 2 * threshold / (2 * cells - 1)
     edges: Array = w * (np.arange(-cells, cells, dtype=np.float64) + 0.5)
-    below = np.asarray(law(edges), dtype=np.float64)  # P(increment ≤ edge)
+    below = np.asarray(distribution(edges), dtype=np.float64)  # P(increment ≤ edge)
     moves = np.diff(below)[np.arange(cells) - np.arange(cells)[:, None] + cells - 1]
     moves[:, 0] = below[cells - np.arange(cells)]  # whatever falls below the first cell's upper edge
     try:
@@ -149,12 +149,12 @@ def _chained(threshold: float, law: Law, cells: int) -> float:
     return found if found >= 1 else np.inf  # lost in rounding
 
 
-def threshold_for(law: Law, false_alarm_every: float) -> float:
+def threshold_for(distribution: Distribution, false_alarm_every: float) -> float:
     """The threshold at which alarms come once in so many increments, on average, while nothing has changed."""
     wanted = _frequency(false_alarm_every)
-    if np.asarray(law(np.zeros(1)))[0] >= 1:
+    if np.asarray(distribution(np.zeros(1)))[0] >= 1:
         raise _never()
-    return _where(lambda h: float(np.log(run_length(h, law) / wanted)), wanted)
+    return _where(lambda h: float(np.log(run_length(h, distribution) / wanted)), wanted)
 
 
 def _frequency(false_alarm_every: float) -> float:

@@ -130,7 +130,7 @@ def _series(increments: Any) -> Array:
 
 
 def log_ratios(x: Any, shift: float) -> Array:
-    """log N(x | shift, 1)/N(x | 0, 1) = shift·x − shift²/2: the increments of a test of a mean, standardised.
+    """log N(x | shift, 1)/N(x | 0, 1) = shift·x − shift²/2: the increments of a test of a mean, standardized.
 
     >>> log_ratios([0.0, 1.0], 1.0)
     array([-0.5,  0.5])

@@ -21,20 +21,20 @@ BATCH = 100_000  # draws at a time
 
 
 def bayes_error(
-    *laws: Any, class_prior: Any = None, cost: Any = None, tolerance: float | None = None, n: int = DRAWS,
+    *distributions: Any, class_prior: Any = None, cost: Any = None, tolerance: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """∫ min_a Σ_c L(a, c) p(c) p(x | c) dx: the error (or, with costs, the risk) of the best decision   (Ney 2.2, 2.5).
 
-    - **laws**: the densities p(x | c), one per class; or one stack, one `Mixture`, one fitted `BayesClassifier`.
-      All of one kind: probabilities of values, or densities over the same columns.
+    - **distributions**: the densities p(x | c), one per class; or one stack, one `Mixture`, one fitted
+      `BayesClassifier`. All of one kind: probabilities of values, or densities over the same columns.
     - **class_prior**: p(c); None: those of the mixture or classifier, else all alike. **cost**: L (A, C); None: 0/1.
     - **tolerance**: what the standard error may be where draws are needed; draws are added until it is met. **n**:
       draws where no tolerance is given.
 
     `error` is 0 for closed forms and finite sums: two Gaussians that share a covariance, Q(v/2) for equal
-    priors; discrete laws. One column with a cdf, two Gaussians in any number of columns, and more of them in a plane
-    are integrated, and `error` says what that may have lost. Elsewhere the least posterior cost is averaged over
+    priors; discrete distributions. One column with a cdf, two Gaussians in any number of columns, and more of them in a
+    plane are integrated, and `error` says what that may have lost. Elsewhere the least posterior cost is averaged over
     draws of each class, and `error` is the standard error.
 
     >>> import likely as lk
@@ -43,10 +43,10 @@ def bayes_error(
     >>> round(float(bayes_error(lk.Poisson(1.0), lk.Poisson(4.0))), 6)
     0.159202
     """
-    asked = problem(laws, class_prior, cost, "bayes_error")
+    asked = problem(distributions, class_prior, cost, "bayes_error")
     _check(tolerance, n)
     _tell_of_scores(asked)
-    if len(asked.laws) == 1:
+    if len(asked.distributions) == 1:
         return Estimate(float(asked.cost.table.min()), 0.0)
     asked = _possible(asked)
     for way in (shared_covariance, coins, on_the_line, by_expectations, two_gaussians, in_the_plane):
@@ -58,9 +58,13 @@ def bayes_error(
 
 def _tell_of_scores(asked: Problem) -> None:
     """What does not integrate to one has no error that could be an integral of it."""
-    odd = [type(law).__name__ for law in asked.laws if not getattr(law, "integrates", True)]
+    odd = [
+        type(distribution).__name__
+        for distribution in asked.distributions
+        if not getattr(distribution, "integrates", True)
+    ]
     if odd:
-        remedy = "the value is no error rate: use ParzenDensity, or lk.evaluate on new rows"
+        remedy = "the value is no error rate: use KernelDensity, or lk.evaluate on new rows"
         tell(sentence("bayes_error", "densities should integrate to one", f"{odd[0]}, which does not", remedy))
 
 
@@ -73,24 +77,24 @@ def _check(tolerance: Any, n: Any) -> None:
 
 
 def _possible(asked: Problem) -> Problem:
-    """Classes of probability 0 never come: their laws need not be looked at, their actions stay."""
+    """Classes of probability 0 never come: their distributions need not be looked at, their actions stay."""
     at = np.flatnonzero(asked.prior > 0)
     if len(at) == len(asked.prior):
         return asked
     rest = np.setdiff1d(np.arange(len(asked.cost.table)), at)
     table = asked.cost.table[np.concatenate([at, rest])][:, at]
     cost = type(asked.cost).trusted(table=table, actions=tuple(f"action {k}" for k in rest), classes=None)
-    return Problem(tuple(asked.laws[k] for k in at), asked.prior[at], cost, np.arange(len(at)))
+    return Problem(tuple(asked.distributions[k] for k in at), asked.prior[at], cost, np.arange(len(at)))
 
 
 def by_draws(asked: Problem, tolerance: float | None, n: int, rng: Generator) -> Estimate:
     """Draws of each class, as many as its share; of each not whether it is mistaken, but how probably."""
-    sums = np.zeros((len(asked.laws), 3))  # draws, Σ r, Σ r² of each class
+    sums = np.zeros((len(asked.distributions), 3))  # draws, Σ r, Σ r² of each class
     wanted = n
     while True:
-        for k, law in enumerate(asked.laws):
+        for k, distribution in enumerate(asked.distributions):
             size = max(round(float(asked.prior[k]) * min(wanted, BATCH)), 2)
-            risk = np.asarray(asked.risk(law.sample(size, rng)), dtype=np.float64)
+            risk = np.asarray(asked.risk(distribution.sample(size, rng)), dtype=np.float64)
             sums[k] += size, risk.sum(), risk @ risk
         found = _estimate(asked, sums)
         done = sums[:, 0].sum()

@@ -1,4 +1,4 @@
-"""The Bayes error of continuous laws: where decisions change, and the probability of each side."""
+"""The Bayes error of continuous distributions: where decisions change, and the probability of each side."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
 
 SAME = 1e-13  # covariances that differ by less, in units of their columns, are one
-POINTS = 1001  # quantiles of each law where decisions are looked at
-REACH = 8.3  # standard deviations of a normal law that these reach
-ENDS = ("edges", "low", "mode", "high", "peak")  # parameters of laws that are places where they break
+POINTS = 1001  # quantiles of each distribution where decisions are looked at
+REACH = 8.3  # standard deviations of a normal distribution that these reach
+ENDS = ("edges", "low", "mode", "high", "peak")  # parameters of distributions that are places where they break
 WINDOW = np.array([-6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0])  # around a point, in widths of its window
 MOST_BREAKS = 300_000  # beyond it draws are quicker
 AGREED = 1e-6  # what two grids may differ by
 MANY, FEWER = 500, 30  # borders, and how often the steps between them are halved then
-HALVINGS = 1100  # from any width of doubles down to neighbours
+HALVINGS = 1100  # from any width of doubles down to neighbors
 PLANE = 1e-10  # error that an integral over the plane may make
 
 
@@ -39,28 +39,28 @@ def shared_covariance(asked: Problem) -> Estimate | None:
         return None
     if len(white) == 2:
         return Estimate(_two_classes(asked, float(np.linalg.norm(white[0] - white[1]))), 0.0)
-    centred = white - white.mean(axis=0)
-    _, size, turn = np.linalg.svd(centred, full_matrices=False)
+    centered = white - white.mean(axis=0)
+    _, size, turn = np.linalg.svd(centered, full_matrices=False)
     rank = max(int((size > 1e-12 * max(float(size[0]), 1.0)).sum()), 1)
     if rank > 2:
         return None
-    laws = tuple(Gaussian(mean, np.ones(rank)) for mean in centred @ turn[:rank].T)
-    flat = Problem(laws, asked.prior, asked.cost, asked.classes)
+    distributions = tuple(Gaussian(mean, np.ones(rank)) for mean in centered @ turn[:rank].T)
+    flat = Problem(distributions, asked.prior, asked.cost, asked.classes)
     return on_the_line(flat) if rank == 1 else in_the_plane(flat)
 
 
 def _white_means(asked: Problem) -> Array | None:
     """Means (C, d) in units of the covariance that all share, if they do."""
-    if not all(isinstance(law, Gaussian) for law in asked.laws):
+    if not all(isinstance(distribution, Gaussian) for distribution in asked.distributions):
         return None
-    matrices = np.stack([law.covariance_matrix for law in asked.laws])
+    matrices = np.stack([distribution.covariance_matrix for distribution in asked.distributions])
     scale = spd.scales(matrices[0])
     with np.errstate(over="ignore", invalid="ignore"):
         unlike = np.abs(matrices / scale[:, None] / scale - matrices[0] / scale[:, None] / scale).max()
     root = spd.cholesky(np.ascontiguousarray(matrices[0])) if unlike <= SAME else None
     if root is None:
         return None
-    means = np.stack([law.mean for law in asked.laws])
+    means = np.stack([distribution.mean for distribution in asked.distributions])
     return np.asarray(spd.solve_factor(root, means - means[0])).T
 
 
@@ -75,7 +75,7 @@ def _two_classes(asked: Problem, v: float) -> float:
 
 
 def _normal_between(z: Array) -> Array:
-    """Φ(z₊) − Φ(z) for neighbours along the last axis, in the tail that is exact."""
+    """Φ(z₊) − Φ(z) for neighbors along the last axis, in the tail that is exact."""
     low, high = z[..., :-1], z[..., 1:]
     upper = low > 0
     return np.asarray(np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
@@ -85,11 +85,11 @@ def _normal_between(z: Array) -> Array:
 
 
 def on_the_line(asked: Problem) -> Estimate | None:
-    """Laws of one column with a cdf: halve until each change of decision is found, and add up the sides."""
-    if not all(_is_continuous(law) for law in asked.laws):
+    """Distributions of one column with a cdf: halve until each change of decision is found, and add up the sides."""
+    if not all(_is_continuous(distribution) for distribution in asked.distributions):
         return None
-    x = np.unique(np.concatenate([_quantiles(law) for law in asked.laws]))
-    breaks = np.unique(np.concatenate([_breaks(law) for law in asked.laws]))
+    x = np.unique(np.concatenate([_quantiles(distribution) for distribution in asked.distributions]))
+    breaks = np.unique(np.concatenate([_breaks(distribution) for distribution in asked.distributions]))
     if len(breaks) > MOST_BREAKS:
         return None
     fine, coarse = (_over_sides(asked, np.union1d(some, _around(breaks))) for some in (x, x[::2]))
@@ -97,10 +97,12 @@ def on_the_line(asked: Problem) -> Estimate | None:
     return Estimate(fine, error + 1e-15) if error <= AGREED else None  # draws know their error; two grids may not
 
 
-def _is_continuous(law: Any) -> bool:
+def _is_continuous(distribution: Any) -> bool:
     """True for one column with a cdf and a density at other places than a lattice."""
-    parts = getattr(law, "parts", law)
-    if getattr(law, "dim", None) != 1 or not all(hasattr(parts, verb) for verb in ("cdf", "quantile", "log_prob")):
+    parts = getattr(distribution, "parts", distribution)
+    if getattr(distribution, "dim", None) != 1 or not all(
+        hasattr(parts, verb) for verb in ("cdf", "quantile", "log_prob")
+    ):
         return False
     try:
         q = np.asarray(parts.quantile(np.array([0.31, 0.47, 0.73])), dtype=np.float64).reshape(3, -1)
@@ -109,12 +111,12 @@ def _is_continuous(law: Any) -> bool:
     if not np.isfinite(q).all() or (q[0] == q[2]).any():
         return False
     beside = q + 1e-7 * np.sqrt(2.0) * (q[2] - q[0])
-    return bool(np.isfinite(law.log_prob(beside.reshape(-1, 1))).all())
+    return bool(np.isfinite(distribution.log_prob(beside.reshape(-1, 1))).all())
 
 
-def _breaks(law: Any) -> Array:
-    """Where a law of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
-    parts = getattr(law, "parts", law)
+def _breaks(distribution: Any) -> Array:
+    """Where a distribution of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
+    parts = getattr(distribution, "parts", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
     if _is_numbers(parts, "points") and _is_numbers(parts, "scale"):
         points, width = np.ravel(parts.points), np.sqrt(np.ravel(parts.scale)[:1])
@@ -123,10 +125,10 @@ def _breaks(law: Any) -> Array:
     return np.asarray(every[np.isfinite(every)])
 
 
-def _is_numbers(law: Any, name: str) -> bool:
-    if name not in getattr(type(law), "__dataclass_fields__", {}):  # a property may refuse to answer
+def _is_numbers(distribution: Any, name: str) -> bool:
+    if name not in getattr(type(distribution), "__dataclass_fields__", {}):  # a property may refuse to answer
         return False
-    value = getattr(law, name, None)
+    value = getattr(distribution, name, None)
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
@@ -138,8 +140,8 @@ def _around(breaks: Array) -> Array:
     return np.unique(np.concatenate([sides, 0.5 * (breaks[1:] + breaks[:-1])]))
 
 
-def _quantiles(law: Any) -> Array:
-    parts = getattr(law, "parts", law)
+def _quantiles(distribution: Any) -> Array:
+    parts = getattr(distribution, "parts", distribution)
     p = ndtr(np.linspace(-REACH, REACH, POINTS))
     ends = np.array([0.0, *10.0 ** -np.arange(300.0, 16.0, -20.0)])
     q = np.asarray(parts.quantile(np.concatenate([ends, p, [1.0]])), dtype=np.float64).ravel()
@@ -151,7 +153,7 @@ def _over_sides(asked: Problem, x: Array) -> float:
     at = np.flatnonzero(np.diff(actions))
     ends = np.concatenate([[-np.inf], 0.5 * x[at] + 0.5 * x[at + 1], [np.inf]])
     taken = actions[np.concatenate([at, [len(actions) - 1]])]
-    chance = np.stack([_between(law, ends) for law in asked.laws], axis=1)
+    chance = np.stack([_between(distribution, ends) for distribution in asked.distributions], axis=1)
     return asked.paid + float((asked.excess[taken] * chance).sum())
 
 
@@ -171,13 +173,15 @@ def _changes(asked: Problem, x: Array) -> tuple[Array, Index]:
     return x, actions
 
 
-def _between(law: Any, ends: Array) -> Array:
-    """P(a < X ≤ b | law) for neighbouring ends."""
-    if isinstance(law, Gaussian):
-        return _normal_between((ends - law.mean[0]) / np.sqrt(law.variance[0]))
+def _between(distribution: Any, ends: Array) -> Array:
+    """P(a < X ≤ b | distribution) for neighboring ends."""
+    if isinstance(distribution, Gaussian):
+        return _normal_between((ends - distribution.mean[0]) / np.sqrt(distribution.variance[0]))
     inner = ends[1:-1]
-    mixed = hasattr(law, "parts")
-    below = np.asarray(law.parts.cdf(inner) @ law.weights if mixed else law.cdf(inner), dtype=np.float64)
+    mixed = hasattr(distribution, "parts")
+    below = np.asarray(
+        distribution.parts.cdf(inner) @ distribution.weights if mixed else distribution.cdf(inner), dtype=np.float64
+    )
     return np.diff(np.concatenate([[0.0], below.ravel(), [1.0]]))
 
 
@@ -186,34 +190,34 @@ def _between(law: Any, ends: Array) -> Array:
 
 def in_the_plane(asked: Problem) -> Estimate | None:
     """Gaussians in two columns: exact along one, where borders are roots of quadratics, adaptive along the other."""
-    if not (all(isinstance(law, Gaussian) and law.dim == 2 for law in asked.laws)):
+    if not (all(isinstance(distribution, Gaussian) and distribution.dim == 2 for distribution in asked.distributions)):
         return None
-    if len(asked.laws) > 2 and not asked.counts_mistakes:
+    if len(asked.distributions) > 2 and not asked.counts_mistakes:
         return None
     lines = _Lines.of(asked)
     if lines is None:
         return None
     steps = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
-    edges = np.unique(lines.centre + steps[:, None] * lines.width)
+    edges = np.unique(lines.center + steps[:, None] * lines.width)
     value, error = _adaptive(lines.risk, edges, PLANE)
     return Estimate(asked.paid + value, error + 10 * PLANE)  # where borders are tangent, halves agree too early
 
 
 class _Lines:
-    """The plane as lines u = const: along each, every class is a normal law in v."""
+    """The plane as lines u = const: along each, every class is a normal distribution in v."""
 
     def __init__(self, asked: Problem, mean: Array, covariance: Array) -> None:
         self.asked = asked
-        self.centre, self.width = mean[:, 0], np.sqrt(covariance[:, 0, 0])
+        self.center, self.width = mean[:, 0], np.sqrt(covariance[:, 0, 0])
         self.mean, self.slope = mean[:, 1], covariance[:, 0, 1] / covariance[:, 0, 0]
         self.deviation = np.sqrt(covariance[:, 1, 1] - self.slope * covariance[:, 0, 1])
-        self.cuts = asked.thresholds()[0] if len(asked.laws) == 2 else None
+        self.cuts = asked.thresholds()[0] if len(asked.distributions) == 2 else None
 
     @classmethod
     def of(cls, asked: Problem) -> _Lines | None:
         """In coordinates that whiten the mean covariance, so that units and offsets do not matter."""
-        matrices = np.stack([law.covariance_matrix for law in asked.laws])
-        means = np.stack([law.mean for law in asked.laws])
+        matrices = np.stack([distribution.covariance_matrix for distribution in asked.distributions])
+        means = np.stack([distribution.mean for distribution in asked.distributions])
         scale = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2).max(axis=0))
         if (scale == 0).any():
             return None
@@ -226,9 +230,9 @@ class _Lines:
 
     def risk(self, u: Array) -> Array:
         """The risk along each line u (m,): Σ over the sides of its borders."""
-        away = (u[:, None] - self.centre) / self.width
+        away = (u[:, None] - self.center) / self.width
         density = np.exp(-0.5 * away**2) / (np.sqrt(2 * np.pi) * self.width)  # (m, C)
-        mean = self.mean + self.slope * (u[:, None] - self.centre)
+        mean = self.mean + self.slope * (u[:, None] - self.center)
         borders = np.sort(self._borders(away, mean), axis=1)
         ends = np.pad(borders, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         z = (ends[:, None, :] - mean[:, :, None]) / self.deviation[:, None]

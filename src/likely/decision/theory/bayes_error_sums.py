@@ -1,4 +1,4 @@
-"""The Bayes error of discrete laws: a sum over all that can be seen."""
+"""The Bayes error of discrete distributions: a sum over all that can be seen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from likely.core.arrays import Array, Index
 from likely.decision.theory.decision_problem import Problem
 from likely.distributions.binary.bernoulli import Bernoulli
-from likely.distributions.distribution import Estimate, Law
+from likely.distributions.distribution import Distribution, Estimate
 from likely.distributions.univariate.poisson import Poisson
 
 STATES = 2**21  # rows of a sum
@@ -23,14 +23,14 @@ def coins(asked: Problem) -> Estimate | None:
 
     So D columns of one kind have D + 1 states, not 2^D. Columns that are mirrored (1 − p in every class) are alike too.
     """
-    if not all(isinstance(law, Bernoulli) for law in asked.laws):
+    if not all(isinstance(distribution, Bernoulli) for distribution in asked.distributions):
         return None
-    probs, many = _kinds(np.stack([law.probs for law in asked.laws], axis=1))  # (G, C), (G,)
+    probs, many = _kinds(np.stack([distribution.probs for distribution in asked.distributions], axis=1))  # (G, C), (G,)
     if np.prod(many + 1.0) > STATES:
         return None
-    log_probs = np.zeros((1, len(asked.laws)))
+    log_probs = np.zeros((1, len(asked.distributions)))
     for p, m in zip(probs, many, strict=True):
-        log_probs = (log_probs[:, None] + _binomial(int(m), p)[None]).reshape(-1, len(asked.laws))
+        log_probs = (log_probs[:, None] + _binomial(int(m), p)[None]).reshape(-1, len(asked.distributions))
     return Estimate(asked.paid + float((np.exp(log_probs) @ asked.excess.T).min(axis=1).sum()), 0.0)
 
 
@@ -56,7 +56,7 @@ def _binomial(m: int, p: Array) -> Array:
 
 
 class _Drawn(Exception):
-    """A law wanted to draw: its expectations are no finite sums."""
+    """A distribution wanted to draw: its expectations are no finite sums."""
 
 
 class _NoDraws:
@@ -67,38 +67,40 @@ class _NoDraws:
 
 
 def by_expectations(asked: Problem) -> Estimate | None:
-    """Σ_c p(c) E[risk(x) | c], where every law can sum over its values exactly; None where one would draw."""
+    """Σ_c p(c) E[risk(x) | c], where every distribution can sum over its values exactly; None where one would draw."""
     asked = _fewer_counts(asked)
     try:
-        return Estimate(float(asked.prior @ [_summed(law, asked.risk) for law in asked.laws]), 0.0)
+        return Estimate(
+            float(asked.prior @ [_summed(distribution, asked.risk) for distribution in asked.distributions]), 0.0
+        )
     except _Drawn:
         return None
 
 
 def _fewer_counts(asked: Problem) -> Problem:
     """Poisson columns whose rates are in one proportion in all classes count together: only their sum matters."""
-    if not all(isinstance(law, Poisson) for law in asked.laws):
+    if not all(isinstance(distribution, Poisson) for distribution in asked.distributions):
         return asked
-    rates = np.stack([law.rate for law in asked.laws], axis=1)  # (d, C)
+    rates = np.stack([distribution.rate for distribution in asked.distributions], axis=1)  # (d, C)
     rates = rates[np.ptp(rates, axis=1) > 0]
     if not len(rates):
-        return replace(asked, laws=(Poisson(np.ones(1)),) * len(asked.laws))
+        return replace(asked, distributions=(Poisson(np.ones(1)),) * len(asked.distributions))
     ratios = np.round(rates / rates.max(axis=1, keepdims=True) / CLOSE)
     _, kind = np.unique(ratios, axis=0, return_inverse=True)
-    merged = np.zeros((kind.max() + 1, len(asked.laws)))
+    merged = np.zeros((kind.max() + 1, len(asked.distributions)))
     np.add.at(merged, kind.ravel(), rates)
-    return replace(asked, laws=tuple(Poisson(rate) for rate in merged.T))
+    return replace(asked, distributions=tuple(Poisson(rate) for rate in merged.T))
 
 
-def _summed(law: Any, g: Any) -> float:
+def _summed(distribution: Any, g: Any) -> float:
     """E[g(x)] by finite sums; of a mixture, part by part."""
-    weights: Any = getattr(law, "weights", None)
-    parts: Any = getattr(law, "parts", None)
+    weights: Any = getattr(distribution, "weights", None)
+    parts: Any = getattr(distribution, "parts", None)
     if weights is not None and getattr(parts, "members", None):
         return float(sum(w * _summed(parts.member(k), g) for k, w in enumerate(weights.tolist()) if w > 0))
-    if getattr(type(law), "expect", Law.expect) is Law.expect:  # no sums of its own
+    if getattr(type(distribution), "expect", Distribution.expect) is Distribution.expect:  # no sums of its own
         raise _Drawn
-    found = law.expect(g, 1, _NoDraws())
+    found = distribution.expect(g, 1, _NoDraws())
     if found.error > 0:
         raise _Drawn
     return float(found)

@@ -17,13 +17,13 @@ from likely.distributions.gaussian.gaussian import Gaussian
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Laws of C classes, their probabilities, and the costs of A actions.
+    """Distributions of C classes, their probabilities, and the costs of A actions.
 
     The least cost of a class is paid whatever is decided; what matters is the excess over it. So the Bayes risk is
     paid + ∫ min_a Σ_c excess(a, c) p(x | c) dx, where excess holds the class probabilities too.
     """
 
-    laws: tuple[Any, ...]  # C lone laws
+    distributions: tuple[Any, ...]  # C lone distributions
     prior: Array  # (C,)
     cost: Cost  # (A, C)
     classes: Any  # (C,)
@@ -47,8 +47,10 @@ class Problem:
 
     def log_probs(self, x: Any) -> Array:
         """log p(x | c) of rows (n, C); a Gaussian says nothing against one on a thinner flat that holds the row."""
-        out = np.stack([np.asarray(law.log_prob(x), dtype=np.float64) for law in self.laws], axis=1)
-        ranks = np.array([_rank(law) for law in self.laws])
+        out = np.stack(
+            [np.asarray(distribution.log_prob(x), dtype=np.float64) for distribution in self.distributions], axis=1
+        )
+        ranks = np.array([_rank(distribution) for distribution in self.distributions])
         if len(set(ranks[np.isfinite(ranks)])) > 1:
             least = np.where(np.isfinite(out), ranks, np.inf).min(axis=1, keepdims=True)
             out[np.isfinite(ranks) & (ranks > least)] = -np.inf
@@ -83,12 +85,12 @@ class Problem:
         return crossings[real], actions[np.concatenate([real, [len(actions) - 1]])]
 
 
-def _rank(law: Any) -> float:
-    """In how many directions a Gaussian has a density; +inf for other laws, of which nothing is known.
+def _rank(distribution: Any) -> float:
+    """In how many directions a Gaussian has a density; +inf for other distributions, of which nothing is known.
 
     Densities of unlike rank cannot be compared: what has the lower rank holds its rows with certainty.
     """
-    return float(np.ravel(law.form.rank)[0]) if isinstance(law, Gaussian) else np.inf
+    return float(np.ravel(distribution.form.rank)[0]) if isinstance(distribution, Gaussian) else np.inf
 
 
 def shares(log_joint: Array, prior: Array) -> Array:
@@ -100,22 +102,25 @@ def shares(log_joint: Array, prior: Array) -> Array:
 
 
 def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> Problem:
-    """From laws, from a stack, a mixture or a fitted classifier: whatever says how the classes look."""
+    """From distributions, from a stack, a mixture or a fitted classifier: whatever says how the classes look."""
     if not given:
-        raise ShapeError(sentence(whose, "laws of two classes or more are needed", "none"))
-    laws, own, classes = _members(given[0], whose) if len(given) == 1 else (given, None, None)
-    for law in laws:
-        _check_law(law, whose)
-    widths = {int(law.dim) for law in laws if getattr(law, "dim", None) is not None}
+        raise ShapeError(sentence(whose, "distributions of two classes or more are needed", "none"))
+    distributions, own, classes = _members(given[0], whose) if len(given) == 1 else (given, None, None)
+    for distribution in distributions:
+        _check_distribution(distribution, whose)
+    widths = {int(distribution.dim) for distribution in distributions if getattr(distribution, "dim", None) is not None}
     if len(widths) > 1:
-        raise ShapeError(sentence(whose, "all laws must have as many columns", sorted(widths)))
-    _one_kind(laws, whose)
+        raise ShapeError(sentence(whose, "all distributions must have as many columns", sorted(widths)))
+    _one_kind(distributions, whose)
     named = classes is not None
-    classes = np.arange(len(laws)) if classes is None else labels(classes)
+    classes = np.arange(len(distributions)) if classes is None else labels(classes)
     if cost is None and len(given) == 1:
         cost = getattr(given[0], "cost", None)
     prior = _prior(class_prior, own, classes, whose)
-    plain = tuple(law.gaussian if isinstance(law, FactorGaussian) else law for law in laws)
+    plain = tuple(
+        distribution.gaussian if isinstance(distribution, FactorGaussian) else distribution
+        for distribution in distributions
+    )
     return Problem(plain, prior, _finite(Cost.of(cost, classes, named=named), whose), classes)
 
 
@@ -132,7 +137,7 @@ def _finite(cost: Cost, whose: str) -> Cost:
 
 
 def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
-    """Lone laws, their weights and labels, of one thing that holds several."""
+    """Lone distributions, their weights and labels, of one thing that holds several."""
     classes = getattr(given, "classes_", None)
     if classes is not None:
         given = getattr(given, "model_", given)
@@ -144,55 +149,57 @@ def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
         weights, parts = None, given
     members = getattr(parts, "members", None)
     if not members:
-        remedy = "pass the law of each class, a stack, a Mixture or a fitted BayesClassifier"
-        raise DomainError(sentence(whose, "laws of two classes or more are needed", type(given).__name__, remedy))
+        remedy = "pass the distribution of each class, a stack, a Mixture or a fitted BayesClassifier"
+        raise DomainError(
+            sentence(whose, "distributions of two classes or more are needed", type(given).__name__, remedy)
+        )
     return tuple(parts.member(k) for k in range(members)), weights, classes
 
 
-def _check_law(law: Any, whose: str) -> None:
-    if not (callable(getattr(law, "log_prob", None)) and callable(getattr(law, "sample", None))):
+def _check_distribution(distribution: Any, whose: str) -> None:
+    if not (callable(getattr(distribution, "log_prob", None)) and callable(getattr(distribution, "sample", None))):
         expected = "each class needs a density with log_prob and sample"
-        raise DomainError(sentence(whose, expected, type(law).__name__))
-    if getattr(law, "members", None):
-        expected, remedy = "several laws must be lone ones", "pass the stack alone, or one member(k) of it"
-        raise ShapeError(sentence(whose, expected, f"a stack of {law.members}", remedy))
+        raise DomainError(sentence(whose, expected, type(distribution).__name__))
+    if getattr(distribution, "members", None):
+        expected, remedy = "several distributions must be lone ones", "pass the stack alone, or one member(k) of it"
+        raise ShapeError(sentence(whose, expected, f"a stack of {distribution.members}", remedy))
 
 
-def _one_kind(laws: Any, whose: str) -> None:
+def _one_kind(distributions: Any, whose: str) -> None:
     """Probabilities of values cannot be weighed against densities."""
-    if len({type(law) for law in laws}) < 2:
+    if len({type(distribution) for distribution in distributions}) < 2:
         return
-    kinds = [(law, _has_atoms(law)) for law in laws]
-    discrete, smooth = ([law for law, atoms in kinds if atoms is which] for which in (True, False))
+    kinds = [(distribution, _has_atoms(distribution)) for distribution in distributions]
+    discrete, smooth = ([distribution for distribution, atoms in kinds if atoms is which] for which in (True, False))
     if discrete and smooth:
         names = f"{type(discrete[0]).__name__} beside {type(smooth[0]).__name__}"
         remedy = "such classes never mix: where one has values, the other has no probability, and the Bayes error is 0"
-        expected = "all laws must be of one kind, probabilities of values or densities"
+        expected = "all distributions must be of one kind, probabilities of values or densities"
         raise DomainError(sentence(whose, expected, names, remedy))
 
 
-def _has_atoms(law: Any) -> bool | None:
+def _has_atoms(distribution: Any) -> bool | None:
     """True for counts and categories, False for densities, None where it is not known."""
-    if isinstance(law, Gaussian):
-        return False if _rank(law) == law.dim else None
-    if hasattr(law, "probs") and not callable(law.probs):
+    if isinstance(distribution, Gaussian):
+        return False if _rank(distribution) == distribution.dim else None
+    if hasattr(distribution, "probs") and not callable(distribution.probs):
         return True
-    if getattr(law, "dim", None) is None or hasattr(law, "parts"):
+    if getattr(distribution, "dim", None) is None or hasattr(distribution, "parts"):
         return None
-    drawn = _some_draws(law)
+    drawn = _some_draws(distribution)
     if drawn is None:
         return None
     whole = bool((drawn == np.floor(drawn)).all())
     with np.errstate(all="ignore"):
-        beside = np.asarray(law.log_prob(drawn[:16] + 0.5), dtype=np.float64)
+        beside = np.asarray(distribution.log_prob(drawn[:16] + 0.5), dtype=np.float64)
     return True if whole and np.isneginf(beside).all() else (None if whole else False)
 
 
-def _some_draws(law: Any) -> Array | None:
+def _some_draws(distribution: Any) -> Array | None:
     """A few draws as rows; None where they are no numbers."""
     try:
-        drawn = np.asarray(law.sample(64, np.random.default_rng(0)))
-    except TypeError:  # a law of sequences wants to know how long
+        drawn = np.asarray(distribution.sample(64, np.random.default_rng(0)))
+    except TypeError:  # a distribution of sequences wants to know how long
         return None
     if drawn.dtype.kind not in "biuf" or drawn.ndim not in (1, 2) or not np.isfinite(drawn).all():
         return None

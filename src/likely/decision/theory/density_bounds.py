@@ -26,7 +26,7 @@ def bhattacharyya(p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rn
     """p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
 
     Independent coins, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for two
-    laws of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by draws elsewhere.
+    distributions of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by draws elsewhere.
 
     >>> import likely as lk
     >>> round(float(bhattacharyya(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
@@ -102,7 +102,9 @@ def _log_bound(asked: Problem, log_overlap: Any, s: float) -> float:
 def _least(f: Any) -> float:
     """Where a convex function on 0 … 1 is least, by golden sections."""
     inside = least(f, 0.0, 1.0, width=1e-9)
-    return min((inside, 0.0, 1.0, 0.5), key=f)  # flat where the laws are one: any will do, and the ends may be least
+    return min(
+        (inside, 0.0, 1.0, 0.5), key=f
+    )  # flat where the distributions are one: any will do, and the ends may be least
 
 
 # ------------------------------------------------------------------------ closed forms
@@ -110,12 +112,12 @@ def _least(f: Any) -> float:
 
 def _closed(asked: Problem) -> Any:
     """s ↦ log ∫ pˢ q¹⁻ˢ, where there is a formula."""
-    p, q = asked.laws
+    p, q = asked.distributions
     formulas: dict[Any, Any] = {
         Gaussian: _gaussians, Bernoulli: _bernoullis, Poisson: _poissons, Categorical: _categoricals
     }  # fmt: skip
-    for law, formula in formulas.items():
-        if isinstance(p, law) and isinstance(q, law):
+    for distribution, formula in formulas.items():
+        if isinstance(p, distribution) and isinstance(q, distribution):
             return formula(p, q)
     return None
 
@@ -177,12 +179,12 @@ def _log(a: float) -> float:
 
 
 def _drawn(asked: Problem, n: int, rng: Generator | None) -> tuple[Any, Any]:
-    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from draws of the even mixture of both laws."""
+    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from draws of the even mixture of both distributions."""
     rng = rng or np.random.default_rng(0)
     half = max(n // 2, 2)
     each = []
-    for law in asked.laws:
-        logs = asked.log_probs(law.sample(half, rng))
+    for distribution in asked.distributions:
+        logs = asked.log_probs(distribution.sample(half, rng))
         each.append(logs - np.logaddexp(logs[:, :1], logs[:, 1:]) + np.log(2.0))
 
     def overlap(s: float) -> tuple[float, float]:

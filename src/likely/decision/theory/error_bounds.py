@@ -1,4 +1,4 @@
-"""What the Bayes error can be at most, and at least, without knowing it: from posteriors, neighbours and entropies."""
+"""What the Bayes error can be at most, and at least, without knowing it: from posteriors, neighbors and entropies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya"
 
 
 def cover_hart(error: Any, classes: int) -> Any:
-    """p_NN ≤ 2 p_B − K/(K − 1) p_B²: what the nearest neighbour rule errs at most, with endless data   (Ney 5.4).
+    """p_NN ≤ 2 p_B − K/(K − 1) p_B²: what the nearest neighbor rule errs at most, with endless data   (Ney 5.4).
 
     Exact where the classes that are not best are equally likely, and the local error is the same everywhere.
 
@@ -36,13 +36,13 @@ def cover_hart(error: Any, classes: int) -> Any:
     return _lone(2 * e - K / (K - 1) * e**2 if K > 1 else e)
 
 
-def bayes_from_neighbours(error: Any, classes: int) -> Any:
+def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
     """p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)]: Cover–Hart read backwards   (Ney 5.4).
 
-    >>> round(bayes_from_neighbours(0.18, 2), 6)
+    >>> round(bayes_error_from_neighbors(0.18, 2), 6)
     0.1
     """
-    e, K = _error(error, classes, "bayes_from_neighbours"), _classes(classes, "bayes_from_neighbours")
+    e, K = _error(error, classes, "bayes_error_from_neighbors"), _classes(classes, "bayes_error_from_neighbors")
     if K == 1:
         return _lone(e)
     share = (K - 1) / K
@@ -105,11 +105,11 @@ class ErrorBounds:
 
     classes: int
     bayes: float  # mean of 1 − max p: the Bayes error, if these are the true posteriors
-    gini: float  # mean of 1 − Σ p²: the nearest neighbour error, at least the Bayes error
+    gini: float  # mean of 1 − Σ p²: the nearest neighbor error, at least the Bayes error
     entropy: float  # mean of −Σ p log p, in nats
     squared_error: float | None = None  # mean of Σ (p − label)²
     cross_entropy: float | None = None  # mean of −log p(label)
-    bhattacharyya: float | None = None  # √(p(0) p(1)) ∫ √(p q), of two laws
+    bhattacharyya: float | None = None  # √(p(0) p(1)) ∫ √(p q), of two distributions
     chernoff: float | None = None  # the least p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ
     errors: Mapping[str, float] = field(default_factory=dict)  # standard errors of the above, where draws were made
 
@@ -117,7 +117,7 @@ class ErrorBounds:
     def lower(self) -> dict[str, float]:
         """What the Bayes error is at least."""
         return {
-            "Cover–Hart, from Gini": bayes_from_neighbours(min(self.gini, 1 - 1 / self.classes), self.classes),
+            "Cover–Hart, from Gini": bayes_error_from_neighbors(min(self.gini, 1 - 1 / self.classes), self.classes),
             "Fano, from entropy": fano(min(self.entropy, np.log(self.classes)), self.classes),
         }
 
@@ -132,8 +132,8 @@ class ErrorBounds:
         return {name: bound for name, bound in found.items() if bound is not None}
 
     @property
-    def neighbours(self) -> tuple[float, float]:
-        """Between which the nearest neighbour rule errs with endless data: Bayes error, and Cover–Hart."""
+    def neighbors(self) -> tuple[float, float]:
+        """Between which the nearest neighbor rule errs with endless data: Bayes error, and Cover–Hart."""
         return self.bayes, cover_hart(min(self.bayes, 1 - 1 / self.classes), self.classes)
 
     def __str__(self) -> str:
@@ -157,18 +157,23 @@ def error_bounds(
 ) -> ErrorBounds:  # fmt: skip
     """All bounds that posteriors (n, C) give, weighted; with labels `truth` (n,) also those that need them.
 
-    given: posteriors; or laws, a mixture or a fitted classifier as in `bayes_error`, which are asked about n draws of
-    theirs. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
+    given: posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, which are asked about n
+    draws of theirs. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
 
     >>> b = error_bounds([[0.9, 0.1], [0.6, 0.4]], truth=[0, 1])
     >>> round(b.bayes, 3), round(b.gini, 3), round(b.squared_error, 3)
     (0.25, 0.33, 0.37)
     """
-    if any(hasattr(law, "log_prob") or hasattr(law, "model_") or hasattr(law, "fit") for law in given):
+    if any(
+        hasattr(distribution, "log_prob") or hasattr(distribution, "model_") or hasattr(distribution, "fit")
+        for distribution in given
+    ):
         n = checked_draws(n, "error_bounds")
-        return _of_laws(problem(given, class_prior, None, "error_bounds"), n, rng or np.random.default_rng(0))
+        return _of_distributions(problem(given, class_prior, None, "error_bounds"), n, rng or np.random.default_rng(0))
     if len(given) != 1:
-        raise ShapeError(sentence("error_bounds", "one array of posteriors (n, C), or laws", f"{len(given)} of them"))
+        raise ShapeError(
+            sentence("error_bounds", "one array of posteriors (n, C), or distributions", f"{len(given)} of them")
+        )
     P = posteriors(given[0], "error_bounds")
     w = _shares(weight, len(P))
     means: dict[str, Any] = dict(_means(P, w))
@@ -182,18 +187,23 @@ def _means(P: Array, w: Array) -> dict[str, float]:
     return {name: max(float(w @ each), 0.0) for name, each in _each_row(P).items()}
 
 
-def _of_laws(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
-    """The Bayes error itself, and means over draws, as many of each class as its share; of two laws their overlap."""
+def _of_distributions(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
+    """The Bayes error itself, and means over draws, as many of each class as its share; of two distributions their overlap."""
     sizes = [max(round(share * n), 2) for share in asked.prior]
-    draws = [asked.log_joint(law.sample(size, rng)) for law, size in zip(asked.laws, sizes, strict=True)]
+    draws = [
+        asked.log_joint(distribution.sample(size, rng))
+        for distribution, size in zip(asked.distributions, sizes, strict=True)
+    ]
     each = [_each_row(shares(joint, asked.prior)) for joint in draws]
     found = {name: _stratified([rows[name] for rows in each], asked.prior) for name in each[0]}
-    found["bayes"] = tuple(bayes_error(*asked.laws, class_prior=asked.prior, n=n, rng=rng))
-    if len(asked.laws) == 2:
+    found["bayes"] = tuple(bayes_error(*asked.distributions, class_prior=asked.prior, n=n, rng=rng))
+    if len(asked.distributions) == 2:
         near, least = both_bounds(asked, n, rng)
         found |= {"bhattacharyya": tuple(near), "chernoff": tuple(least)}
     values = {name: max(float(value), 0.0) for name, (value, _) in found.items()}
-    return ErrorBounds(len(asked.laws), **values, errors={name: float(error) for name, (_, error) in found.items()})
+    return ErrorBounds(
+        len(asked.distributions), **values, errors={name: float(error) for name, (_, error) in found.items()}
+    )
 
 
 def _each_row(P: Array) -> dict[str, Array]:

@@ -23,11 +23,13 @@ NODES = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
 def two_gaussians(asked: Problem) -> Estimate | None:
-    """The risk of two Gaussian classes from the law of log p(x | 0)/p(x | 1) under each   (Ney 2.5, in general)."""
-    if len(asked.laws) != 2 or not all(isinstance(law, Gaussian) for law in asked.laws):
+    """The risk of two Gaussian classes from the distribution of log p(x | 0)/p(x | 1) under each   (Ney 2.5, in general)."""
+    if len(asked.distributions) != 2 or not all(
+        isinstance(distribution, Gaussian) for distribution in asked.distributions
+    ):
         return None
     try:
-        form = canonical(*asked.laws, 0.0)
+        form = canonical(*asked.distributions, 0.0)
     except DomainError:  # singular covariances
         return None
     cuts, actions = asked.thresholds()
@@ -63,7 +65,7 @@ class _Squares:
 
     @classmethod
     def of(cls, form: Canonical, k: int) -> _Squares:
-        """The log-ratio under the first (0) or second (1) law."""
+        """The log-ratio under the first (0) or second (1) distribution."""
         mean, variance = (form.half, form.mine) if k == 0 else (-form.half, form.other)
         shift = form.c + float((form.a * mean**2 + form.b * mean).sum())
         return cls(shift, (2 * form.a * mean + form.b) * np.sqrt(variance), form.a * variance)

@@ -1,4 +1,4 @@
-"""Gaussians with few causes, learnt from rows: probabilistic PCA and factor analysis."""
+"""Gaussians with few causes, learned from rows: probabilistic PCA and factor analysis."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     @property
     def mean_(self) -> Array:
-        """The learnt mean (d,)."""
+        """The learned mean (d,)."""
         return self.model_.mean
 
     @property
@@ -126,7 +126,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         return model, stats
 
     def _best(self, X: Any, weight: Any) -> int:
-        """The number of factors by BIC, from the covariance of these rows; with gaps, one learnt by EM."""
+        """The number of factors by BIC, from the covariance of these rows; with gaps, one learned by EM."""
         with unheard():
             start = self._look(X, weight, "full")
             found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))

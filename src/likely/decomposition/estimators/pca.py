@@ -17,7 +17,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
 from likely.decomposition.principal_subspace import (
     ROOTED,
-    Principal,
+    PrincipalSubspace,
     Spectrum,
     axes_of,
     dependent,
@@ -28,7 +28,7 @@ from likely.decomposition.principal_subspace import (
 )
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
-from likely.distributions.gaussian.scatter_qr import ScatterRoot, centred_rows, root_of_rows
+from likely.distributions.gaussian.scatter_qr import ScatterRoot, centered_rows, root_of_rows
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import DensityEstimator
 
@@ -36,7 +36,7 @@ PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores en
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn the principal axes: `principal_` is a `Principal`, `stats_` what was learnt of the rows.
+    """Learn the principal axes: `principal_` is a `PrincipalSubspace`, `stats_` what was learned of the rows.
 
     - **n_components**: how many axes; a number below 1 is the share of the variance that they must hold; None keeps
       every direction in which a variance can be told from rounding.
@@ -133,7 +133,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         save(self, path)
 
-    # -------------------------------------------------------------- what was learnt
+    # -------------------------------------------------------------- what was learned
 
     @property
     def components_(self) -> Array:
@@ -157,7 +157,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def singular_values_(self) -> Array:
-        """Singular values of the centred rows (q,)."""
+        """Singular values of the centered rows (q,)."""
         return np.sqrt(self.principal_.variances * self.stats_.total_weight)
 
     @property
@@ -175,7 +175,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _rows: Any = DensityEstimator._rows  # the border is that of the densities
     _checked: Any = DensityEstimator._checked
 
-    def _adopt(self, stats: Any, principal: Principal, route: str) -> Self:
+    def _adopt(self, stats: Any, principal: PrincipalSubspace, route: str) -> Self:
         self.stats_, self.principal_, self.route_ = stats, principal, route
         return self
 
@@ -207,10 +207,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return bool((np.einsum("nm,nm->m", left, left) <= ROOTED * len(left)).all())
 
     def _gathered(self, X: Any, weight: Any, way: str) -> Any:
-        """Statistics of the rows: moments, an R factor, or (with few rows) the centred rows themselves."""
+        """Statistics of the rows: moments, an R factor, or (with few rows) the centered rows themselves."""
         known = getattr(self, "stats_", None)
         origin = _origin(X) if known is None else known.origin
-        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centred_rows}[way]
+        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centered_rows}[way]
 
         def collect(block: Block) -> Any:
             x = rows(block.x, X.shape[1], "PCA")
@@ -234,8 +234,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             refuse_gaps(X, "PCA", 'use route="scatter", which estimates the scatter by EM, or PPCA')
         if known is None:
             return em_moments(X, weight, "PCA")
-        law = gaussian_of(known)
-        return Threads().total(lambda block: law.collect(block.x, block.weight), Blocks.of(X, weight))
+        distribution = gaussian_of(known)
+        return Threads().total(lambda block: distribution.collect(block.x, block.weight), Blocks.of(X, weight))
 
     def _check_state(self) -> None:
         """After a file was read: axes and statistics must be of one width."""
@@ -243,10 +243,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if principal is None and stats is None:
             return
         width = getattr(self, "n_features_in_", None)
-        sound = isinstance(principal, Principal) and isinstance(stats, moments.Moments | ScatterRoot)
+        sound = isinstance(principal, PrincipalSubspace) and isinstance(stats, moments.Moments | ScatterRoot)
         sound = sound and type(width) is int and principal.dim == width and stats.shift.shape == (width,)  # type: ignore[union-attr]
         if not (sound and getattr(self, "route_", None) in ("scatter", "qr", "gram")):
-            raise DataError(sentence("PCA", "what was learnt must fit together", type(principal).__name__))
+            raise DataError(sentence("PCA", "what was learned must fit together", type(principal).__name__))
 
 
 def _whole(components: Any) -> bool:

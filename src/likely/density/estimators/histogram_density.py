@@ -1,4 +1,4 @@
-"""Histograms learnt from rows: counts of cells, and a rule for how many cells there are."""
+"""Histograms learned from rows: counts of cells, and a rule for how many cells there are."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HistogramDensity(DensityEstimator):
     @property
     def edges_(self) -> Any:
         """The edges of each column."""
-        return self._learnt.column_edges
+        return self._learned.column_edges
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

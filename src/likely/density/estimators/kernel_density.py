@@ -1,4 +1,4 @@
-"""Parzen windows learnt from rows: all of them are kept, and how wide to spread them is what is learnt."""
+"""Parzen windows learned from rows: all of them are kept, and how wide to spread them is what is learned."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.bandwidth import UNITS
-from likely.density.kde import Parzen
+from likely.density.kde import KDE
 from likely.density.kernels import KERNELS, WITH_GAPS
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import TELLERS, Row
 
 
-class ParzenDensity(DensityEstimator):
-    """Learn a density without a model: `model_` is a `Parzen`, its points the distinct rows (Ney 5.2, Herbst 2.5).
+class KernelDensity(DensityEstimator):
+    """Learn a density without a model: `model_` is a `KDE`, its points the distinct rows (Ney 5.2, Herbst 2.5).
 
     - **kernel**: "gaussian", "elliptical" (a Gaussian with the covariance of the class), "t", "cube", "exponential",
       "ball", "epanechnikov", "triangle", "quartic", "triweight" or "tricube".
@@ -36,7 +36,7 @@ class ParzenDensity(DensityEstimator):
     it lacks from the most similar row.
 
     >>> import likely as lk
-    >>> lk.ParzenDensity(scale="maximum").fit([[0.0], [1.0], [3.0]]).alpha_.round(3)
+    >>> lk.KernelDensity(scale="maximum").fit([[0.0], [1.0], [3.0]]).alpha_.round(3)
     array([1.286])
     """
 
@@ -61,14 +61,14 @@ class ParzenDensity(DensityEstimator):
         self.unit = unit
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
-    _model_types = (Parzen,)
+    _model_types = (KDE,)
     _tells_of_gaps = False
 
-    def _blank(self, X: Any, members: int | None = None) -> Parzen:
+    def _blank(self, X: Any, members: int | None = None) -> KDE:
         long = self.kernel == "elliptical"
         rule = float(self.scale) if isinstance(self.scale, Real) else self.scale
         tolerance = None if self.tolerance is None else float(self.tolerance)
-        return Parzen.blank(
+        return KDE.blank(
             X[:1], members, kernel="gaussian" if long else self.kernel, scale=rule, dof=float(self.dof),
             tolerance=tolerance, elliptical=long, unit=self.unit,
         )  # fmt: skip
@@ -78,7 +78,7 @@ class ParzenDensity(DensityEstimator):
 
     @property
     def alpha_(self) -> Any:
-        """The learnt α of each member (K,): squared width in variances of its rows, on average over the columns."""
+        """The learned α of each member (K,): squared width in variances of its rows, on average over the columns."""
         return self.model_.relative_scale
 
     def __sklearn_tags__(self) -> Any:
@@ -87,11 +87,11 @@ class ParzenDensity(DensityEstimator):
         return tags
 
 
-def _windows(model: Parzen, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+def _windows(model: KDE, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """α, and how wide windows are in each column; the points are the data themselves."""
     yield Row("all columns", "α", float(model.relative_scale[0]), None, None)
     squared = model.scale.diagonal() if model.elliptical else model.scale
     yield from (Row(name, "width", float(v) ** 0.5, None, None) for name, v in zip(names, squared, strict=True))
 
 
-TELLERS[Parzen] = _windows
+TELLERS[KDE] = _windows

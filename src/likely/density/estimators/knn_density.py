@@ -1,4 +1,4 @@
-"""Densities by nearest neighbours, learnt by remembering."""
+"""Densities by nearest neighbors, learned by remembering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.density.knn_balls import METRICS, NeighbourBalls
+from likely.density.knn_balls import METRICS, KNNBalls
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import TELLERS, Row
 from likely.neighbors.distances import SYNONYMS
@@ -16,19 +16,19 @@ from likely.neighbors.distances import SYNONYMS
 NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as others call them
 
 
-class NeighbourDensity(DensityEstimator):
-    """Learn p(x) = k / (N V_k(x)): `model_` is a `NeighbourBalls` (Ney 5.3, Herbst 2.5). It does not integrate to one.
+class KNNDensity(DensityEstimator):
+    """Learn p(x) = k / (N V_k(x)): `model_` is a `KNNBalls` (Ney 5.3, Herbst 2.5). It does not integrate to one.
 
     - **k**: rows (in weight) that a ball must hold.
     - **metric**: "l1", "l2" or "linf".
     - **scaled**: measure columns in their deviations.
     - **shared**: in a classifier, one ball for all classes: the posterior is then the share of the k votes, the
-      k-nearest-neighbour rule. Else each class has balls of its own, and no class is ever impossible.
+      k-nearest-neighbor rule. Else each class has balls of its own, and no class is ever impossible.
     - **unbiased**: k − 1 in place of k.
 
     >>> import likely as lk
     >>> X, y = [[0.0], [1.0], [2.0], [9.0], [10.0]], ["low", "low", "low", "high", "high"]
-    >>> lk.BayesClassifier(lk.NeighbourDensity(3, shared=True)).fit(X, y).predict_proba([[4.0]])
+    >>> lk.BayesClassifier(lk.KNNDensity(3, shared=True)).fit(X, y).predict_proba([[4.0]])
     array([[0., 1.]])
     """
 
@@ -47,22 +47,22 @@ class NeighbourDensity(DensityEstimator):
         self.unbiased = unbiased
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
-    _model_types = (NeighbourBalls,)
+    _model_types = (KNNBalls,)
     _tells_of_gaps = False
 
-    def _blank(self, X: Any, members: int | None = None) -> NeighbourBalls:
-        return NeighbourBalls.blank(
+    def _blank(self, X: Any, members: int | None = None) -> KNNBalls:
+        return KNNBalls.blank(
             X[:1], members, k=float(self.k), metric=self.metric, scaled=bool(self.scaled), shared=bool(self.shared),
             unbiased=bool(self.unbiased),
         )  # fmt: skip
 
     def _prior_rule(self) -> None:
-        """Neighbours take no prior."""
+        """Neighbors take no prior."""
 
 
-def _balls(model: NeighbourBalls, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+def _balls(model: KNNBalls, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """The unit of each column; k was given, and the points are the data themselves."""
     yield from (Row(name, "unit", float(v), None, None) for name, v in zip(names, model._unit, strict=True))
 
 
-TELLERS[NeighbourBalls] = _balls
+TELLERS[KNNBalls] = _balls

@@ -1,8 +1,9 @@
 """The constant of signs that like or dislike each other: chains meet the couplings step by step and keep count.
 
 Annealed importance sampling (Neal 2001) is unbiased for Z whatever the number of steps; steps and chains only make its
-error small, and the error is estimated from the chains themselves. Where the law has more hills than the chains found,
-the estimate is too small, and so is its error: against that there are chains with several beginnings, which must agree.
+error small, and the error is estimated from the chains themselves. Where the distribution has more hills than the
+chains found, the estimate is too small, and so is its error: against that there are chains with several beginnings,
+which must agree.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ def annealed_enough(
 ) -> Annealed:  # fmt: skip
     """log Z from chains of several beginnings, twice as many and twice as slow until they agree or work ends.
 
-    Chains begin even, with the law's own fields, and with fields `start`: whichever hill one of them misses, the others
-    are not likely to miss. Fewer `chains` to begin with also end sooner: that is a rough answer with a larger error.
+    Chains begin even, with the distribution's own fields, and with fields `start`: whichever hill one of them misses,
+    the others are not likely to miss. Fewer `chains` to begin with also end sooner: that is a rough answer with a
+    larger error.
     """
     n, steps, work = chains, temperatures(weights, d), WORK * (chains / CHAINS) ** 2
     begins = [np.zeros(d), None] + ([] if start is None else [start])
@@ -74,7 +76,7 @@ def tell_of_error(error: float) -> None:
     """Say so where log Z, and so every log p, may be off by more than a fifth of a nat."""
     if error > PLAIN:
         text = f"log Z is known to ±{error:.2g} nats only, and so is every log p"
-        tell(f"LogWalsh: {text}: couplings are strong; comparisons of rows are not touched")
+        tell(f"LogLinear: {text}: couplings are strong; comparisons of rows are not touched")
 
 
 def temperatures(weights: Array, d: int) -> int:

@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutLaw
+from likely.distributions.binary.positive_part import CutDistribution
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
@@ -28,16 +28,16 @@ from likely.numerics.walsh_hadamard import all_cells
 
 
 @dataclass(frozen=True, eq=False)
-class Bahadur(CutLaw):
+class Bahadur(CutDistribution):
     """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
-    all d columns this is any law of binary columns; of order 1 it is `Bernoulli`. Cut between, **it can be negative**:
-    `value` shows it as it is; the law is its positive part, as with `Walsh`. Missing entries (NaN) are summed out. A
-    column that is certain (p = 0 or 1) has no correlations.
+    all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Cut between, **it can be
+    negative**: `value` shows it as it is; the distribution is its positive part, as with `Walsh`. Missing entries (NaN)
+    are summed out. A column that is certain (p = 0 or 1) has no correlations.
 
-    >>> law = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
-    >>> law.value([[0, 0], [0, 1], [1, np.nan]])
+    >>> distribution = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
+    >>> distribution.value([[0, 0], [0, 1], [1, np.nan]])
     array([0.4, 0.1, 0.5])
     """
 
@@ -107,7 +107,7 @@ class Bahadur(CutLaw):
         return out
 
     def _each(self, z: Array, seen: Mask, binary: Mask) -> list[tuple[Array, Array]]:
-        """For each member: log of the independent law (n,), and what multiplies it (n,)."""
+        """For each member: log of the independent distribution (n,), and what multiplies it (n,)."""
         found = []
         for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True):
             with np.errstate(divide="ignore"):
@@ -143,7 +143,7 @@ class Bahadur(CutLaw):
     # --------------------------------------------------------------- learning
 
     def refit(self, stats: SignSums, prior: Any = None) -> Bahadur:
-        """Relative frequencies, and averages of products of standardised columns.
+        """Relative frequencies, and averages of products of standardized columns.
 
         >>> b = Bahadur.blank([[0, 0]])
         >>> b.refit(b.collect([[0, 0], [1, 1], [1, 1], [0, 0], [0, 1]])).correlations.round(4)
@@ -156,12 +156,12 @@ class Bahadur(CutLaw):
         tell_of_gaps(stats, "Bahadur")
         seen = stats.weight[..., 1 : self.dim + 1] > 0
         probs = np.where(seen, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
-        r = self.replace(probs=probs)._standardised(stats)
+        r = self.replace(probs=probs)._standardized(stats)
         r[..., 0], r[..., 1 : self.dim + 1] = 1.0, 0.0
         return self.replace(probs=self._kept(probs, stats, "probs"), correlations=self._kept(r, stats, "correlations"))
 
-    def _standardised(self, stats: SignSums) -> Array:
-        """The mean of Π zⱼ over the rows (..., M), z standardised by this law's probabilities.
+    def _standardized(self, stats: SignSums) -> Array:
+        """The mean of Π zⱼ over the rows (..., M), z standardized by this distribution's probabilities.
 
         Π (sⱼ − mⱼ) over signs s is a sum of products of signs over the subsets of S.
         """
@@ -188,7 +188,7 @@ class Bahadur(CutLaw):
         with np.errstate(divide="ignore", invalid="ignore"):
             rest = np.where(zeros > 0, zeros * np.log1p(-self.probs), 0.0)
         value = float((xlogy(ones, self.probs) + rest).sum())
-        r, found = self.correlations[..., self.dim + 1 :], self._standardised(stats)[..., self.dim + 1 :]
+        r, found = self.correlations[..., self.dim + 1 :], self._standardized(stats)[..., self.dim + 1 :]
         value += float((stats.weight[..., self.dim + 1 :] * (r * found - 0.5 * r**2)).sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 

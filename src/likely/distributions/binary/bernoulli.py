@@ -1,4 +1,4 @@
-"""The Bernoulli law: each column is a coin of its own."""
+"""The Bernoulli distribution: each column is a coin of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
 from likely.distributions.column_distribution import same_columns
-from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation, one_column, per_member
 from likely.distributions.unobserved_columns import tell_of_gaps
 
@@ -40,7 +40,7 @@ BINARY = "values must be 0 or 1, or NaN where nothing was observed"
 
 
 @dataclass(frozen=True, eq=False)
-class Bernoulli(Law):
+class Bernoulli(Distribution):
     """log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
 
     One value with probabilities of a 1 (d,), or a stack of K members (K, d). With p = 0 or 1 the other value
@@ -51,7 +51,7 @@ class Bernoulli(Law):
     array([-1.3863, -0.2877,    -inf,    -inf])
     """
 
-    one_law = True  # a prior is of this law or of none of it
+    one_distribution = True  # a prior is of this distribution or of none of it
 
     probs: Array  # (d,) or (K, d)
 
@@ -275,7 +275,7 @@ class Bernoulli(Law):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Trials) -> Any:
-        """A beta law worth one row, about the pooled mean."""
+        """A beta distribution worth one row, about the pooled mean."""
         from likely.distributions.univariate.beta import Beta
 
         return Beta.weak(stats)
@@ -287,7 +287,7 @@ class Bernoulli(Law):
 
 @dataclass(frozen=True, eq=False)
 class Trials(Addable, Value):
-    """What a Bernoulli law needs to know of any amount of data: how often each column was 1, and how often 0."""
+    """What a Bernoulli distribution needs to know of any amount of data: how often each column was 1, and how often 0."""
 
     rows: Array  # (...): weight of the rows
     ones: Array  # (..., d)

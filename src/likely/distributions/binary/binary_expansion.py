@@ -22,14 +22,14 @@ from likely.distributions.binary.sign_products import (
     sums_of_signs,
 )
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, shares_of
-from likely.distributions.distribution import Estimate, Law, NotKnown
+from likely.distributions.distribution import Distribution, Estimate, NotKnown
 from likely.distributions.statistics.counts import exact_expectation
 
 WORTH = 1.0  # rows that the weak prior is worth
 
 
-class SignLaw(Law):
-    """A law of d columns of 0 and 1 with one number for each set of at most `order` of them (..., M).
+class SignDistribution(Distribution):
+    """A distribution of d columns of 0 and 1 with one number for each set of at most `order` of them (..., M).
 
     A subclass names its arrays in `_arrays`; all have the stack's axis in front.
     """
@@ -146,7 +146,7 @@ class SignLaw(Law):
         """One row of independent columns about the pooled means."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(law=self, stats=earlier_signs(stats, WORTH))
+        return EarlierData.trusted(distribution=self, stats=earlier_signs(stats, WORTH))
 
     def _check(self, stats: SignSums) -> None:
         wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))

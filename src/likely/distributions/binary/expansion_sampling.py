@@ -1,10 +1,10 @@
 """Draws of a cut expansion: a column at a time while all is positive; else chosen by importance, then moved.
 
-Leaving columns out of an expansion leaves out the sets that hold them, so the law of a column given those before it
-is a ratio of two short sums. Where nothing is negative, that is exact. Where some cells are negative, the ratios are
-not those of the positive part, whose own sums nobody knows. But its value in any cell is known: rows are proposed a
-column at a time, each chosen in proportion to (positive part)/(probability of its proposal), and then moved by Gibbs'
-sampler, which leaves the positive part as it is.
+Leaving columns out of an expansion leaves out the sets that hold them, so the distribution of a column given those
+before it is a ratio of two short sums. Where nothing is negative, that is exact. Where some cells are negative, the
+ratios are not those of the positive part, whose own sums nobody knows. But its value in any cell is known: rows are
+proposed a column at a time, each chosen in proportion to (positive part)/(probability of its proposal), and then moved
+by Gibbs' sampler, which leaves the positive part as it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def drawn_rows(each: Array, probs: Array, d: int, order: int, n: int, rng: Gener
 
 
 def _ends(probs: Array) -> tuple[Array, Array]:
-    """A standardised column where it is 1, and where it is 0 (d,)."""
+    """A standardized column where it is 1, and where it is 0 (d,)."""
     return np.sqrt((1 - probs) / probs), -np.sqrt(probs / (1 - probs))
 
 

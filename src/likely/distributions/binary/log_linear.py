@@ -1,4 +1,4 @@
-"""The logarithm of a law of binary columns as a sum of products of signs: cut anywhere, it stays positive."""
+"""The logarithm of a distribution of binary columns as a sum of products of signs: cut anywhere, it stays positive."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from likely.distributions.binary.annealed_importance_sampling import (
     annealed_enough,
     tell_of_error,
 )
-from likely.distributions.binary.binary_expansion import SignLaw, width_of
+from likely.distributions.binary.binary_expansion import SignDistribution, width_of
 from likely.distributions.binary.log_linear_fit import EXACT, all_log_cells, exact_log_z, independent, most_likely
-from likely.distributions.binary.log_linear_pairs import learnt_pairs, without_climbing
+from likely.distributions.binary.log_linear_pairs import learned_pairs, without_climbing
 from likely.distributions.binary.log_linear_update import ENOUGH, Averages, crowd_of, moved_pairs
 from likely.distributions.binary.persistent_chains import Crowd
 from likely.distributions.binary.positive_part import completions
@@ -40,11 +40,11 @@ from likely.numerics.walsh_hadamard import expectations
 
 
 @dataclass(frozen=True, eq=False)
-class LogWalsh(SignLaw):
+class LogLinear(SignDistribution):
     """log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     A log-linear model with interactions up to that order; the first number is −log Z. Order 1 is `Bernoulli`, order 2
-    the Boltzmann machine without hidden units, order d any positive law.
+    the Boltzmann machine without hidden units, order d any positive distribution.
 
     **Up to 20 columns everything is exact**: all 2ᵈ cells are summed, maximum likelihood is a convex problem, and gaps
     (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is climbed with a crowd of sampling
@@ -53,8 +53,8 @@ class LogWalsh(SignLaw):
     sampling, and `error` is its standard error, told where it exceeds 0.2; of sparse nets it is exact, and 0. Gaps
     and higher orders are refused.
 
-    >>> law = LogWalsh.normalised([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
-    >>> np.exp(law.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
+    >>> distribution = LogLinear.normalized([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
+    >>> np.exp(distribution.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
     array([0.3655, 0.1345, 0.5   ])
     """
 
@@ -66,44 +66,44 @@ class LogWalsh(SignLaw):
     _arrays = ("weights", "error")
 
     def __post_init__(self) -> None:
-        b, order = self._sized("weights", "LogWalsh")
+        b, order = self._sized("weights", "LogLinear")
         _refuse_high(self.dim, order)
         error = np.asarray(self.error, dtype=np.float64)
         error = np.zeros(b.shape[:-1]) if error.ndim == 0 and not error.any() else error
         if error.shape != b.shape[:-1] or not (np.isfinite(error).all() and (error >= 0).all()):
-            raise DomainError(sentence("LogWalsh", "error must be a number from 0 on for each member", error.shape))
+            raise DomainError(sentence("LogLinear", "error must be a number from 0 on for each member", error.shape))
         self._set(weights=b, order=order, error=np.array(error))
         if self.dim <= EXACT or order == 1:
             with np.errstate(all="ignore"):
                 off = max(abs(_log_z(one, self.dim, order) + one[0]) for one in np.atleast_2d(b))
             if not off <= 1e-6 * (1.0 + float(np.abs(b).max())):
-                remedy = "build it by LogWalsh.normalised"
-                raise DomainError(sentence("LogWalsh", "the first weight must be −log Z", f"off by {off:.3g}", remedy))
+                remedy = "build it by LogLinear.normalized"
+                raise DomainError(sentence("LogLinear", "the first weight must be −log Z", f"off by {off:.3g}", remedy))
 
     @classmethod
-    def normalised(cls, weights: Any, dim: int, order: int = 2) -> LogWalsh:
-        """The law with these weights (M,) or (K, M), whatever the first of them is: it becomes −log Z."""
+    def normalized(cls, weights: Any, dim: int, order: int = 2) -> LogLinear:
+        """The distribution with these weights (M,) or (K, M), whatever the first of them is: it becomes −log Z."""
         b = np.array(weights, dtype=np.float64)
         b[..., 0] = 0.0
         self = cls.trusted(weights=b, dim=dim, order=order, error=np.zeros(b.shape[:-1]))
-        b, order = self._sized("weights", "LogWalsh")
+        b, order = self._sized("weights", "LogLinear")
         _refuse_high(dim, order)
-        found = [_normalised(one, dim, order) for one in np.atleast_2d(b)]
+        found = [_normalized(one, dim, order) for one in np.atleast_2d(b)]
         return _stacked(found, dim, order, None if b.ndim == 1 else len(b))
 
     @classmethod
-    def even(cls, dim: int, order: int = 2, members: int | None = None) -> LogWalsh:
+    def even(cls, dim: int, order: int = 2, members: int | None = None) -> LogLinear:
         """All cells alike."""
-        order = checked_order(dim, order, "LogWalsh")
+        order = checked_order(dim, order, "LogLinear")
         _refuse_high(dim, order)
         b = np.zeros((*(() if members is None else (members,)), number_of_sets(dim, order)))
         b[..., 0] = -dim * np.log(2.0)
         return cls.trusted(weights=b, dim=dim, order=order, error=np.zeros(b.shape[:-1]))
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> LogWalsh:
+    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> LogLinear:
         """A first look: as many columns as the rows have, all cells alike."""
-        return cls.even(width_of(x, "LogWalsh"), order, members)
+        return cls.even(width_of(x, "LogLinear"), order, members)
 
     # ---------------------------------------------------------------- density
 
@@ -141,7 +141,7 @@ class LogWalsh(SignLaw):
             j = int(np.argwhere(~seen)[0, 1])
             expected = f"gaps can be integrated out in at most {EXACT} columns"
             remedy = "fill them first, or use ChowTreeDensity or BernoulliDensity, which take gaps in any number"
-            raise DataError(sentence("LogWalsh", expected, f"NaN in column {j} of {self.dim}", remedy))
+            raise DataError(sentence("LogLinear", expected, f"NaN in column {j} of {self.dim}", remedy))
 
     @cached_property
     def _log_cells(self) -> list[Array]:
@@ -159,7 +159,7 @@ class LogWalsh(SignLaw):
     def probabilities(self) -> Array:
         """p of all cells 0…00, 0…01, … (2ᵈ,), or (K, 2ᵈ) for a stack; for at most 20 columns."""
         if self.dim > EXACT:
-            raise DomainError(sentence("LogWalsh", f"cells are listed for at most {EXACT} columns", self.dim))
+            raise DomainError(sentence("LogLinear", f"cells are listed for at most {EXACT} columns", self.dim))
         cells = np.exp(np.stack(self._log_cells))
         return cells if self.members else cells[0]
 
@@ -203,29 +203,29 @@ class LogWalsh(SignLaw):
             b = self.weights[..., 1:]
             return in_units(lone((np.logaddexp(b, -b) - b * np.tanh(b)).sum(axis=-1)), bits)
         if self.dim > EXACT:
-            remedy = "lk.entropy(law) estimates it by draws, with its error"
+            remedy = "lk.entropy(distribution) estimates it by draws, with its error"
             expected = f"cells are summed for at most {EXACT} columns"
-            raise DomainError(sentence("LogWalsh.entropy", expected, self.dim, remedy))
+            raise DomainError(sentence("LogLinear.entropy", expected, self.dim, remedy))
         p = self.probabilities
         logs = np.stack(self._log_cells) if self.members else self._log_cells[0]
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
 
-    def kl(self, other: LogWalsh, bits: bool = False) -> Any:
+    def kl(self, other: LogLinear, bits: bool = False) -> Any:
         """KL(self ‖ other) over all cells; stacks go member by member."""
         if other.dim != self.dim:
-            raise ShapeError(sentence("LogWalsh.kl", f"both laws must have {self.dim} columns", other.dim))
+            raise ShapeError(sentence("LogLinear.kl", f"both distributions must have {self.dim} columns", other.dim))
         if self.order == other.order == 1:
             return in_units(lone(self._kl_of_coins(other)), bits)
         if self.dim > EXACT:
-            remedy = "lk.kl(law, other) estimates it by draws, with its error"
+            remedy = "lk.kl(distribution, other) estimates it by draws, with its error"
             raise DomainError(
-                sentence("LogWalsh.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
+                sentence("LogLinear.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
             )
         mine, yours = np.stack(self._log_cells), np.stack(other._log_cells)
         each = (np.exp(mine) * (mine - yours)).sum(axis=-1)
         return in_units(lone(each if self.members else each[0]), bits)
 
-    def _kl_of_coins(self, other: LogWalsh) -> Array:
+    def _kl_of_coins(self, other: LogLinear) -> Array:
         """Σⱼ E[z] (b − c) − log Z + log Z′, column by column: order 1 has independent columns."""
         b, c = self.weights[..., 1:], other.weights[..., 1:]
         each = np.tanh(b) * (b - c) - np.logaddexp(b, -b) + np.logaddexp(c, -c)
@@ -268,11 +268,11 @@ class LogWalsh(SignLaw):
         parts = {name: per_member(part, self.members) for name, part in parts.items()}
         return SignSums.trusted(**parts, dim=self.dim, order=self.order, complete=False)
 
-    def refit(self, stats: SignSums, prior: Any = None) -> LogWalsh:
+    def refit(self, stats: SignSums, prior: Any = None) -> LogLinear:
         """Maximum likelihood: the weights whose expectations are the averages (beyond 20 columns: nearly).
 
-        >>> law = LogWalsh.even(2)
-        >>> better = law.refit(law.collect([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]]))
+        >>> distribution = LogLinear.even(2)
+        >>> better = distribution.refit(distribution.collect([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]]))
         >>> better.probabilities.round(6)
         array([0.2, 0.2, 0.2, 0.4])
         """
@@ -283,17 +283,17 @@ class LogWalsh(SignLaw):
         mean, rows = np.atleast_2d(stats.mean), np.atleast_1d(stats.rows)
         old, error = np.atleast_2d(self.weights), np.atleast_1d(self.error)
         found = [
-            _learnt(m, float(n), b, self.dim, self.order) if n > 0 else (b, float(e), np.inf)
+            _learned(m, float(n), b, self.dim, self.order) if n > 0 else (b, float(e), np.inf)
             for m, b, n, e in zip(mean, old, rows, error, strict=True)
         ]
-        law = _stacked([(b, e) for b, e, _ in found], self.dim, self.order, self.members)
-        law.__dict__["_precisions"] = [precision for *_, precision in found]
-        return law
+        distribution = _stacked([(b, e) for b, e, _ in found], self.dim, self.order, self.members)
+        distribution.__dict__["_precisions"] = [precision for *_, precision in found]
+        return distribution
 
     _precisions: ClassVar[list[float] | None] = None  # of the prior that a climb chose, while it is still known
 
-    def nearby(self, stats: SignSums, before: SignSums) -> LogWalsh:
-        """What `refit` would give of statistics a little other than those `before`, which taught this law.
+    def nearby(self, stats: SignSums, before: SignSums) -> LogLinear:
+        """What `refit` would give of statistics a little other than those `before`, which taught this distribution.
 
         Newton's method goes on from here, to 1e-5 nats per row; of more than 20 columns by one step along what chains
         show, under the prior that the climb had chosen.
@@ -337,16 +337,16 @@ def _refuse_high(d: int, order: int) -> None:
     if d > EXACT and order > 2:
         expected = f"with more than {EXACT} columns the order is 1 or 2"
         remedy = "lower the order, leave columns out, or use WalshDensity(log=False)"
-        raise DomainError(sentence("LogWalsh", expected, f"order {order} of {d} columns", remedy))
+        raise DomainError(sentence("LogLinear", expected, f"order {order} of {d} columns", remedy))
 
 
-def _learnt(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float, float]:
+def _learned(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float, float]:
     """Weights (M,) with −log Z in front, the standard error of log Z, and the precision of the prior in a climb."""
     if order == 1:
         return independent(mean, d), 0.0, np.inf
     if d <= EXACT:
         return most_likely(mean, start, d, order), 0.0, np.inf
-    found = learnt_pairs(mean, n, d)
+    found = learned_pairs(mean, n, d)
     return found.weights, found.error, found.precision
 
 
@@ -361,7 +361,7 @@ def _log_z(b: Array, d: int, order: int) -> float:
     return float(np.logaddexp(b[1:], -b[1:]).sum()) if order == 1 else exact_log_z(b, d, order)
 
 
-def _normalised(b: Array, d: int, order: int) -> tuple[Array, float]:
+def _normalized(b: Array, d: int, order: int) -> tuple[Array, float]:
     b, error = b.copy(), 0.0
     if order == 1 or d <= EXACT:
         b[0] = -_log_z(b, d, order)
@@ -374,7 +374,7 @@ def _normalised(b: Array, d: int, order: int) -> tuple[Array, float]:
     return b, error
 
 
-def _stacked(found: list[tuple[Array, float]], d: int, order: int, members: int | None) -> LogWalsh:
+def _stacked(found: list[tuple[Array, float]], d: int, order: int, members: int | None) -> LogLinear:
     b, error = np.stack([one for one, _ in found]), np.array([e for _, e in found])
     b, error = (b, error) if members else (b[0].copy(), np.array(error[0]))
-    return LogWalsh.trusted(weights=b, dim=d, order=order, error=error)
+    return LogLinear.trusted(weights=b, dim=d, order=order, error=error)

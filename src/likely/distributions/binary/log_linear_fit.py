@@ -1,4 +1,4 @@
-"""A log-linear law of few binary columns is learnt and normalised exactly, over all cells.
+"""A log-linear distribution of few binary columns is learned and normalized exactly, over all cells.
 
 Up to `EXACT` columns all 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
 problem solved by Newton's method: the Hessian's entry for sets S and T is E[φ_S φ_T] − E[φ_S] E[φ_T], and φ_S φ_T is
@@ -70,8 +70,8 @@ def _exponentials(logs: Array) -> tuple[Array, float]:
 def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
     """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
 
-    `start`, a law, is tried against independent columns; a step that would not gain is halved. `enough` is the gain a
-    row below which no more steps are taken.
+    `start`, a distribution, is tried against independent columns; a step that would not gain is halved. `enough` is the
+    gain a row below which no more steps are taken.
     """
     if len(mean) > NEWTON:
         return _by_gradients(mean, start, d, order)
@@ -97,7 +97,7 @@ def _closed(b: Array, mean: Array, value: float, q: Array, d: int, order: int, f
     """Weights with −log Z in front; a warning where there is no maximum."""
     off = _off(mean, q, places(d, order))
     if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
-        text = "LogWalsh: some products of columns never vary, so weights grow without end: give a prior"
+        text = "LogLinear: some products of columns never vary, so weights grow without end: give a prior"
         tell(f"{text} (expectations are {off:.1e} off where it stopped)")
     return _with_constant(b, mean, value)
 

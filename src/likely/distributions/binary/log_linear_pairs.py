@@ -1,11 +1,11 @@
 """Pairs of very many binary columns: climb with a crowd of chains, under a prior that left-out rows would choose.
 
 The log-likelihood a row, Σ_S b_S E[φ_S] − log Z, needs of the rows only the averages E[φ_S]. Couplings have Student's t
-law with 2 degrees of freedom as their prior: noise is drawn to 0, what is strong is left alone. Its width begins small,
-where columns are independent, and grows; at each width some Newton steps are taken with what a crowd of chains shows of
-expectations and covariances. Of every width it is estimated what rows that were left out would say: the log-likelihood
-less the effective number of parameters per row (Akaike 1973; Takeuchi 1976). The best width is climbed to the end with
-a larger crowd, beside independent columns and the best forest, whose constants are exact.
+distribution with 2 degrees of freedom as their prior: noise is drawn to 0, what is strong is left alone. Its width
+begins small, where columns are independent, and grows; at each width some Newton steps are taken with what a crowd of
+chains shows of expectations and covariances. Of every width it is estimated what rows that were left out would say: the
+log-likelihood less the effective number of parameters per row (Akaike 1973; Takeuchi 1976). The best width is climbed
+to the end with a larger crowd, beside independent columns and the best forest, whose constants are exact.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Candidate(NamedTuple):
         return self.value - DOUBT * self.error
 
 
-def learnt_pairs(mean: Array, n: float, d: int) -> Candidate:
+def learned_pairs(mean: Array, n: float, d: int) -> Candidate:
     """Weights (M,) and the standard error of log Z, from averages of signs and pairs of signs in n rows.
 
     Never worse, on the rows as they are, than independent columns: these are taken, with a warning, if all else fails.
@@ -65,7 +65,9 @@ def learnt_pairs(mean: Array, n: float, d: int) -> Candidate:
     with one_blas_thread():
         best = _climbed(mean, n, d, without_climbing(mean, n, d))
     if best.weights @ mean < plain.weights @ mean - DOUBT * best.error:
-        tell("LogWalsh: no couplings were found that explain the rows better than independent columns: order 1 is kept")
+        tell(
+            "LogLinear: no couplings were found that explain the rows better than independent columns: order 1 is kept"
+        )
         best = plain
     tell_of_error(best.error)
     return best
@@ -87,7 +89,7 @@ def refuse_constant(m: Array) -> None:
     if (np.abs(m) >= 1).any():
         expected = f"with more than {EXACT} columns each must vary"
         got = f"column {int(np.abs(m).argmax())}, which is constant"
-        raise DataError(sentence("LogWalsh", expected, got, 'give a prior, such as "weak"'))
+        raise DataError(sentence("LogLinear", expected, got, 'give a prior, such as "weak"'))
 
 
 # --------------------------------------------------------------------------- climb
@@ -109,7 +111,7 @@ def _climbed(mean: Array, n: float, d: int, known: Candidate) -> Candidate:
         return known
     crowd = crowd.enlarged(max(int(np.clip(MORE / d, 0, LIMIT)), len(crowd.states)))
     _climb(crowd, mean[1:], field, n, precision, LAST)
-    last = _normalised(crowd, field, CERTAIN)
+    last = _normalized(crowd, field, CERTAIN)
     gain = float(last.weights @ mean - best.weights @ mean)
     last = last._replace(value=best.value + gain, precision=precision)
     return max((known, best, last), key=lambda c: c.sure)
@@ -147,7 +149,7 @@ def _newton(crowd: Crowd, target: Array, field: Array, n: float, precision: floa
 
 
 def field_of(mean: Array, d: int) -> Array:
-    """The fields (d,) that independent columns would have: the prior's centre."""
+    """The fields (d,) that independent columns would have: the prior's center."""
     return np.arctanh(mean[1 : d + 1])
 
 
@@ -160,12 +162,12 @@ def pull_of(weights: Array, d: int, n: float, precision: float) -> Array:
 
 def _judged(crowd: Crowd, mean: Array, field: Array, n: float, precision: float) -> Candidate:
     """The weights with their constant, and what a left-out row would say of them."""
-    found = _normalised(crowd, field, ROUGH)
+    found = _normalized(crowd, field, ROUGH)
     value = float(found.weights @ mean) - _effective(crowd, n, precision) / n
     return found._replace(value=value, precision=precision)
 
 
-def _normalised(crowd: Crowd, field: Array, chains: int) -> Candidate:
+def _normalized(crowd: Crowd, field: Array, chains: int) -> Candidate:
     b = np.concatenate([[0.0], crowd.weights])
     found = annealed_enough(b, crowd.dim, np.random.default_rng(SEED), field, chains)
     b[0] = -found.log_z

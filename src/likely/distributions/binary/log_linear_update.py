@@ -1,9 +1,9 @@
-"""A law of signs moved a little: what a few rows fewer would have taught, for the price of a step.
+"""A distribution of signs moved a little: what a few rows fewer would have taught, for the price of a step.
 
-Whoever leaves out a tenth of the rows, ten times, need not climb ten times: the law of all rows is next to each of the
-others. Up to `EXACT` columns Newton's method goes on from there with exact sums. Beyond, chains of the law show its
-curvature C, and as the climb had ended where E[φ] + pull is the average of the rows, the weights move by
-(C + pull)⁻¹ × the change of the averages; chains that follow tell by how much log Z changed.
+Whoever leaves out a tenth of the rows, ten times, need not climb ten times: the distribution of all rows is next to
+each of the others. Up to `EXACT` columns Newton's method goes on from there with exact sums. Beyond, chains of the
+distribution show its curvature C, and as the climb had ended where E[φ] + pull is the average of the rows, the weights
+move by (C + pull)⁻¹ × the change of the averages; chains that follow tell by how much log Z changed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Averages(NamedTuple):
 
 
 def crowd_of(weights: Array, d: int) -> Crowd:
-    """Chains of the law with weights (M,)."""
+    """Chains of the distribution with weights (M,)."""
     n = max(min(int(MORE / d), LIMIT), FEWEST)
     rng = np.random.default_rng(SEED)
     return Crowd(weights[1:], annealed_draws(weights, d, n, rng), rng)
 
 
 def moved_pairs(crowd: Crowd, log_z: float, precision: float, before: Averages, now: Averages) -> Array:
-    """Weights (M,) after the averages went from `before`, which taught the crowd's law, to `now`.
+    """Weights (M,) after the averages went from `before`, which taught the crowd's distribution, to `now`.
 
     `precision` is that of the couplings' prior.
     """

@@ -1,4 +1,4 @@
-"""A crowd of chains that follows a law of signs while its weights are learnt: reweighted, chosen anew, swept.
+"""A crowd of chains that follows a distribution of signs while its weights are learned: reweighted, chosen anew, swept.
 
 When the weights change by Δ, a chain in state x becomes worth exp(Δ·φ(x)) times as much (sequential Monte Carlo: Del
 Moral, Doucet and Jasra 2006). A step after which few chains would carry the crowd is shortened. So hills keep the share
@@ -21,7 +21,7 @@ SWEEPS = 2  # visits of every column after each step
 
 
 class Crowd:
-    """Chains (n, d) of signs that stand for the law with fields and couplings `weights` (d + pairs,)."""
+    """Chains (n, d) of signs that stand for the distribution with fields and couplings `weights` (d + pairs,)."""
 
     def __init__(self, weights: Array, states: Array, rng: Generator) -> None:
         self.weights, self.states, self._rng = weights, states, rng
@@ -86,7 +86,7 @@ class Crowd:
         return part, part * top + float(np.log(share.mean()))
 
     def anew(self) -> None:
-        """Replace the chains by freshly annealed ones: in a frozen law a crowd that only follows loses hills."""
+        """Replace the chains by freshly annealed ones: in a frozen distribution a crowd that only follows loses hills."""
         b = np.concatenate([[0.0], self.weights])
         self.states = annealed_draws(b, self.dim, len(self.states), self._rng)
 

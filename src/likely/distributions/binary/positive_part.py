@@ -1,7 +1,7 @@
 """What is left of a cut expansion where it is negative: the positive part, made to add up to one.
 
-Up to `EXACT` columns all 2ᵈ cells are looked at, so a cut expansion is a law in full: its log p is that of the positive
-part, gaps are summed out of it, and draws come from the same cells. `value` shows the expansion as it is.
+Up to `EXACT` columns all 2ᵈ cells are looked at, so a cut expansion is a distribution in full: its log p is that of the
+positive part, gaps are summed out of it, and draws come from the same cells. `value` shows the expansion as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
-from likely.distributions.binary.binary_expansion import SignLaw
+from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.binary.log_linear_fit import EXACT
 from likely.distributions.distribution import Estimate
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
@@ -38,7 +38,7 @@ def completions(z: Array, seen: Mask, d: int) -> Iterator[tuple[Index, Index]]:
             yield mine[a : a + step], base[a : a + step, None] + more
 
 
-class CutLaw(SignLaw):
+class CutDistribution(SignDistribution):
     """An expansion that may be negative somewhere; a subclass says `_raw_cells`, `_surely_positive` and `_drawn`."""
 
     def _raw_cells(self) -> Array:

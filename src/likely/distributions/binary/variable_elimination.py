@@ -1,6 +1,6 @@
 """Sums over all cells of a sparse net of signs, exactly: columns are summed out one by one, the loneliest first.
 
-A column with k neighbours leaves a table of 2ᵏ numbers over them (Bertelè and Brioschi 1972). Forests leave tables of
+A column with k neighbors leaves a table of 2ᵏ numbers over them (Bertelè and Brioschi 1972). Forests leave tables of
 2, a ladder of 4, a grid of 2^width; a net in which everything touches everything leaves 2ᵈ, and is refused.
 """
 
@@ -18,10 +18,10 @@ CELLS = 1 << 22  # numbers in all tables together
 
 
 class Step(NamedTuple):
-    """A column that was summed out: its neighbours then (k,), and its log odds given their values (2, …, 2)."""
+    """A column that was summed out: its neighbors then (k,), and its log odds given their values (2, …, 2)."""
 
     column: int
-    neighbours: tuple[int, ...]
+    neighbors: tuple[int, ...]
     log_odds: Array
 
 
@@ -33,7 +33,7 @@ class Eliminated(NamedTuple):
 
 
 def order_of(J: Array) -> list[tuple[int, tuple[int, ...]]] | None:
-    """Columns, each with its neighbours when its turn comes, fewest first; None where the tables would be too large."""
+    """Columns, each with its neighbors when its turn comes, fewest first; None where the tables would be too large."""
     near = [set(np.flatnonzero(row).tolist()) for row in J]
     left, cost, out = set(range(len(J))), 0, []
     while left:
@@ -81,7 +81,7 @@ def _pair_table(J: Array, i: int, j: int) -> tuple[tuple[int, ...], Array]:
 
 
 def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, near: tuple[int, ...]) -> Array:
-    """Σ of the tables at one value of column v, over the values of its neighbours (2, …, 2)."""
+    """Σ of the tables at one value of column v, over the values of its neighbors (2, …, 2)."""
     out = np.zeros((2,) * len(near))
     for names, table in tables:
         part = np.take(table, side, axis=names.index(v))
@@ -91,7 +91,7 @@ def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, near
 
 
 def drawn_by_elimination(found: Eliminated, n: int, rng: Generator) -> Array:
-    """Independent rows of zeros and ones (n, d): the last column first, each given its neighbours. Exact."""
+    """Independent rows of zeros and ones (n, d): the last column first, each given its neighbors. Exact."""
     d = len(found.steps)
     x: Index = np.zeros((n, d), dtype=np.intp)
     for v, near, log_odds in reversed(found.steps):

@@ -1,4 +1,4 @@
-"""The Rademacher–Walsh expansion: a law of binary columns as a sum of products of signs, cut where it pleases."""
+"""The Rademacher–Walsh expansion: a distribution of binary columns as a sum of products of signs, cut where it pleases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutLaw
+from likely.distributions.binary.positive_part import CutDistribution
 from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
 from likely.numerics.special import LOG_2
 from likely.numerics.walsh_hadamard import cells_of
@@ -21,15 +21,15 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 
 @dataclass(frozen=True, eq=False)
-class Walsh(CutLaw):
+class Walsh(CutDistribution):
     """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
-    The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so learning is averaging. With all 2ᵈ sets this is any law
-    of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it is.
-    The law is its positive part: up to 20 columns `log_prob`, draws and sums are those of the positive part, divided by
-    what it adds up to, and −inf elsewhere, with a warning; beyond 20 columns the part is not normalised, and sums are
-    refused. `LogWalsh` stays positive. Missing entries (NaN) are summed out. One value has numbers (M,), a stack
-    (K, M).
+    The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so learning is averaging. With all 2ᵈ sets this is any
+    distribution of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it
+    is. The distribution is its positive part: up to 20 columns `log_prob`, draws and sums are those of the positive
+    part, divided by what it adds up to, and −inf elsewhere, with a warning; beyond 20 columns the part is not
+    normalized, and sums are refused. `LogLinear` stays positive. Missing entries (NaN) are summed out. One value has
+    numbers (M,), a stack (K, M).
 
     >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
     array([ 0.25,  0.  , -0.05,  0.1 ])
@@ -159,7 +159,7 @@ class Walsh(CutLaw):
     def objective(self, stats: SignSums, prior: Any = None) -> float:
         """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which averages make smallest.
 
-        The likelihood is not what a cut expansion maximises (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ Σ_S (ĉ_S − c_S)²).
+        The likelihood is not what a cut expansion maximizes (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ Σ_S (ĉ_S − c_S)²).
         """
         self._check(stats)
         c = self.expectations
@@ -179,5 +179,5 @@ def tell_of_gaps(stats: SignSums, whose: str) -> None:
 def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
     """Warn that some rows have no logarithm; of a stack, under which a row counts once."""
     what = "row lies where the cut expansion" if rows == 1 else "rows lie where the cut expansion"
-    what += f" of at least one of {members} laws is" if members else " is"
+    what += f" of at least one of {members} distributions is" if members else " is"
     tell(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")

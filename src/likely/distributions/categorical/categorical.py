@@ -1,4 +1,4 @@
-"""The categorical law: one of L levels, each with its own probability."""
+"""The categorical distribution: one of L levels, each with its own probability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.distribution import Estimate, Law, in_units, lone, no_option
+from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
 from likely.distributions.statistics.counts import member_weights, one_column, owners, per_member, weighted_sum
 
 MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of what is no level
@@ -29,7 +29,7 @@ SUM_TO_ONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Categorical(Law):
+class Categorical(Distribution):
     """log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
 
     One value with probabilities (L,), or a stack of K members (K, L). `levels` are strings, numbers or
@@ -40,7 +40,7 @@ class Categorical(Law):
     array([-0.2877,  0.    ,    -inf])
     """
 
-    one_law = True  # a prior is of this law or of none of it
+    one_distribution = True  # a prior is of this distribution or of none of it
 
     probs: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,)
@@ -327,7 +327,7 @@ class Categorical(Law):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: LevelCounts) -> Any:
-        """A Dirichlet law worth one observation, spread over the levels."""
+        """A Dirichlet distribution worth one observation, spread over the levels."""
         from likely.distributions.categorical.dirichlet import Dirichlet
 
         return Dirichlet.weak(stats, self.levels)

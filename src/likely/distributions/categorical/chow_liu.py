@@ -18,7 +18,7 @@ from likely.core.warnings import tell
 from likely.distributions.binary.sign_products import each_share
 from likely.distributions.categorical.pair_counts import (
     WIDE,
-    Levelled,
+    Leveled,
     PairCounts,
     checked_levels,
     codes_of,
@@ -39,7 +39,7 @@ from likely.distributions.categorical.tree_messages import (
     marginals_given,
     visiting_order,
 )
-from likely.distributions.distribution import Law, in_units, lone
+from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.statistics.counts import per_member
 
 WORTH = 1.0  # rows that the weak prior is worth
@@ -47,7 +47,7 @@ EFFORT = 1 << 20  # columns² levels³ up to which gaps are filled by expectatio
 
 
 @dataclass(frozen=True, eq=False)
-class ChowTree(Levelled, Law):
+class ChowTree(Leveled, Distribution):
     """p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
@@ -335,7 +335,7 @@ class ChowTree(Levelled, Law):
         _tell_of_gaps(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
         found = [
-            _learnt(n, self.levels, old) if rows > 0 else old[:2]
+            _learned(n, self.levels, old) if rows > 0 else old[:2]
             for n, rows, old in zip(pairs, np.atleast_1d(stats.rows), self._trees, strict=True)
         ]
         parent, tables = (np.stack(each) for each in zip(*found, strict=True))
@@ -357,10 +357,10 @@ class ChowTree(Levelled, Law):
         """One row of independent columns with the pooled shares of levels: no level of a column becomes impossible."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(law=self, stats=earlier_pairs(stats, WORTH))
+        return EarlierData.trusted(distribution=self, stats=earlier_pairs(stats, WORTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
-        """A blank law with these levels and as many members."""
+        """A blank distribution with these levels and as many members."""
         return self if same_levels(self.levels, levels) else type(self).over(levels, self.members)  # type: ignore[return-value]
 
     def _check(self, stats: PairCounts) -> None:
@@ -441,7 +441,7 @@ def spanning_tree(gain: Array) -> Index:
     return parent
 
 
-def _learnt(pairs: Array, levels: tuple[Array, ...], old: tuple[Index, Array, Array]) -> tuple[Index, Array]:
+def _learned(pairs: Array, levels: tuple[Array, ...], old: tuple[Index, Array, Array]) -> tuple[Index, Array]:
     parent = spanning_tree(pairwise_information(pairs, levels))
     start, tables = offsets_of(levels), np.zeros_like(old[1])
     for j, p in enumerate(parent):

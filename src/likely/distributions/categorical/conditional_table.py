@@ -17,17 +17,19 @@ from likely.distributions.categorical.categorical import known_levels
 SUM_TO_ONE = 1e-9
 
 
-def law_of(name: str, law: Any) -> tuple[Array, NDArray[Any]]:
+def distribution_of(name: str, distribution: Any) -> tuple[Array, NDArray[Any]]:
     """Probabilities and levels of one variable, from a mapping."""
-    if not isinstance(law, Mapping) or not law:
+    if not isinstance(distribution, Mapping) or not distribution:
         expected = f"variable {name} needs a mapping from levels to probabilities"
-        raise DataError(sentence("ProbabilityTable", expected, type(law).__name__, f'{name}={{"a": 0.3, "b": 0.7}}'))
-    probs = numbers(list(law.values()), "ProbabilityTable")
-    return _sound(probs, f"the probabilities of {name}"), levels_of(list(law), len(law), name)
+        raise DataError(
+            sentence("ProbabilityTable", expected, type(distribution).__name__, f'{name}={{"a": 0.3, "b": 0.7}}')
+        )
+    probs = numbers(list(distribution.values()), "ProbabilityTable")
+    return _sound(probs, f"the probabilities of {name}"), levels_of(list(distribution), len(distribution), name)
 
 
 def _sound(probs: Array, what: str) -> Array:
-    """Rows along the last axis that are laws."""
+    """Rows along the last axis that are distributions."""
     if not np.isfinite(probs).all() or (probs < 0).any():
         raise DomainError(sentence("ProbabilityTable", f"{what} must be finite and not negative", probs.tolist()))
     sums = float(probs.sum())
@@ -49,7 +51,7 @@ def conditional(
     if not isinstance(rows, Mapping):
         return _conditional_array(rows, levels, name, [len(g) for g in given], names)
     if not given:
-        return law_of(name, rows)
+        return distribution_of(name, rows)
     first: Any = next(iter(rows.values()), {})
     found = list(first) if isinstance(first, Mapping) and levels is None else list(levels or ())
     keys = {_key(key): row for key, row in rows.items()}
@@ -78,7 +80,7 @@ def _conditional_array(
 
 
 def _row(keys: Mapping[Any, Any], cell: tuple[Any, ...], found: list[Any], name: str) -> Array:
-    """The law of a new variable at one combination of given levels."""
+    """The distribution of a new variable at one combination of given levels."""
     row = keys.get(cell)
     if not isinstance(row, Mapping) or set(row) != set(found):
         got = f"nothing for {_shown(cell)}" if row is None else f"{row!r} for {_shown(cell)}"
@@ -96,6 +98,6 @@ def _shown(cell: Any) -> str:
 
 
 def did_you_mean(wrong: list[Any], known: Any) -> str:
-    """The way out where something known is spelt alike."""
+    """The way out where something known is spelled alike."""
     close = get_close_matches(str(wrong[0]), [str(k) for k in known], 1, 0.5) if wrong else []
     return f"did you mean {close[0]}" if close else ""

@@ -1,4 +1,4 @@
-"""The Dirichlet law: what we believe of probabilities, counted in observations we might have made."""
+"""The Dirichlet distribution: what we believe of probabilities, counted in observations we might have made."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Dirichlet(DirichletLearning):
 
     The conjugate prior of `Categorical`: αᵢ − 1 observations of level i were made before. One value with
     α (L,), or a stack of K members (K, L); one prior serves a whole stack's statistics. With L = 2 it is
-    the beta law (Herbst 2.1): three of three ones predict 4/5 after a flat prior. As a law of its own it learns
-    from rows of shares: `Dirichlet.fit`.
+    the beta distribution (Herbst 2.1): three of three ones predict 4/5 after a flat prior. As a distribution of its own
+    it learns from rows of shares: `Dirichlet.fit`.
 
     >>> ones = Categorical([0.5, 0.5]).collect([1, 1, 1])
     >>> Dirichlet([1.0, 1.0]).update(ones).predictive().probs
     array([0.2, 0.8])
     """
 
-    serves = ("Categorical",)  # laws whose parameters it speaks of
+    serves = ("Categorical",)  # distributions whose parameters it speaks of
 
     alpha: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,): what the entries stand for; None means 0 … L − 1
@@ -91,7 +91,7 @@ class Dirichlet(DirichletLearning):
         """α₀ = Σ αᵢ: how many observations it is worth (...)."""
         return np.asarray(self.alpha.sum(axis=-1))
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- the distribution
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
@@ -148,7 +148,7 @@ class Dirichlet(DirichletLearning):
 
     @property
     def median(self) -> Array:
-        """Medians of the entries, each a beta law, brought to sum 1: a simplex has no median of its own."""
+        """Medians of the entries, each a beta distribution, brought to sum 1: a simplex has no median of its own."""
         if self.dim == 1:
             return np.ones_like(self.alpha)
         others = np.stack([np.delete(self.alpha, i, axis=-1).sum(axis=-1) for i in range(self.dim)], axis=-1)
@@ -165,8 +165,8 @@ class Dirichlet(DirichletLearning):
     def kl(self, other: Dirichlet, bits: bool = False) -> Any:
         """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); stacks go member by member.
 
-        Summed as divergences of gamma laws, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like laws, or as
-        entropy and other's height at this mean, which is exact for unlike ones.
+        Summed as divergences of gamma distributions, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like distributions, or
+        as entropy and other's height at this mean, which is exact for unlike ones.
         """
         like = (
             gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
@@ -199,7 +199,7 @@ class Dirichlet(DirichletLearning):
         return Categorical.trusted(probs=np.array(getattr(self, rule)), levels=self.levels)
 
     def draw(self, rng: Generator) -> Categorical:
-        """A Categorical with probabilities from this law."""
+        """A Categorical with probabilities from this distribution."""
         return Categorical.trusted(probs=self.sample(1, rng)[0].copy(), levels=self.levels)
 
     def predictive(self) -> Categorical:
@@ -230,8 +230,8 @@ class Dirichlet(DirichletLearning):
 def _log_density(alpha: Array, x: Array) -> Array:
     """log p of points (..., L); entries that are NaN are summed into one more entry, 1 less the others.
 
-    Gamma laws of rate α₀ over the gamma law of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀), which
-    keeps its digits for large α; the last term makes up for a sum of x that rounding has moved from 1.
+    Gamma distributions of rate α₀ over the gamma distribution of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀),
+    which keeps its digits for large α; the last term makes up for a sum of x that rounding has moved from 1.
     """
     seen = ~np.isnan(x)
     known, whole = np.where(seen, x, 0.0), seen.all(axis=-1)

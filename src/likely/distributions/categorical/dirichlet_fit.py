@@ -1,4 +1,4 @@
-"""The Dirichlet law as a density that learns: from mean logarithms of all shares."""
+"""The Dirichlet distribution as a density that learns: from mean logarithms of all shares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likely.core.arrays import Array, BadEntry, Index, n_rows, refuse_infinite, 
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.statistics.counts import member_weights
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
 from likely.numerics.gamma_dirichlet_shapes import dirichlet_height, dirichlet_shapes
@@ -18,7 +18,7 @@ from likely.numerics.gamma_dirichlet_shapes import dirichlet_height, dirichlet_s
 ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be
 
 
-class DirichletLearning(Law):
+class DirichletLearning(Distribution):
     """Maximum likelihood of α (Minka's Newton steps, for log α): ψ(αᵢ) − ψ(α₀) is the mean of log θᵢ.
 
     A share that is missing is what the others leave; a row that lacks two or more is refused, and so is a share of 0,
@@ -38,7 +38,7 @@ class DirichletLearning(Law):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The law with the mean m of the rows and the sum of their shares' variances: Σ mᵢ(1 − mᵢ)/(α₀ + 1).
+        """The distribution with the mean m of the rows and the sum of their shares' variances: Σ mᵢ(1 − mᵢ)/(α₀ + 1).
 
         >>> import likely as lk
         >>> lk.Dirichlet.moments_fit([[0.2, 0.8], [0.6, 0.4]]).alpha.round(3)
@@ -112,7 +112,7 @@ def _mean_logs(stats: FeatureSums) -> Array:
 
 
 def whole_rows(z: Array) -> Array:
-    """Rows of shares that sum to 1, a missing one filled in; what cannot be learnt from is refused."""
+    """Rows of shares that sum to 1, a missing one filled in; what cannot be learned from is refused."""
     refuse_infinite(z, "Dirichlet")
     gaps = np.isnan(z)
     many = np.flatnonzero(gaps.sum(axis=1) > 1)

@@ -1,4 +1,4 @@
-"""The Dirichlet-multinomial law: word counts whose frequencies are not known for certain, so words come in bursts."""
+"""The Dirichlet-multinomial distribution: word counts whose frequencies are not known for certain, so words come in bursts."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_al
 from likely.distributions.categorical.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts
 from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
 from likely.distributions.column_distribution import tell_fractions
-from likely.distributions.distribution import Law
-from likely.numerics.polya_urn import colour, fall, heap, log_product, nearly_certain, rounded_off
+from likely.distributions.distribution import Distribution
+from likely.numerics.polya_urn import color, fall, heap, log_product, nearly_certain, rounded_off
 from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMultinomial(Law):
+class DirichletMultinomial(Distribution):
     """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya's urn).
 
-    What a `Dirichlet` law of the probabilities predicts for a row given its total N. One value with α (d,), or a
-    stack of K members (K, d); `length` is the total of rows that `sample` makes. A negative count has probability
-    0; with NaN entries the row is that of the seen columns given their total, which has the same law with their α.
+    What a `Dirichlet` distribution of the probabilities predicts for a row given its total N. One value with α (d,), or
+    a stack of K members (K, d); `length` is the total of rows that `sample` makes. A negative count has probability
+    0; with NaN entries the row is that of the seen columns given their total, which has the same distribution with
+    their α.
 
     >>> DirichletMultinomial([1.0, 1.0]).log_prob([[0, 2], [1, 1], [2, 0]]).round(4)
     array([-1.0986, -1.0986, -1.0986])
@@ -92,7 +93,7 @@ class DirichletMultinomial(Law):
         drawn = np.flatnonzero((counts > 0) & np.isin(of, alone))  # of each such row, its one entry
         for alpha in np.atleast_2d(self.alpha):
             whole = float(alpha.sum())
-            roots, rests = colour(counts, alpha[at], total[of], whole)
+            roots, rests = color(counts, alpha[at], total[of], whole)
             root, rest = heap(total, np.asarray(whole))
             logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
             unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # each word that is not there
@@ -105,7 +106,7 @@ class DirichletMultinomial(Law):
         return np.stack(each, axis=1)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet law, then `length` counts."""
+        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet distribution, then `length` counts."""
         shape = (n, *self.alpha.shape)
         with np.errstate(divide="ignore"):  # in logs, so that tiny α work
             logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
@@ -119,7 +120,7 @@ class DirichletMultinomial(Law):
 
     @property
     def variance(self) -> Array:
-        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: more than a multinomial law's."""
+        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: more than a multinomial distribution's."""
         whole = self.alpha.sum(axis=-1, keepdims=True)
         m = self.alpha / whole
         return self.length * m * (1 - m) * (self.length + whole) / (1 + whole)
@@ -147,7 +148,7 @@ class DirichletMultinomial(Law):
         """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
 
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
-        A row with gaps cannot be learnt from, and is refused.
+        A row with gaps cannot be learned from, and is refused.
         """
         n = n_rows(x)
         w = weights(weight, n, "DirichletMultinomial")
@@ -205,21 +206,21 @@ class DirichletMultinomial(Law):
 
 
 def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
-    """log p of rows of an urn with α of each colour; colours that were not looked at are not in it."""
+    """log p of rows of an urn with α of each color; colors that were not looked at are not in it."""
     there = np.where(seen, alpha, 0.0)
     whole = np.where(seen.any(axis=1), there.sum(axis=1), 1.0)[:, None]
     low = rounded_off(alpha, alpha.sum()) if seen.all() else 0.0
-    roots, rests = (count_by_count(counts, lambda *law, i=i: heap(*law)[i], alpha) for i in (0, 1))
+    roots, rests = (count_by_count(counts, lambda *distribution, i=i: heap(*distribution)[i], alpha) for i in (0, 1))
     rests -= fall(counts, alpha, total[:, None], whole, low)
     root, rest = heap(total, whole[:, 0])
     if not seen.all():
         roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
     logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
-    return _one_colour(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
+    return _one_color(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
 
 
-def _one_colour(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
-    """The same, where all that was drawn is of one colour."""
+def _one_color(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
+    """The same, where all that was drawn is of one color."""
     alone = (total > 0) & (np.count_nonzero(counts, axis=1) == 1)
     if not alone.any():
         return logs

@@ -1,4 +1,4 @@
-"""What a Dirichlet-multinomial law takes from data: how often each count came in a column, and each total of a row."""
+"""What a Dirichlet-multinomial distribution takes from data: how often each count came in a column, and each total of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maximum likelihood of a Dirichlet-multinomial law: Newton's steps for log α, each as cheap as the sums it needs."""
+"""Maximum likelihood of a Dirichlet-multinomial distribution: Newton's steps for log α, each as cheap as the sums it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The multinomial law: how often each word occurs among N that are drawn one by one."""
+"""The multinomial distribution: how often each word occurs among N that are drawn one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
 from likely.distributions.column_distribution import tell_fractions
-from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.numerics.special import count_peak, deviance, log_factorial, log_ways
 
@@ -33,10 +33,10 @@ SMALLEST = 1e-290  # share of what was seen, below which nothing can be said of 
 
 
 @dataclass(frozen=True, eq=False)
-class Multinomial(Law):
+class Multinomial(Distribution):
     """log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
 
-    One value with probabilities (d,), or a stack of K members (K, d). The law is that of a row *given its
+    One value with probabilities (d,), or a stack of K members (K, d). The distribution is that of a row *given its
     total* N = Σ xⱼ: how long a text is says nothing here, so probabilities add up to one over the rows of
     each total. `length` is the total of rows that `sample` makes, and that `mean` and `entropy` speak of.
 
@@ -213,7 +213,7 @@ class Multinomial(Law):
         return in_units(lone(np.reshape(each, self.probs.shape[:-1]) - log_factorial(np.array(n))), bits)
 
     def kl(self, other: Multinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = N Σ p log(p / q) for rows of this law's length; stacks go member by member."""
+        """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; stacks go member by member."""
         return in_units(lone(self.length * rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
@@ -258,7 +258,7 @@ class Multinomial(Law):
         """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
 
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
-        (−1: nobody). Gaps are filled in with what this law expects there, N_seen p / Σ p of the seen: the
+        (−1: nobody). Gaps are filled in with what this distribution expects there, N_seen p / Σ p of the seen: the
         E-step of an EM in which columns that were not watched may have counted while the others did.
         """
         n = n_rows(x)
@@ -326,7 +326,7 @@ class Multinomial(Law):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: WordCounts) -> Any:
-        """A Dirichlet law worth one count, spread over the columns."""
+        """A Dirichlet distribution worth one count, spread over the columns."""
         from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
         return MultinomialPrior.weak(stats, self.length)
@@ -338,7 +338,7 @@ class Multinomial(Law):
 
 @dataclass(frozen=True, eq=False)
 class WordCounts(Addable, Value):
-    """What a multinomial law needs to know of any amount of data: how often each column was counted."""
+    """What a multinomial distribution needs to know of any amount of data: how often each column was counted."""
 
     counts: Array  # (..., d): Σ w x
     rows: Array  # (...): weight of the rows

@@ -107,7 +107,7 @@ def offsets_of(levels: tuple[Array, ...]) -> Index:
 # ----------------------------------------------------------------------- statistic
 
 
-class Levelled(Value):
+class Leveled(Value):
     """A value with a tuple of levels, which stay read-only in copies, too."""
 
     def _set(self, **parts: Any) -> None:
@@ -117,7 +117,7 @@ class Levelled(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class PairCounts(Addable, Levelled):
+class PairCounts(Addable, Leveled):
     """Σ w of the rows in which two columns had two levels (..., W, W), W levels of all columns side by side.
 
     The diagonal holds how often each level was seen. Where entries are missing and were summed out by a tree, counts

@@ -17,7 +17,13 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical, found_levels
-from likely.distributions.categorical.conditional_table import SUM_TO_ONE, conditional, did_you_mean, law_of, levels_of
+from likely.distributions.categorical.conditional_table import (
+    SUM_TO_ONE,
+    conditional,
+    did_you_mean,
+    distribution_of,
+    levels_of,
+)
 from likely.distributions.distribution import in_units
 
 MOST_CELLS = 1 << 27  # 1 GB
@@ -36,7 +42,7 @@ class Independence(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False)
 class ProbabilityTable(Value):
-    """p(a, b, …): the joint law of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
+    """p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
 
     Each keyword names a variable and gives the probability of each level; several are independent. `times`
     multiplies a conditional in, `condition` applies Bayes' theorem, `marginal` sums the rest out.
@@ -55,12 +61,12 @@ class ProbabilityTable(Value):
     def __init__(self, /, **variables: Mapping[Any, float]) -> None:
         if not variables:
             raise DataError(sentence("ProbabilityTable", "at least one variable is needed", "none", 'S={"a": 1.0}'))
-        laws = [law_of(name, law) for name, law in variables.items()]
-        probs = laws[0][0]
-        for law, _ in laws[1:]:
-            _refuse_large(probs.size * law.size)
-            probs = np.multiply.outer(probs, law)
-        self._set(probs=probs, names=tuple(variables), levels=tuple(levels for _, levels in laws), total=None)
+        distributions = [distribution_of(name, distribution) for name, distribution in variables.items()]
+        probs = distributions[0][0]
+        for distribution, _ in distributions[1:]:
+            _refuse_large(probs.size * distribution.size)
+            probs = np.multiply.outer(probs, distribution)
+        self._set(probs=probs, names=tuple(variables), levels=tuple(levels for _, levels in distributions), total=None)
 
     @classmethod
     def joint(cls, probs: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
@@ -124,7 +130,7 @@ class ProbabilityTable(Value):
     # -------------------------------------------------------------------- building
 
     def times(self, name: str, *, given: Names | None = None, rows: Any, levels: Any = None) -> ProbabilityTable:
-        """The joint law with one more variable: p(…, name) = p(…) p(name | given).
+        """The joint distribution with one more variable: p(…, name) = p(…) p(name | given).
 
         `rows` is {level of given: {level of name: probability}}, keyed by tuples where several are given; with
         none given it is {level: probability}. Or an array with an axis for each given variable and a last one for
@@ -181,7 +187,7 @@ class ProbabilityTable(Value):
         return self.trusted(probs=part.sum(axis=tuple(gone)) / p, names=names, levels=levels, total=None)
 
     def marginal(self, *names: str) -> ProbabilityTable:
-        """The law of some variables, in the order asked; the others are summed out."""
+        """The distribution of some variables, in the order asked; the others are summed out."""
         axes = self._axes(names)
         if not axes:
             raise DomainError(sentence("ProbabilityTable.marginal", "at least one variable is needed", "none"))
@@ -189,7 +195,7 @@ class ProbabilityTable(Value):
         return self.trusted(probs=self._summed(axes), **parts)
 
     def given(self, *names: str) -> ConditionalTable:
-        """p(rest | names): one law of the rest for each combination of levels.
+        """p(rest | names): one distribution of the rest for each combination of levels.
 
         >>> p = ProbabilityTable.joint([[0.1, 0.3], [0.3, 0.3]], {"A": ["x", "y"], "B": ["u", "v"]})
         >>> p.given("A")["x"]["u"]
@@ -349,9 +355,9 @@ class ProbabilityTable(Value):
 
 @dataclass(frozen=True, eq=False)
 class ConditionalTable(Value):
-    """p(rest | given): a law of the rest for each combination of the given levels."""
+    """p(rest | given): a distribution of the rest for each combination of the given levels."""
 
-    table: ProbabilityTable  # the joint law, given variables first
+    table: ProbabilityTable  # the joint distribution, given variables first
     n_given: int
 
     @property
@@ -367,7 +373,7 @@ class ConditionalTable(Value):
         return np.divide(self.table.probs, weight, out=np.zeros(self.table.probs.shape), where=weight > 0)
 
     def __getitem__(self, levels: Any) -> ProbabilityTable:
-        """The law of the rest at some levels: one, a tuple of them, or a dict by name."""
+        """The distribution of the rest at some levels: one, a tuple of them, or a dict by name."""
         if not isinstance(levels, Mapping):
             each = levels if isinstance(levels, tuple) else (levels,)
             if len(each) != self.n_given:

@@ -24,8 +24,8 @@ def is_sparse(x: Any) -> bool:
 class SparseRows:
     """Rows (n, d) of a CSR matrix, checked once: slices are views, and what each pass needs is computed once.
 
-    A law takes SciPy's matrices as they are; who passes over the same rows many times hands in `tallied(x)`, and
-    pays for checks, slices and factorials once: EM then takes about half the time.
+    A distribution takes SciPy's matrices as they are; who passes over the same rows many times hands in `tallied(x)`,
+    and pays for checks, slices and factorials once: EM then takes about half the time.
 
     >>> import scipy.sparse
     >>> rows = SparseRows.of(scipy.sparse.csr_array([[2, 0, 1], [0, 0, 0]]))

@@ -1,4 +1,4 @@
-"""Elliptical laws: contours are ellipses, and a profile of one variable says how the density falls across them."""
+"""Elliptical distributions: contours are ellipses, and a profile of one variable says how the density falls across them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_loop import Step
 from likely.core.warnings import tell, unheard
-from likely.distributions.distribution import Law, in_units, lone
+from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
     PROFILES,
     Profile,
@@ -44,7 +44,7 @@ from likely.distributions.gaussian.variance_floors import column_floor, lift
 from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.student_t.em_extrapolation import Climb
 from likely.distributions.student_t.student_t_m_step import prior_mode
-from likely.distributions.symmetric import Centred
+from likely.distributions.symmetric import Centered
 from likely.numerics import spd
 
 if TYPE_CHECKING:
@@ -65,13 +65,13 @@ class _Pulled(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Elliptical(Centred, Law):
+class Elliptical(Centered, Distribution):
     """p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), for any radial profile f   (Ney 1.5).
 
     `profile` is a name: "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
     "logistic" e^{−√q}/(1 + e^{−√q})², "uniform" (1 inside the ellipse q ≤ 1), with `shape` ν or β; or a function
-    log f(q), whose normaliser is then found by adaptive quadrature to 1e-10 (such a law cannot be saved). `scale` is S:
-    a number, (d,), (d, d), or (K, d, d) for a stack.
+    log f(q), whose normalizer is then found by adaptive quadrature to 1e-10 (such a distribution cannot be saved).
+    `scale` is S: a number, (d,), (d, d), or (K, d, d) for a stack.
 
     Learning reweights rows by r = −2f′(q)/f(q). Where log f is convex in q (all but "power" with β > 1 and "uniform")
     each step raises the likelihood; where it is not, steps are halved until they do. Rows must be complete:
@@ -84,7 +84,7 @@ class Elliptical(Centred, Law):
     """
 
     profile: Any
-    centre: Array  # (d,) or (K, d)
+    center: Array  # (d,) or (K, d)
     scale: Array = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
     shape: Array = None  # type: ignore[assignment]  # (): the profile's own parameter
 
@@ -92,43 +92,43 @@ class Elliptical(Centred, Law):
         if not callable(self.profile) and self.profile not in PROFILES:
             expected = f"profile must be one of {', '.join(PROFILES)}, or a function log f(q)"
             raise DomainError(sentence("Elliptical", expected, repr(self.profile)))
-        centre = np.atleast_1d(parameter(self.centre, "Elliptical", "centre"))
-        if centre.ndim > 2 or 0 in centre.shape:
-            raise ShapeError(sentence("Elliptical", "centre must have shape (d,) or (K, d)", centre.shape))
+        center = np.atleast_1d(parameter(self.center, "Elliptical", "center"))
+        if center.ndim > 2 or 0 in center.shape:
+            raise ShapeError(sentence("Elliptical", "center must have shape (d,) or (K, d)", center.shape))
         if callable(self.profile):
-            check_function(self.profile, centre.shape[-1])
+            check_function(self.profile, center.shape[-1])
         default = 1.0 if callable(self.profile) else PROFILES[self.profile].default
         shape = parameter(default if self.shape is None else self.shape, "Elliptical", "shape")
         if shape.ndim or not shape > 0:
             raise DomainError(sentence("Elliptical", "shape must be one positive number", shape.tolist()))
-        spread = Gaussian(centre, parameter(self.scale, "Elliptical", "scale")).covariance_matrix
+        spread = Gaussian(center, parameter(self.scale, "Elliptical", "scale")).covariance_matrix
         if spd.cholesky(np.ascontiguousarray(spread)) is None:
             raise DomainError(sentence("Elliptical", "scale must be positive definite", "a singular one"))
-        self._set(centre=centre, scale=np.array(spread), shape=shape)
+        self._set(center=center, scale=np.array(spread), shape=shape)
 
     # ------------------------------------------------------------------ shape
 
     @property
     def dim(self) -> int:
         """Number of columns d."""
-        return int(self.centre.shape[-1])
+        return int(self.center.shape[-1])
 
     @property
     def members(self) -> int | None:
         """Number of members K of a stack; None for one value."""
-        return len(self.centre) if self.centre.ndim == 2 else None
+        return len(self.center) if self.center.ndim == 2 else None
 
     def member(self, k: int) -> Elliptical:
         """One member of a stack."""
-        return self.replace(centre=self.centre[k].copy(), scale=self.scale[k].copy())
+        return self.replace(center=self.center[k].copy(), scale=self.scale[k].copy())
 
     def some(self, index: Any) -> Elliptical:
         """Some members, as a stack."""
-        return self.replace(centre=self.centre[index], scale=self.scale[index])
+        return self.replace(center=self.center[index], scale=self.scale[index])
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: centres and scales; the profile is given."""
+        """Free parameters: centers and scales; the profile is given."""
         d = self.dim
         return (self.members or 1) * (d + d * (d + 1) // 2)
 
@@ -138,7 +138,7 @@ class Elliptical(Centred, Law):
 
     @cached_property
     def _gaussian(self) -> Gaussian:
-        return Gaussian.trusted(mean=self.centre, covariance=self.scale, kind="full")
+        return Gaussian.trusted(mean=self.center, covariance=self.scale, kind="full")
 
     @property
     def _shape(self) -> Gaussian:
@@ -183,17 +183,17 @@ class Elliptical(Centred, Law):
         root = self._gaussian.form.roots
         assert root is not None
         root = root if self.members else root[0]
-        return self.centre + np.einsum("...ij,...j->...i", root, z.reshape((n, *lead, self.dim)))
+        return self.center + np.einsum("...ij,...j->...i", root, z.reshape((n, *lead, self.dim)))
 
     # ---------------------------------------------------------------- moments
 
     @property
     def mean(self) -> Array:
-        """The centre, where there is a mean: a t profile has one for shape above 1."""
+        """The center, where there is a mean: a t profile has one for shape above 1."""
         if self.profile == "t" and not self.shape > 1:
             expected = "the mean of a t profile exists for shape above 1"
             raise DomainError(sentence("Elliptical", expected, float(self.shape), "use mode"))
-        return self.centre
+        return self.center
 
     @property
     def covariance(self) -> Array:
@@ -202,7 +202,7 @@ class Elliptical(Centred, Law):
 
     @property
     def variance(self) -> Array:
-        """Variance of each column, the shape of the centre."""
+        """Variance of each column, the shape of the center."""
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
     def entropy(self, bits: bool = False) -> Any:
@@ -217,8 +217,8 @@ class Elliptical(Centred, Law):
         >>> Elliptical("logistic", [0.0], 1.0).cdf([0.0, 1.0]).round(4)
         array([0.5   , 0.7311])
         """
-        centre, unit, sides = self._on_the_line()
-        z = (one_column(x, self.members) - centre) / unit
+        center, unit, sides = self._on_the_line()
+        z = (one_column(x, self.members) - center) / unit
         tail = 0.5 * sides.outside(np.abs(z))
         return np.where(z < 0, tail, 1.0 - tail)
 
@@ -228,31 +228,31 @@ class Elliptical(Centred, Law):
         >>> Elliptical("uniform", [1.0], 4.0).quantile([0.0, 0.5, 0.75])
         array([-1.,  1.,  2.])
         """
-        centre, unit, sides = self._on_the_line()
+        center, unit, sides = self._on_the_line()
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
         sound = (p >= 0) & (p <= 1)
         asked = np.where(sound, p, 0.5)
         with np.errstate(divide="ignore"):
             r = sides.radius(np.abs(2 * asked - 1), 2 * np.minimum(asked, 1 - asked))
-        return np.where(sound, centre + unit * np.where(asked < 0.5, -r, r), np.nan)
+        return np.where(sound, center + unit * np.where(asked < 0.5, -r, r), np.nan)
 
     def _on_the_line(self) -> tuple[Any, Any, Sides]:
-        """Centre and scale of the one column, and shares by distance."""
+        """Center and scale of the one column, and shares by distance."""
         if self.dim != 1:
             expected, remedy = "cdf and quantile are for one column", 'marginals are known of "gaussian" and "t"'
             raise DomainError(sentence("Elliptical", expected, f"{self.dim} columns", remedy))
         from likely.distributions.elliptical.radial_quantiles import sides_of
 
-        return self.centre[..., 0], np.sqrt(self.scale[..., 0, 0]), sides_of(self.profile, float(self.shape))
+        return self.center[..., 0], np.sqrt(self.scale[..., 0, 0]), sides_of(self.profile, float(self.shape))
 
     def marginal(self, columns: Sequence[int]) -> Elliptical:
-        """The law of some columns, where its profile is known: "gaussian" and "t" stay themselves."""
+        """The distribution of some columns, where its profile is known: "gaussian" and "t" stay themselves."""
         if self.profile not in ("gaussian", "t"):
             expected = 'marginals are known of the profiles "gaussian" and "t"'
             raise DomainError(sentence("Elliptical", expected, repr(self.profile), "use draws: sample(n, rng)[:, j]"))
         part = self._gaussian.marginal(columns)
-        return self.replace(centre=part.mean, scale=np.array(part.covariance_matrix))
+        return self.replace(center=part.mean, scale=np.array(part.covariance_matrix))
 
     # --------------------------------------------------------------- learning
 
@@ -265,10 +265,10 @@ class Elliptical(Centred, Law):
         refuse_infinite(z, "Elliptical")
         start = Gaussian.blank(z, kind="diagonal")
         lead = () if members is None else (members,)
-        centre = np.array(np.broadcast_to(start.mean, (*lead, start.dim)))
+        center = np.array(np.broadcast_to(start.mean, (*lead, start.dim)))
         made = cls(profile, start.mean, np.diag(start.variance), shape)  # type: ignore[arg-type]
         scale = made.scale / made._units
-        return made.replace(centre=centre, scale=np.array(np.broadcast_to(scale, (*lead, *scale.shape))))
+        return made.replace(center=center, scale=np.array(np.broadcast_to(scale, (*lead, *scale.shape))))
 
     @property
     def _units(self) -> float:
@@ -289,10 +289,10 @@ class Elliptical(Centred, Law):
         return weighted_rows(z, member_weights(w, owner, n, self.members, "Elliptical"), self.members)
 
     def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
-        """Maximum likelihood, or the posterior mode with a Gaussian's prior for centre and scale."""
+        """Maximum likelihood, or the posterior mode with a Gaussian's prior for center and scale."""
         self._suited(stats)
         if not self._radial.learns:
-            expected = f"the profile {self.profile!r} is not learnt"
+            expected = f"the profile {self.profile!r} is not learned"
             raise DomainError(sentence("Elliptical", expected, remedy='take "power" with a large shape, or build it'))
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Elliptical", "at least one row with weight is needed", "none", "or give a prior"))
@@ -302,7 +302,7 @@ class Elliptical(Centred, Law):
         for k, own in enumerate(stats.each):
             if prior is not None or own.any():
                 found[k] = found[k]._climbed(stats.values[own > 0], own[own > 0], prior, stats)
-        return self.replace(centre=np.stack([f.centre for f in found]), scale=np.stack([f.scale for f in found]))
+        return self.replace(center=np.stack([f.center for f in found]), scale=np.stack([f.scale for f in found]))
 
     def _climbed(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
         """Reweight rows until nothing moves; a step that would lose is halved."""
@@ -335,10 +335,10 @@ class Elliptical(Centred, Law):
             aim = now._step(z, w, prior, stats)
             unit = np.sqrt(np.diagonal(now.scale))
             change = (aim.scale - now.scale) / unit[:, None] / unit
-            way = np.concatenate([(aim.centre - now.centre) / unit, change.ravel()])
+            way = np.concatenate([(aim.center - now.center) / unit, change.ravel()])
             if before is not None and way @ before < 0:
                 pace = max(0.5 * pace, SLOWEST)  # to and fro: each step goes too far
-            after, reached = now._towards(aim, height, z, w, prior, pace)
+            after, reached = now._toward(aim, height, z, w, prior, pace)
             moved = now._apart(after)
             now, height, before = after, max(height, reached), way
             if moved <= STILL:
@@ -354,29 +354,29 @@ class Elliptical(Centred, Law):
     def _step(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
         """Where one round of reweighting leads."""
         r = w * self._radial.pull(self._gaussian.squared_distance(z), float(self.shape), self.dim)
-        found = moments.of_rows(z, r, self.centre.copy())
+        found = moments.of_rows(z, r, self.center.copy())
         if found is None:
             raise moments.overflow()
         n = np.asarray(w.sum())
         if prior is not None:
             point = prior_mode(prior, _Pulled(found, n), np.ones(()), "full")  # type: ignore[arg-type]
-            return self.replace(centre=point.mean, scale=np.array(point.covariance))
+            return self.replace(center=point.mean, scale=np.array(point.covariance))
         spread = (found.scatter / n)[None].copy()
-        whole = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.centre.copy())
+        whole = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
         note = lift(spread, 0, column_floor(whole), "full") if whole is not None else ""
         if note:
             tell(f"Elliptical: {note.replace('covariance', 'scale')}")
-        return self.replace(centre=found.mean, scale=spread[0])
+        return self.replace(center=found.mean, scale=spread[0])
 
-    def _towards(
+    def _toward(
         self, aim: Elliptical, height: float, z: Array, w: Array, prior: Any, share: float
     ) -> tuple[Elliptical, float]:
         """A share of the way to the aim, or the first point half way and half way again that is not lower."""
         slack = 1e-14 * abs(height) if np.isfinite(height) else 0.0
         for _ in range(HALVINGS):
-            centre = self.centre + share * (aim.centre - self.centre)
+            center = self.center + share * (aim.center - self.center)
             scale = self.scale + share * (aim.scale - self.scale)
-            one = aim if share == 1 else self.replace(centre=centre, scale=spd.symmetric(scale))
+            one = aim if share == 1 else self.replace(center=center, scale=spd.symmetric(scale))
             reached = one._height(z, w, prior)
             if reached >= height - slack:
                 return one, reached
@@ -385,8 +385,8 @@ class Elliptical(Centred, Law):
 
     def _apart(self, other: Elliptical) -> float:
         unit = np.sqrt(np.diagonal(other.scale))
-        centre = np.abs(other.centre - self.centre) / unit
-        return float(max(centre.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
+        center = np.abs(other.center - self.center) / unit
+        return float(max(center.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
 
     def objective(self, stats: WeightedRows, prior: Any = None) -> float:
         """Log-likelihood of the rows (+ log prior)."""
@@ -399,7 +399,7 @@ class Elliptical(Centred, Law):
         """The weak prior of a Gaussian with these rows, its scale in the units of the profile."""
         from likely.distributions.priors.weak_prior import weak_gaussian
 
-        origin = np.atleast_2d(self.centre).mean(axis=0)
+        origin = np.atleast_2d(self.center).mean(axis=0)
         if self.members is None:
             found = moments.of_rows(stats.values, stats.each, origin)
         else:
@@ -410,7 +410,7 @@ class Elliptical(Centred, Law):
         return prior.replace(scale=prior.scale / self._units)
 
     def _suited(self, stats: Any) -> None:
-        lead = self.centre.shape[:-1]
+        lead = self.center.shape[:-1]
         if not isinstance(stats, WeightedRows) or stats.values.shape[1] != self.dim or stats.each.shape[:-1] != lead:
             got = getattr(getattr(stats, "values", None), "shape", type(stats).__name__)
             raise ShapeError(sentence("Elliptical", f"rows of {self.dim} columns are needed", got))

@@ -1,4 +1,4 @@
-"""Elliptical laws learnt from rows, with the tails that one asks for."""
+"""Elliptical distributions learned from rows, with the tails that one asks for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class EllipticalDensity(DensityEstimator):
-    """Learn centre and scale of an elliptical law with a given radial profile: `model_` is an `Elliptical`.
+    """Learn center and scale of an elliptical distribution with a given radial profile: `model_` is an `Elliptical`.
 
     - **profile**: "power" e^{−q^β/2}, "gaussian", "t", "laplace" or "logistic"; or a function log f(q), with which
       the estimator cannot be saved.
@@ -24,7 +24,7 @@ class EllipticalDensity(DensityEstimator):
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).laplace([1.0, 5.0], 1.0, (500, 2))
-    >>> lk.EllipticalDensity("power", 0.5).fit(X).centre_.round(1)
+    >>> lk.EllipticalDensity("power", 0.5).fit(X).center_.round(1)
     array([1.1, 5. ])
     """
 
@@ -49,14 +49,14 @@ class EllipticalDensity(DensityEstimator):
         return Elliptical.blank(X[:4096], self.profile, members, self.shape)
 
     @property
-    def centre_(self) -> Any:
-        """The learnt centre (d,)."""
-        return self._learnt.centre
+    def center_(self) -> Any:
+        """The learned center (d,)."""
+        return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learnt scale (d, d)."""
-        return self._learnt.scale
+        """The learned scale (d, d)."""
+        return self._learned.scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

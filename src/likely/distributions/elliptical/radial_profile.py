@@ -1,4 +1,4 @@
-"""Radial profiles: how an elliptical density falls with the distance from its centre."""
+"""Radial profiles: how an elliptical density falls with the distance from its center."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.special import LOG_PI, gamma_excess
 
-TOLERANCE = 1e-10  # relative error of a normaliser that is found by quadrature
+TOLERANCE = 1e-10  # relative error of a normalizer that is found by quadrature
 NEAREST = 1e-24  # squared distance below which a profile with a cusp counts as this
 
 
 class Profile(NamedTuple):
-    """f(q) with all that an elliptical law asks of it; `shape` is its one parameter, d the dimension."""
+    """f(q) with all that an elliptical distribution asks of it; `shape` is its one parameter, d the dimension."""
 
     log_f: Callable[[Array, float, int], Array]
     pull: Callable[[Array, float, int], Array]  # −2 f′/f: how much a row at q counts in learning

@@ -1,4 +1,4 @@
-"""A profile on the line: how much of an elliptical law of one column lies beyond a distance, and where a share ends."""
+"""A profile on the line: how much of an elliptical distribution of one column lies beyond a distance, and where a share ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARGIN = 1 - float(NODES[-1])  # share of half a panel that lies beyond its last
 
 
 class Sides(NamedTuple):
-    """Shares of a law of one column on either side of a distance r = √q from its centre, and the way back."""
+    """Shares of a distribution of one column on either side of a distance r = √q from its center, and the way back."""
 
     outside: Callable[[Array], Array]  # P(√q > r)
     radius: Callable[[Array, Array], Array]  # (inside, outside) ↦ r: two shares that add up to 1, each with its digits
@@ -46,7 +46,7 @@ def sides_of(profile: Any, s: float) -> Sides:
 
 
 def _power(s: float) -> Sides:
-    """r^{2β}/2 has a gamma law of shape 1/(2β)."""
+    """r^{2β}/2 has a gamma distribution of shape 1/(2β)."""
     a = 0.5 / s
 
     def radius(inside: Array, outside: Array) -> Array:

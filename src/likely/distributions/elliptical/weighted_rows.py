@@ -1,4 +1,4 @@
-"""The rows themselves as a statistic: distinct rows with their added weights, for laws that must see them."""
+"""The rows themselves as a statistic: distinct rows with their added weights, for distributions that must see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coins and their correlations learnt from binary rows."""
+"""Coins and their correlations learned from binary rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of yes and no learnt from binary columns, sparse or dense."""
+"""Probabilities of yes and no learned from binary columns, sparse or dense."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from likely.core.errors import DataError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli, is_binary
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.distributions.estimators.column_density import OTHER_LAWS
+from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
 
@@ -69,7 +69,7 @@ class BernoulliDensity(DensityEstimator):
         if reset and self.threshold is None and not scipy.sparse.issparse(X):
             odd = ~is_binary(X) & np.isfinite(X)
             if odd.any():
-                remedy = f"give a threshold above which a number is 1, or {OTHER_LAWS}"
+                remedy = f"give a threshold above which a number is 1, or {OTHER_DISTRIBUTIONS}"
                 raise self._unsuited(X, odd, "values must be 0 or 1", remedy)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
@@ -94,8 +94,8 @@ class BernoulliDensity(DensityEstimator):
 
     @property
     def probs_(self) -> Any:
-        """The learnt probabilities of a 1 (d,)."""
-        return self._learnt.probs
+        """The learned probabilities of a 1 (d,)."""
+        return self._learned.probs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

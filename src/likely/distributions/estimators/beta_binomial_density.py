@@ -1,4 +1,4 @@
-"""Chances of success that vary from row to row, learnt from counts of successes."""
+"""Chances of success that vary from row to row, learned from counts of successes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BetaBinomialDensity(TrialsDensity):
     array([0.15])
     """
 
-    _law = BetaBinomial
+    _distribution = BetaBinomial
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR, **EM,
     }  # fmt: skip
@@ -39,16 +39,16 @@ class BetaBinomialDensity(TrialsDensity):
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a binomial law: a + b stands for infinity"
+            text = "spread no more than a binomial distribution: a + b stands for infinity"
             tell(f"BetaBinomialDensity: {which} {text}")
         return model
 
     @property
     def a_(self) -> Any:
-        """The learnt a (d,)."""
-        return self._learnt.a
+        """The learned a (d,)."""
+        return self._learned.a
 
     @property
     def b_(self) -> Any:
-        """The learnt b (d,)."""
-        return self._learnt.b
+        """The learned b (d,)."""
+        return self._learned.b

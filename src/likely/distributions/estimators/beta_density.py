@@ -1,4 +1,4 @@
-"""Shares between two ends learnt as beta laws."""
+"""Shares between two ends learned as beta distributions."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.errors import DomainError, sentence
-from likely.distributions.estimators.column_density import OTHER_LAWS, ColumnDensity
+from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS, ColumnDensity
 from likely.distributions.estimators.gamma_density import without_edges
 from likely.distributions.univariate.beta import Beta
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class BetaDensity(ColumnDensity):
-    """Learn independent beta laws of shares, a and b for each column: `model_` is a `Beta` of (x − low) / (high − low).
+    """Learn independent beta distributions of shares, a and b for each column: `model_` is a `Beta` of (x − low) / (high − low).
 
     - **low**, **high**: the ends that shares lie between: 0 and 1, or 0 and 100 for per cent.
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
-    - **outside**: "missing": what does not lie between the ends (the ends themselves too, where the law has poles)
-      counts as not observed, in learning and in scoring, and a warning says how much that is; "error": it is refused
-      in learning, and has the law's own density after.
+    - **outside**: "missing": what does not lie between the ends (the ends themselves too, where the distribution has
+      poles) counts as not observed, in learning and in scoring, and a warning says how much that is; "error": it is
+      refused in learning, and has the distribution's own density after.
 
     >>> import likely as lk
     >>> lk.BetaDensity(prior=None).fit([[0.2], [0.5], [0.6]]).a_.round(3)
     array([3.354])
     """
 
-    _law = Beta
+    _distribution = Beta
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "low": [Interval(Real, None, None, closed="neither")], "high": [Interval(Real, None, None, closed="neither")],
         "prior": PRIOR, "outside": [StrOptions({"missing", "error"})], **EM,
@@ -55,7 +55,7 @@ class BetaDensity(ColumnDensity):
         with np.errstate(invalid="ignore"):
             edge, beyond = ((X <= 0) | (X >= 1)) & np.isfinite(X), ((X < 0) | (X > 1)) & np.isfinite(X)
         if reset and self._chosen and beyond.any():
-            raise self._unsuited(given, beyond, self._expected, f"set low and high, or {OTHER_LAWS}")
+            raise self._unsuited(given, beyond, self._expected, f"set low and high, or {OTHER_DISTRIBUTIONS}")
         if self.outside == "missing":
             X = without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
         elif reset and edge.any():
@@ -84,10 +84,10 @@ class BetaDensity(ColumnDensity):
 
     @property
     def a_(self) -> Any:
-        """The learnt a (d,)."""
-        return self._learnt.a
+        """The learned a (d,)."""
+        return self._learned.a
 
     @property
     def b_(self) -> Any:
-        """The learnt b (d,)."""
-        return self._learnt.b
+        """The learned b (d,)."""
+        return self._learned.b

@@ -24,7 +24,7 @@ BINARY_SETTINGS: dict[str, Any] = {
 
 
 class BinaryDensity(DensityEstimator):
-    """For estimators of laws in signs: rows of 0 and 1 (or −1 and 1), dense or sparse, and priors of earlier rows."""
+    """For estimators of distributions in signs: rows of 0 and 1 (or −1 and 1), dense or sparse, and priors of earlier rows."""
 
     threshold: float | None
     prior: Any
@@ -37,7 +37,7 @@ class BinaryDensity(DensityEstimator):
 
         if isinstance(self.prior, Real):
             worth = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(law=model, stats=earlier_signs(stats, worth))
+            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_signs(stats, worth))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

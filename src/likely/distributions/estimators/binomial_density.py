@@ -1,4 +1,4 @@
-"""Chances of success learnt from counts of successes."""
+"""Chances of success learned from counts of successes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BinomialDensity(TrialsDensity):
     array([0.5])
     """
 
-    _law = Binomial
+    _distribution = Binomial
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR,
         "predictive": ["boolean"], **EM,
@@ -49,5 +49,5 @@ class BinomialDensity(TrialsDensity):
 
     @property
     def probs_(self) -> Any:
-        """The learnt probabilities of success (d,)."""
-        return self._learnt.probs
+        """The learned probabilities of success (d,)."""
+        return self._learned.probs

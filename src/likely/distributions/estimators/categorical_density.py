@@ -1,4 +1,4 @@
-"""Probabilities of levels learnt from categories of any kind."""
+"""Probabilities of levels learned from categories of any kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Centres and scales where the tails are so heavy that means mean nothing."""
+"""Centers and scales where the tails are so heavy that means mean nothing."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class CauchyDensity(ColumnDensity):
 
     >>> import likely as lk
     >>> est = lk.CauchyDensity(prior=None).fit([[-1.0], [0.0], [1.0], [1000.0], [-1000.0]])
-    >>> abs(est.centre_.round(4)), est.scale_.round(2)
+    >>> abs(est.center_.round(4)), est.scale_.round(2)
     (array([0.]), array([1.73]))
     """
 
-    _law = Cauchy
+    _distribution = Cauchy
 
     @property
-    def centre_(self) -> Any:
-        """The learnt centres (d,)."""
-        return self._learnt.centre
+    def center_(self) -> Any:
+        """The learned centers (d,)."""
+        return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learnt scales (d,)."""
-        return self._learnt.scale
+        """The learned scales (d,)."""
+        return self._learned.scale

@@ -1,4 +1,4 @@
-"""Degrees of freedom learnt from squared distances."""
+"""Degrees of freedom learned from squared distances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from likely.estimation.density_estimator import DensityEstimator
 class ChiSquareDensity(ColumnDensity):
     """Learn independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
 
-    An entry of 0, which no such law gives, counts as not observed, in learning and in scoring; a warning says so.
+    An entry of 0, which no such distribution gives, counts as not observed, in learning and in scoring; a warning says
+    so.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
 
@@ -22,7 +23,7 @@ class ChiSquareDensity(ColumnDensity):
     array([3.2213])
     """
 
-    _law = ChiSquare
+    _distribution = ChiSquare
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = DensityEstimator._rows(self, X, reset)
@@ -35,5 +36,5 @@ class ChiSquareDensity(ColumnDensity):
 
     @property
     def dof_(self) -> Any:
-        """The learnt degrees of freedom (d,)."""
-        return self._learnt.dof
+        """The learned degrees of freedom (d,)."""
+        return self._learned.dof

@@ -1,4 +1,4 @@
-"""The best tree of dependences, learnt from rows of few levels."""
+"""The best tree of dependences, learned from rows of few levels."""
 
 from __future__ import annotations
 
@@ -60,17 +60,19 @@ class ChowTreeDensity(DensityEstimator):
     _looks_once = False  # levels are where they are
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:
-        law = ChowTree.blank(X, members)
-        self._tell_of_measurements([j for j, known in enumerate(law.levels) if _measured(known, X.shape[0])], law)
-        return law
+        distribution = ChowTree.blank(X, members)
+        self._tell_of_measurements(
+            [j for j, known in enumerate(distribution.levels) if _measured(known, X.shape[0])], distribution
+        )
+        return distribution
 
-    def _tell_of_measurements(self, odd: list[int], law: ChowTree) -> None:
+    def _tell_of_measurements(self, odd: list[int], distribution: ChowTree) -> None:
         if not odd:
             return
         names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
-        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {len(law.levels[odd[0]])} values)"
+        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {len(distribution.levels[odd[0]])} values)"
         text = "each value becomes a level of its own, and any other has probability 0"
-        tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or ParzenDensity")
+        tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or KernelDensity")
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
@@ -81,7 +83,7 @@ class ChowTreeDensity(DensityEstimator):
 
         if isinstance(self.prior, Real):
             worth = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(law=model, stats=earlier_pairs(stats, worth))
+            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_pairs(stats, worth))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

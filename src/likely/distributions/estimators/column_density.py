@@ -1,4 +1,4 @@
-"""Estimators of laws of independent columns: the shell, the law's own first look, and nothing else."""
+"""Estimators of distributions of independent columns: the shell, the distribution's own first look, and nothing else."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ import numpy as np
 from likely.core.blocks import Blocks
 from likely.core.errors import MANY
 from likely.core.warnings import tell
-from likely.distributions.column_distribution import ColumnLaw, outside
+from likely.distributions.column_distribution import ColumnDistribution, outside
 from likely.distributions.constant_columns import NARROW, constant_columns
 from likely.distributions.unobserved_columns import nothing_seen
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 
-OTHER_LAWS = 'use a law of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
+OTHER_DISTRIBUTIONS = (
+    'use a distribution of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
+)
 
 
 class ColumnDensity(DensityEstimator):
-    """Learn a law of independent columns; a subclass names the law.
+    """Learn a distribution of independent columns; a subclass names the distribution.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
     """
 
-    _law: ClassVar[type[ColumnLaw]]
+    _distribution: ClassVar[type[ColumnDistribution]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
     def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
@@ -33,21 +35,21 @@ class ColumnDensity(DensityEstimator):
 
     @property
     def _model_types(self) -> Any:
-        return (self._law,)
+        return (self._distribution,)
 
-    def _blank(self, X: Any, members: int | None = None) -> ColumnLaw:
-        return self._law.blank(X[:4096], members)
+    def _blank(self, X: Any, members: int | None = None) -> ColumnDistribution:
+        return self._distribution.blank(X[:4096], members)
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         if reset:
-            self._refuse_outside(X, self._law._support)
+            self._refuse_outside(X, self._distribution._support)
             self._warn_of_constants(X)
             self._warn_of_unseen(X)
         return X
 
     def _warn_of_unseen(self, X: Any) -> None:
-        """A column of nothing but gaps has no law to learn: say so; a table of nothing but gaps is refused."""
+        """A column of nothing but gaps has no distribution to learn: say so; a table of nothing but gaps is refused."""
         unseen = np.isnan(X).all(axis=0)
         if not unseen.any() or not len(X):
             return
@@ -56,7 +58,7 @@ class ColumnDensity(DensityEstimator):
             raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
-        tell(f"{type(self).__name__}: {names} {verb} never observed: the law found there means nothing")
+        tell(f"{type(self).__name__}: {names} {verb} never observed: the distribution found there means nothing")
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
@@ -66,37 +68,37 @@ class ColumnDensity(DensityEstimator):
         return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
 
     def _refuse_outside(self, X: Any, support: str) -> None:
-        """Refuse what the law cannot hold; of a negative value with the words that scikit-learn's checks look for."""
+        """Refuse what the distribution cannot hold; of a negative value with the words that scikit-learn's checks look for."""
         found = outside(np.asarray(X, dtype=np.float64), support)
         if found is None:
             return
         bad, expected = found
         negative = X[tuple(np.argwhere(bad)[0])] < 0 and support != "unit"
         expected += " (Negative values in data)" if negative else ""
-        raise self._unsuited(X, bad, expected, f"correct it, replace it by NaN, or {OTHER_LAWS}")
+        raise self._unsuited(X, bad, expected, f"correct it, replace it by NaN, or {OTHER_DISTRIBUTIONS}")
 
     def _warn_of_constants(self, X: Any) -> None:
-        """A column of one value leaves some laws no width: say so."""
+        """A column of one value leaves some distributions no width: say so."""
         self._constant: Any = ()
-        if not self._law._spreads or len(X) < 2:
+        if not self._distribution._spreads or len(X) < 2:
             return
         self._constant = constant_columns(Blocks.of(X), type(self).__name__)
         if len(self._constant):
             tell(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        if isinstance(model, self._law):
+        if isinstance(model, self._distribution):
             model._tell_limits(getattr(self, "_constant", ()))
         return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = self._law._support in ("positive", "unsigned", "count")
+        tags.input_tags.positive_only = self._distribution._support in ("positive", "unsigned", "count")
         return tags
 
 
 class PredictingDensity(ColumnDensity):
-    """Learn a law of independent columns whose parameters can be integrated out.
+    """Learn a distribution of independent columns whose parameters can be integrated out.
 
     - **prior**: "weak", None for maximum likelihood, or a `Prior`.
     - **predictive**: True integrates the parameters out.

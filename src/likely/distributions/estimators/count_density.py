@@ -9,12 +9,12 @@ import numpy as np
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.distributions.column_distribution import refuse_fractions
-from likely.distributions.estimators.column_density import OTHER_LAWS, ColumnDensity
+from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS, ColumnDensity
 from likely.distributions.univariate.binomial_trials import largest_counts
 
 
 class CountDensity(ColumnDensity):
-    """Learn laws of counts: numbers that are not whole have probability 0, and are refused."""
+    """Learn distributions of counts: numbers that are not whole have probability 0, and are refused."""
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
@@ -27,7 +27,7 @@ class CountDensity(ColumnDensity):
 
 
 class TrialsDensity(CountDensity):
-    """Learn laws of successes among known trials."""
+    """Learn distributions of successes among known trials."""
 
     trials: Any
     _looks_once = False  # the trials are the largest count of all rows, unless they are given
@@ -36,8 +36,10 @@ class TrialsDensity(CountDensity):
         given = self.trials is not None
         if not given:
             tell(f"{type(self).__name__}: trials were not given: the largest count of each column is taken for them")
-        law: Any = self._law
-        return law.blank(X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float)))
+        distribution: Any = self._distribution
+        return distribution.blank(
+            X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float))
+        )
 
     def _given(self, X: Any) -> Any:
         trials = np.asarray(self.trials, dtype=np.float64)
@@ -51,7 +53,7 @@ def only_whole(estimator: Any, X: Any) -> None:
     """Refuse rows, dense or sparse, that hold a number that is not whole, by the name of its column."""
     named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
     names = estimator._column_names() if named else None
-    refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_LAWS}", names)
+    refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_DISTRIBUTIONS}", names)
 
 
 def counts_tags(tags: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Compositions learnt as a Dirichlet law."""
+"""Compositions learned as a Dirichlet distribution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class DirichletDensity(DensityEstimator):
-    """Learn a Dirichlet law of compositions, rows of shares that sum to 1: `model_` is a `Dirichlet`.
+    """Learn a Dirichlet distribution of compositions, rows of shares that sum to 1: `model_` is a `Dirichlet`.
 
     Rows that do not sum to 1 are divided by their sums, and a warning says so: of a composition only ratios count.
 
@@ -77,8 +77,8 @@ class DirichletDensity(DensityEstimator):
 
     @property
     def alpha_(self) -> Any:
-        """The learnt α (d,)."""
-        return self._learnt.alpha
+        """The learned α (d,)."""
+        return self._learned.alpha
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

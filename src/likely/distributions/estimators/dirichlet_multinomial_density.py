@@ -1,4 +1,4 @@
-"""Word counts that come in bursts, learnt."""
+"""Word counts that come in bursts, learned."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class DirichletMultinomialDensity(DensityEstimator):
 
     @property
     def alpha_(self) -> Any:
-        """The learnt α (d,)."""
-        return self._learnt.alpha
+        """The learned α (d,)."""
+        return self._learned.alpha
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Exponential rates learnt from waiting times."""
+"""Exponential rates learned from waiting times."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ExponentialDensity(PredictingDensity):
     array([0.3333])
     """
 
-    _law = Exponential
+    _distribution = Exponential
 
     @property
     def rate_(self) -> Any:
-        """The learnt rates (d,)."""
-        return self._learnt.rate
+        """The learned rates (d,)."""
+        return self._learned.rate

@@ -1,4 +1,4 @@
-"""Positive numbers learnt as gamma laws."""
+"""Positive numbers learned as gamma distributions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class GammaDensity(ColumnDensity):
-    """Learn independent gamma laws of positive numbers, a shape and a rate per column: `model_` is a `Gamma`.
+    """Learn independent gamma distributions of positive numbers, a shape and a rate per column: `model_` is a `Gamma`.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
-    - **zeros**: "missing": a 0, which no gamma law gives, counts as not observed, in learning and in scoring, and a
-      warning says so; "error": it is refused in learning, and has the law's own density after.
+    - **zeros**: "missing": a 0, which no gamma distribution gives, counts as not observed, in learning and in scoring,
+      and a warning says so; "error": it is refused in learning, and has the distribution's own density after.
 
     >>> import likely as lk
     >>> lk.GammaDensity(prior=None).fit([[1.0], [2.0], [6.0]]).shape_.round(3)
     array([2.])
     """
 
-    _law = Gamma
+    _distribution = Gamma
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior": PRIOR, "zeros": [StrOptions({"missing", "error"})], **EM,
     }  # fmt: skip
@@ -47,17 +47,17 @@ class GammaDensity(ColumnDensity):
 
     @property
     def shape_(self) -> Any:
-        """The learnt shapes (d,)."""
-        return self._learnt.shape
+        """The learned shapes (d,)."""
+        return self._learned.shape
 
     @property
     def rate_(self) -> Any:
-        """The learnt rates (d,)."""
-        return self._learnt.rate
+        """The learned rates (d,)."""
+        return self._learned.rate
 
 
 def without_edges(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
-    """Rows with some entries as not observed; said once, of the rows that are learnt from."""
+    """Rows with some entries as not observed; said once, of the rows that are learned from."""
     if not edge.any():
         return X
     if reset:

@@ -1,4 +1,4 @@
-"""Medians and mean absolute deviations: the robust neighbour of mean and variance."""
+"""Medians and mean absolute deviations: the robust neighbor of mean and variance."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class LaplaceDensity(ColumnDensity):
 
     >>> import likely as lk
     >>> est = lk.LaplaceDensity(prior=None).fit([[1.0], [2.0], [4.0], [8.0], [16.0]])
-    >>> est.centre_, est.scale_
+    >>> est.center_, est.scale_
     (array([4.]), array([4.2]))
     """
 
-    _law = Laplace
+    _distribution = Laplace
 
     @property
-    def centre_(self) -> Any:
-        """The learnt medians (d,)."""
-        return self._learnt.centre
+    def center_(self) -> Any:
+        """The learned medians (d,)."""
+        return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learnt mean absolute deviations (d,)."""
-        return self._learnt.scale
+        """The learned mean absolute deviations (d,)."""
+        return self._learned.scale

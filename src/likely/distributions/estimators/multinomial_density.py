@@ -1,4 +1,4 @@
-"""Word frequencies learnt from counts, sparse or dense."""
+"""Word frequencies learned from counts, sparse or dense."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class MultinomialDensity(DensityEstimator):
 
     @property
     def probs_(self) -> Any:
-        """The learnt probabilities (d,)."""
-        return self._learnt.probs
+        """The learned probabilities (d,)."""
+        return self._learned.probs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Counts that spread more than a Poisson law's, learnt."""
+"""Counts that spread more than a Poisson distribution's, learned."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 class NegativeBinomialDensity(CountDensity):
     """Learn independent negative binomial counts, size and probability per column: `model_` is a `NegativeBinomial`.
 
-    Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson law's gets a
-    size that stands for infinity, and a note says so.
+    Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson distribution's
+    gets a size that stands for infinity, and a note says so.
 
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`
       (`Beta(a, b, "negative binomial", known=size)` learns p for a known size).
@@ -27,7 +27,7 @@ class NegativeBinomialDensity(CountDensity):
     array([0.522])
     """
 
-    _law = NegativeBinomial
+    _distribution = NegativeBinomial
 
     def _rows(self, X: Any, reset: bool) -> Any:
         if not is_sparse(X):
@@ -42,7 +42,7 @@ class NegativeBinomialDensity(CountDensity):
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a Poisson law: its size stands for infinity"
+            text = "spread no more than a Poisson distribution: its size stands for infinity"
             tell(f"NegativeBinomialDensity: {which} {text}")
         return model
 
@@ -53,10 +53,10 @@ class NegativeBinomialDensity(CountDensity):
 
     @property
     def size_(self) -> Any:
-        """The learnt sizes (d,)."""
-        return self._learnt.size
+        """The learned sizes (d,)."""
+        return self._learned.size
 
     @property
     def prob_(self) -> Any:
-        """The learnt probabilities (d,)."""
-        return self._learnt.prob
+        """The learned probabilities (d,)."""
+        return self._learned.prob

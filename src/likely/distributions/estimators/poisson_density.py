@@ -1,4 +1,4 @@
-"""Poisson rates learnt from counts."""
+"""Poisson rates learned from counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.distributions.estimators.column_density import OTHER_LAWS
+from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS
 from likely.distributions.estimators.count_density import counts_tags, only_whole
 from likely.distributions.univariate.poisson import Poisson
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
@@ -67,15 +67,15 @@ class PoissonDensity(DensityEstimator):
             with np.errstate(invalid="ignore"):
                 low = X < 0
             if low.any():
-                raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_LAWS)
+                raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_DISTRIBUTIONS)
         if reset:
             only_whole(self, X)
         return X
 
     @property
     def rate_(self) -> Any:
-        """The learnt rates (d,)."""
-        return self._learnt.rate
+        """The learned rates (d,)."""
+        return self._learned.rate
 
     def __sklearn_tags__(self) -> Any:
         tags = counts_tags(super().__sklearn_tags__())

@@ -1,4 +1,4 @@
-"""A density of independent parts, each learnt by its own estimator."""
+"""A density of independent parts, each learned by its own estimator."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
       `Prior` stands. Or a `ProductPrior` for the whole.
 
     >>> import likely as lk
-    >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], colour=["red", "blue", "red"])
-    >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("colour", lk.CategoricalDensity(prior=None))]).fit(rows)
-    >>> p.model_["colour"].probs.round(3)
+    >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
+    >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("color", lk.CategoricalDensity(prior=None))]).fit(rows)
+    >>> p.model_["color"].probs.round(3)
     array([0.333, 0.667])
     """
 
@@ -250,7 +250,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
-        """Rows of the model as they were learnt from, or as the rows `like` that they are made of."""
+        """Rows of the model as they were learned from, or as the rows `like` that they are made of."""
         if isinstance(like, Mapping) and not issparse(like):
             return Columns({**like, **self._columns(rows, Columns.of(like))})
         columns = self._columns(rows)

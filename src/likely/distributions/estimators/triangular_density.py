@@ -1,4 +1,4 @@
-"""A mode between two ends, learnt from values; ends that are known need not be learnt."""
+"""A mode between two ends, learned from values; ends that are known need not be learned."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TriangularDensity(ColumnDensity):
     array([2.])
     """
 
-    _law = Triangular
+    _distribution = Triangular
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "low": ["array-like", Real, None], "high": ["array-like", Real, None], "prior": PRIOR, **EM,
     }  # fmt: skip
@@ -39,14 +39,14 @@ class TriangularDensity(ColumnDensity):
     @property
     def low_(self) -> Any:
         """The lower ends (d,)."""
-        return self._learnt.low
+        return self._learned.low
 
     @property
     def mode_(self) -> Any:
-        """The learnt modes (d,)."""
-        return self._learnt.mode
+        """The learned modes (d,)."""
+        return self._learned.mode
 
     @property
     def high_(self) -> Any:
         """The upper ends (d,)."""
-        return self._learnt.high
+        return self._learned.high

@@ -1,4 +1,4 @@
-"""The ends of a uniform law, learnt from what lay between them."""
+"""The ends of a uniform distribution, learned from what lay between them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from likely.distributions.univariate.uniform import Uniform
 class UniformDensity(PredictingDensity):
     """Learn independent uniform columns: `model_` is a `Uniform`.
 
-    - **prior**: "weak" (`BilateralPareto.weak`: ends as far beyond the extremes as neighbours are apart), None for
+    - **prior**: "weak" (`BilateralPareto.weak`: ends as far beyond the extremes as neighbors are apart), None for
       maximum likelihood (ends at the extremes: a new row outside has probability 0), or a `Prior`.
-    - **predictive**: True integrates the ends out: `model_` is then a `Plateau`, which has tails.
+    - **predictive**: True integrates the ends out: `model_` is then a `UniformPredictive`, which has tails.
 
     >>> import likely as lk
     >>> X = [[1.0], [2.0], [4.0]]
@@ -21,14 +21,14 @@ class UniformDensity(PredictingDensity):
     (array([4.]), array([5.5]))
     """
 
-    _law = Uniform
+    _distribution = Uniform
 
     @property
     def low_(self) -> Any:
-        """The learnt lower ends (d,)."""
-        return self._learnt.low
+        """The learned lower ends (d,)."""
+        return self._learned.low
 
     @property
     def high_(self) -> Any:
-        """The learnt upper ends (d,)."""
-        return self._learnt.high
+        """The learned upper ends (d,)."""
+        return self._learned.high

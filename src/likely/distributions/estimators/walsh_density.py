@@ -1,16 +1,16 @@
-"""Dependent binary columns learnt from rows: averages of products of signs, or a log-linear law of them."""
+"""Dependent binary columns learned from rows: averages of products of signs, or a log-linear distribution of them."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from likely.distributions.binary.log_linear import LogWalsh
+from likely.distributions.binary.log_linear import LogLinear
 from likely.distributions.binary.walsh import Walsh
 from likely.distributions.estimators.binary_density import BINARY_SETTINGS, BinaryDensity
 
 
 class WalshDensity(BinaryDensity):
-    """Learn a law of dependent binary columns: `model_` is a `Walsh`, or with log=True a `LogWalsh`   (Ney 2.6.2).
+    """Learn a distribution of dependent binary columns: `model_` is a `Walsh`, or with log=True a `LogLinear`   (Ney 2.6.2).
 
     - **order**: how many columns may act together: 1, 2 (pairs), …; more than there are columns means all of them.
     - **log**: False expands p(x): averages, no iteration, but it can be negative: the positive part counts, and log p
@@ -44,11 +44,11 @@ class WalshDensity(BinaryDensity):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Walsh, LogWalsh)
+    _model_types = (Walsh, LogLinear)
 
-    def _blank(self, X: Any, members: int | None = None) -> Walsh | LogWalsh:
-        law: Any = LogWalsh if self.log else Walsh
-        blank: Walsh | LogWalsh = law.blank(X[:1], members, min(int(self.order), X.shape[1]))
+    def _blank(self, X: Any, members: int | None = None) -> Walsh | LogLinear:
+        distribution: Any = LogLinear if self.log else Walsh
+        blank: Walsh | LogLinear = distribution.blank(X[:1], members, min(int(self.order), X.shape[1]))
         return blank
 
     def _climbs(self) -> bool:
@@ -59,4 +59,4 @@ class WalshDensity(BinaryDensity):
         return model.nearby(*told)
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        return isinstance(model, LogWalsh if self.log else Walsh) and super()._fits(model, width, members)
+        return isinstance(model, LogLinear if self.log else Walsh) and super()._fits(model, width, members)

@@ -12,7 +12,7 @@ from likely.numerics import small_matrices, spd
 
 KINDS = ("full", "diagonal", "spherical")
 SMALL = 256  # entries of a covariance up to which a look at each is cheap
-MANY, FEW = 256, 8  # members from which, and columns up to which, one sweep an entry beats a factorisation a member
+MANY, FEW = 256, 8  # members from which, and columns up to which, one sweep an entry beats a factorization a member
 
 
 def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
@@ -50,7 +50,7 @@ def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
 def check_spread(covariance: Array, kind: str) -> None:
     """Raise unless the covariance is one: no negative variance in any direction."""
     if kind != "full":
-        # a filter makes a law or two per frame: of few numbers the least is found faster among Python's own
+        # a filter makes a distribution or two per frame: of few numbers the least is found faster among Python's own
         least = min(covariance.ravel().tolist()) if 0 < covariance.size <= SMALL else covariance.min(initial=0.0)
         if least < 0:
             raise DomainError(sentence("Gaussian", "variances must not be negative", float(least)))
@@ -62,7 +62,7 @@ def check_spread(covariance: Array, kind: str) -> None:
 
 @lru_cache(maxsize=256)
 def _check_small(numbers: bytes, d: int) -> None:
-    """The same for one small matrix; those that passed are remembered: the laws of a filter often share one."""
+    """The same for one small matrix; those that passed are remembered: the distributions of a filter often share one."""
     _check_full(np.frombuffer(numbers).reshape(d, d))
 
 

@@ -1,4 +1,4 @@
-"""A Gaussian learnt from rows."""
+"""A Gaussian learned from rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.distributions.gaussian.shrinkage import Blend, pooled_covariance
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.neighbors.distinct_rows import DistinctRows
 
-BLENDS = ("interpolated", "emphasised")
+BLENDS = ("interpolated", "emphasized")
 EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"
 
 
@@ -25,7 +25,7 @@ class GaussianDensity(DensityEstimator):
 
     - **covariance**: "full", "diagonal", "spherical"; "pooled": one covariance for all members of the stack in
       which the density stands (the classes of a `BayesClassifier`; alone it equals "full"); "interpolated": each
-      class's own moved towards the pooled one; "emphasised": towards its own diagonal (Ney 3.5).
+      class's own moved toward the pooled one; "emphasized": toward its own diagonal (Ney 3.5).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
     - **pooling**: what the pooled covariance is: the mean over "observation"s, or over "class"es.
@@ -37,8 +37,8 @@ class GaussianDensity(DensityEstimator):
       from the statistics, best for Gaussian rows. The ends, 0 and 1, are what the same prior gives for "full" and for
       "pooled" (or the diagonal of "full"). `shares_` holds the weights, `shares_by_` how they were found.
     - **predictive**: None plugs estimates in; "mean" integrates the mean out, a Gaussian that is wider where rows
-      were few; "all" the covariance too, a t law (Worksheet 6, Ney 3.8). Needs a prior. With missing entries, "mean"
-      counts for each column the rows that show it, and "all" needs a diagonal or spherical covariance.
+      were few; "all" the covariance too, a t distribution (Worksheet 6, Ney 3.8). Needs a prior. With missing entries,
+      "mean" counts for each column the rows that show it, and "all" needs a diagonal or spherical covariance.
     - **noise**: known covariance of an observation error at prediction that training did not have: a number, (d,) or
       (d, d).
     - **max_iter, tol**: of the EM iteration that gaps (NaN) make necessary for a full covariance.
@@ -84,7 +84,7 @@ class GaussianDensity(DensityEstimator):
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 
-    # ------------------------------------------------- from learnt to scoring
+    # ------------------------------------------------- from learned to scoring
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         self._refuse_contradictions()
@@ -136,10 +136,10 @@ class GaussianDensity(DensityEstimator):
     def _ends(self, stats: Any, prior: Any) -> Blend:
         """What covariances lie between."""
         stats = _as_stack(stats) if stats.shift.ndim == 1 else stats
-        return Blend.of(stats, prior, "none" if self.covariance == "emphasised" else self.pooling, self.prior == "weak")
+        return Blend.of(stats, prior, "none" if self.covariance == "emphasized" else self.pooling, self.prior == "weak")
 
     def _blended(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
-        """Each class's own covariance, moved towards the pooled one or towards its diagonal."""
+        """Each class's own covariance, moved toward the pooled one or toward its diagonal."""
         alone = model.members is None
         if alone and self.covariance == "interpolated":
             return model  # there is nothing else to lean on
@@ -150,7 +150,7 @@ class GaussianDensity(DensityEstimator):
         return Gaussian.trusted(mean=model.mean, covariance=np.array(lifted[0] if alone else lifted), kind="full")
 
     def _integrated(self, model: Gaussian, stats: Any, prior: Any) -> Any:
-        """The law of the next row: the mean, or mean and covariance, integrated out."""
+        """The distribution of the next row: the mean, or mean and covariance, integrated out."""
         if stats.filled:
             return self._integrated_mean(model, stats, prior)
         if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last knows its covariance
@@ -172,7 +172,7 @@ class GaussianDensity(DensityEstimator):
         """The same from rows with gaps: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows show column j.
 
         With no gaps that is (1 + 1/(κ + n)) Σ. Entries of other columns, too, tell of a mean whose own entry is
-        missing, so that its variance is σⱼⱼ/(κ + nⱼ) at most: the law is a little too wide, never too narrow.
+        missing, so that its variance is σⱼⱼ/(κ + nⱼ) at most: the distribution is a little too wide, never too narrow.
         """
         if self.predictive == "all" or hasattr(prior, "belief"):
             expected = "integrating parameters of a full covariance out in closed form needs complete rows"
@@ -187,8 +187,8 @@ class GaussianDensity(DensityEstimator):
 
     @property
     def mean_(self) -> Any:
-        """The learnt mean (d,)."""
-        return self._learnt.mean
+        """The learned mean (d,)."""
+        return self._learned.mean
 
     @property
     def covariance_(self) -> Any:
@@ -197,13 +197,13 @@ class GaussianDensity(DensityEstimator):
 
 
 def _as_stack(stats: Any) -> Any:
-    """One law's moments as a stack of one."""
+    """One distribution's moments as a stack of one."""
     names = ("weight", "shift", "scatter", "entropy")
     return stats.replace(**{name: getattr(stats, name)[None] for name in names}, seen=None)
 
 
 def _noisy(model: Any, noise: Any) -> Gaussian:
-    """The law of a row that is observed with an independent error of known covariance."""
+    """The distribution of a row that is observed with an independent error of known covariance."""
     try:
         error = np.asarray(noise, dtype=np.float64)
     except (TypeError, ValueError) as bad:

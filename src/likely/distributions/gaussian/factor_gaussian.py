@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_in
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, about_columns, enumerated, sentence
 from likely.core.warnings import tell
-from likely.distributions.distribution import Law, in_units
+from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.latent_factors import Latent
@@ -31,7 +31,7 @@ ROUNDING = 1e-14  # the same where a prior keeps covariances regular in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FactorGaussian(Law):
+class FactorGaussian(Distribution):
     """x = W z + μ + ε with z ~ N(0, I_q), ε ~ N(0, Ψ): log N(x | μ, W Wᵀ + Ψ)   (Herbst 6.3).
 
     One value: mean (d,), loadings (d, q), noise a number (probabilistic PCA: `kind="spherical"`) or (d,) (factor
@@ -106,7 +106,7 @@ class FactorGaussian(Law):
 
     @cached_property
     def gaussian(self) -> Gaussian:
-        """The same law with its covariance written out."""
+        """The same distribution with its covariance written out."""
         return Gaussian.trusted(mean=self.mean, covariance=np.array(self.covariance_matrix), kind="full")
 
     @cached_property
@@ -140,7 +140,7 @@ class FactorGaussian(Law):
         return self.mean
 
     def marginal(self, columns: Sequence[int]) -> FactorGaussian:
-        """The law of some columns: their rows of W and Ψ, with no more factors than columns."""
+        """The distribution of some columns: their rows of W and Ψ, with no more factors than columns."""
         at = self.gaussian._columns(columns)
         loadings = self.loadings[..., at, :]
         if self.factors > len(at):  # W Wᵀ = RᵀR
@@ -218,7 +218,7 @@ class FactorGaussian(Law):
         return Latent(self.mean, self.loadings, self.column_noise)
 
     def posterior(self, x: Any) -> Gaussian:
-        """The law of z after each row, a stack of n members: means (n, q), one covariance (q, q) if nothing is missing.
+        """The distribution of z after each row, a stack of n members: means (n, q), one covariance (q, q) if nothing is missing.
 
         M = I + WᵀΨ⁻¹W over the columns that were seen; mean M⁻¹WᵀΨ⁻¹(x − μ), covariance M⁻¹.
 
@@ -237,7 +237,7 @@ class FactorGaussian(Law):
         return np.asarray(self.mean + self.scores(x) @ self.loadings.T)
 
     def impute(self, x: Any, rng: Generator | None = None) -> Array:
-        """Rows with gaps filled: by conditional expectation, or with `rng` by draws of the conditional law.
+        """Rows with gaps filled: by conditional expectation, or with `rng` by draws of the conditional distribution.
 
         >>> FactorGaussian([0.0, 0.0], [[1.0], [1.0]], 0.5).impute([[1.5, np.nan]])
         array([[1.5, 1. ]])
@@ -315,8 +315,8 @@ class FactorGaussian(Law):
             return found
         loadings, noise = found.loadings.copy(), found.noise.copy()
         for k in np.flatnonzero(blind).tolist():
-            law, at = (self.member(k), k) if self.members else (self, ...)
-            loadings[at], noise[at], _ = law._fitted(covariance[at], least[at], seen[at])
+            distribution, at = (self.member(k), k) if self.members else (self, ...)
+            loadings[at], noise[at], _ = distribution._fitted(covariance[at], least[at], seen[at])
         other = found.replace(loadings=loadings, noise=noise)
         better = blind & (other._heard(stats, prior, blind) > found._heard(stats, prior, blind))
         if self.members is None:
@@ -329,9 +329,9 @@ class FactorGaussian(Law):
         """Expected log-likelihood of the columns that were seen + log prior, of some members (K,); 0 for others."""
         value = np.where(which, np.atleast_1d(self._log_prior(prior)), 0.0)
         for k in np.flatnonzero(which).tolist():
-            mine, law = (stats.member(k), self.member(k)) if self.members else (stats, self)
+            mine, distribution = (stats.member(k), self.member(k)) if self.members else (stats, self)
             at = np.flatnonzero(mine.observed > 0)
-            value[k] += law.marginal(at.tolist()).expected_log_prob(of_columns(mine, at))
+            value[k] += distribution.marginal(at.tolist()).expected_log_prob(of_columns(mine, at))
         return value
 
     def _log_prior(self, prior: Any) -> Any:
@@ -454,12 +454,12 @@ class FactorGaussian(Law):
         return f"FactorGaussian({self.kind} noise, d={self.dim}, {self.factors} factors{stack})"
 
 
-def _written_out(law: Gaussian, stats: Moments) -> Array:
+def _written_out(distribution: Gaussian, stats: Moments) -> Array:
     """The same through covariances."""
     stats = stats.replace(entropy=np.zeros_like(stats.entropy))
-    if law.members is None:
-        return np.asarray(law.objective(stats))
-    return np.array([law.member(k).objective(stats.member(k)) for k in range(law.members)])
+    if distribution.members is None:
+        return np.asarray(distribution.objective(stats))
+    return np.array([distribution.member(k).objective(stats.member(k)) for k in range(distribution.members)])
 
 
 def of_columns(stats: Moments, at: Index) -> Moments:

@@ -22,7 +22,7 @@ Settle = Callable[[Array, slice], Array]  # logs (K, rows) of a strip become wha
 
 
 def shared_sweep(
-    law: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None,
+    distribution: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None,
     scored: list[float] | None = None,
 ) -> Moments | ColumnMoments | None:  # fmt: skip
     """Statistics of complete rows (n, d) under shares that `settle` makes of log p(x | k) + offset_k.
@@ -31,14 +31,14 @@ def shared_sweep(
     the product would lose digits. Nothing has been counted then that could not be counted again. `edges` says where
     strips begin and end, for those that must not be cut elsewhere. `scored` gains Σ share · (log p(x | k) + offset_k).
     """
-    form, natural = law.form, law._natural
+    form, natural = distribution.form, distribution._natural
     if natural is None or form.shared or not form.reach > 0 or form._needles:
         return None
     natural = np.array(natural)
     natural[0] += offset
     d, (p, K) = x.shape[1], natural.shape
     sums, kept = np.zeros((p, K)), []
-    constant = (law._constant + offset)[form.thin]
+    constant = (distribution._constant + offset)[form.thin]
     length = np.empty(len(x))
     for at, features in form.strips(x, natural, length, edges):
         logs = np.matmul(natural.T, features)
@@ -50,15 +50,15 @@ def shared_sweep(
         return None
     if scored is not None:
         scored.append(float(np.vdot(natural, sums)))
-    return _moments(law, x, kept, sums, d)
+    return _moments(distribution, x, kept, sums, d)
 
 
-def _moments(law: Any, x: Array, shares: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:
-    """Sums of features in the frame's units, as moments about the law's origin."""
-    origin, unit = law.form.frame
+def _moments(distribution: Any, x: Array, shares: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:
+    """Sums of features in the frame's units, as moments about the distribution's origin."""
+    origin, unit = distribution.form.frame
     total, rest = sums[0].copy(), moments._ratio(sums[1 : d + 1].T, sums[0][:, None])
-    shift = np.where(total[:, None] > 0, (origin - law.origin) + rest * unit, 0.0)
-    if law.kind == "full":
+    shift = np.where(total[:, None] > 0, (origin - distribution.origin) + rest * unit, 0.0)
+    if distribution.kind == "full":
         scatter = moments.unpack(sums[d + 1 :], d) - (total[:, None] * rest)[:, :, None] * rest[:, None, :]
         square = np.diagonal(scatter, axis1=1, axis2=2)
         scatter = scatter * unit[:, None] * unit
@@ -68,15 +68,15 @@ def _moments(law: Any, x: Array, shares: list[Array], sums: Array, d: int) -> Mo
     if not np.isfinite(scatter).all():
         return None
     far = np.flatnonzero(moments._far(rest, square, total[:, None], FAR).any(axis=1))
-    again = law.some(far).collect(x, np.concatenate([s[far].T for s in shares])) if len(far) else None
+    again = distribution.some(far).collect(x, np.concatenate([s[far].T for s in shares])) if len(far) else None
     if again is not None:  # about their own means, where the frame's origin would cost digits
         shift[far], scatter[far] = again.shift, again.scatter
-    if law.kind == "full":
+    if distribution.kind == "full":
         return Moments.trusted(
-            weight=total, origin=law.origin, shift=shift, scatter=moments._not_negative(scatter),
+            weight=total, origin=distribution.origin, shift=shift, scatter=moments._not_negative(scatter),
             entropy=np.zeros(len(total)), complete=True,
         )  # fmt: skip
     weight = np.repeat(total[:, None], d, axis=1)
     return ColumnMoments.trusted(
-        rows=total, weight=weight, origin=law.origin, shift=shift, scatter=np.maximum(scatter, 0.0)
+        rows=total, weight=weight, origin=distribution.origin, shift=shift, scatter=np.maximum(scatter, 0.0)
     )

@@ -58,7 +58,7 @@ class Gaussian(Algebra):
     array([-2.1614, -1.328 ])
     """
 
-    one_law = True  # a prior is of this law or of none of it
+    one_distribution = True  # a prior is of this distribution or of none of it
 
     mean: Array  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
@@ -75,7 +75,7 @@ class Gaussian(Algebra):
 
     @cached_property
     def _is_finite(self) -> bool:
-        """True if all parameters are finite numbers. The constructor refuses others; a sum of laws may overflow."""
+        """True if all parameters are finite numbers. The constructor refuses others; a sum of distributions may overflow."""
         return all_finite(self.mean) and all_finite(self.covariance)
 
     # ------------------------------------------------------------------ shape
@@ -120,7 +120,7 @@ class Gaussian(Algebra):
 
     @cached_property
     def form(self) -> Quadratic:
-        """The squared distances of this law, with whatever factors they need, made once."""
+        """The squared distances of this distribution, with whatever factors they need, made once."""
         spread, d = self.covariance, self.dim
         if self.kind == "spherical":
             spread = np.repeat(spread[..., None], d, axis=-1)
@@ -192,10 +192,10 @@ class Gaussian(Algebra):
         """Draws (n, d), or (n, K, d) for a stack."""
         K, d = np.atleast_2d(self.mean).shape
         noise = rng.standard_normal((n, K, d))
-        out = self.form.mean + self._coloured(noise)
+        out = self.form.mean + self._colored(noise)
         return out if self.members else out[:, 0]
 
-    def _coloured(self, noise: Array) -> Array:
+    def _colored(self, noise: Array) -> Array:
         if self.form.roots is None:
             K = noise.shape[1]
             factors = [f.factor for f in self.form.flats] * (K if len(self.form.flats) < K else 1)
@@ -347,7 +347,7 @@ class Gaussian(Algebra):
         """Weight, mean and scatter of rows (n, d).
 
         `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
-        (−1: nobody). Missing entries: a diagonal law leaves them out; a full one fills them with their
+        (−1: nobody). Missing entries: a diagonal distribution leaves them out; a full one fills them with their
         conditional expectation and adds their conditional covariance, so this is an E-step at this model.
         """
         n = n_rows(x)
@@ -483,7 +483,7 @@ class Gaussian(Algebra):
         return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
     def _in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
-        """A prior's point in this law's own kind: one with a known covariance may be narrower.
+        """A prior's point in this distribution's own kind: one with a known covariance may be narrower.
 
         Where all members share one covariance and the prior gives each its own, theirs are pooled by their rows.
         """
@@ -502,7 +502,7 @@ class Gaussian(Algebra):
         return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
     def _suited(self, stats: Any) -> Any:
-        """Moments for a full law, column moments for the others."""
+        """Moments for a full distribution, column moments for the others."""
         if self.kind != "full" and isinstance(stats, Moments):
             stats = stats.columns()
         if self.kind == "full" and not isinstance(stats, Moments):

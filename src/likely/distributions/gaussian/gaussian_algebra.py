@@ -12,14 +12,14 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.numerics import spd
 
 if TYPE_CHECKING:
     from likely.distributions.gaussian.gaussian import Gaussian
 
 
-class Algebra(Law):
+class Algebra(Distribution):
     """Marginals, conditionals, maps, sums and products of a Gaussian."""
 
     mean: Array
@@ -34,7 +34,7 @@ class Algebra(Law):
         def covariance_matrix(self) -> Array: ...
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
-        """The law of some columns, the others integrated out: their rows and columns of μ and Σ.
+        """The distribution of some columns, the others integrated out: their rows and columns of μ and Σ.
 
         >>> import likely as lk
         >>> lk.Gaussian([1.0, 2.0, 3.0], [1.0, 4.0, 9.0]).marginal([2, 0])
@@ -49,7 +49,7 @@ class Algebra(Law):
         return _gaussian(self.mean[..., at], covariance, self.kind)
 
     def condition(self, values: Mapping[int, Any]) -> Gaussian:
-        """The law of the other columns once some are known: {column: value}.
+        """The distribution of the other columns once some are known: {column: value}.
 
         μ_a + Σ_ab Σ_bb⁻¹ (x_b − μ_b) and Σ_aa − Σ_ab Σ_bb⁻¹ Σ_ba (Herbst 2.3.1). Vectors of n values
         give a stack of n members with one covariance: a regression.
@@ -70,7 +70,7 @@ class Algebra(Law):
         return _gaussian(self.mean[..., a] + away, rest, "full")
 
     def affine(self, matrix: Any, offset: Any = 0.0, noise: Any = None) -> Gaussian:
-        """The law of y = A x + b (+ noise with covariance `noise`): N(Aμ + b, AΣAᵀ + R).
+        """The distribution of y = A x + b (+ noise with covariance `noise`): N(Aμ + b, AΣAᵀ + R).
 
         A may have any shape (m, d), also one that loses or adds dimensions: the covariance of the
         result is then singular, and its density lives on a flat.
@@ -83,7 +83,7 @@ class Algebra(Law):
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def posterior(self, y: Any, matrix: Any, offset: Any = 0.0, noise: Any = 0.0) -> Gaussian:
-        """The law of x after y = A x + b + noise was observed: Bayes' theorem for a linear-Gaussian pair.
+        """The distribution of x after y = A x + b + noise was observed: Bayes' theorem for a linear-Gaussian pair.
 
         K = ΣAᵀ(AΣAᵀ + R)⁻¹, mean μ + K(y − Aμ − b), covariance (I − KA)Σ(I − KA)ᵀ + KRKᵀ, a form that
         cannot lose its sign. Rows y (n, m) give a stack of n members with one covariance.
@@ -103,7 +103,7 @@ class Algebra(Law):
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
     def sum(self, other: Gaussian) -> Gaussian:
-        """The law of x + y for independent x and y: means and covariances add."""
+        """The distribution of x + y for independent x and y: means and covariances add."""
         self._alike(other, "sum")
         kind = self.kind if self.kind == other.kind else "full"
         if kind == "full":
@@ -126,7 +126,7 @@ class Algebra(Law):
         return value if self.mean.ndim == 2 else float(value)
 
     def product(self, other: Gaussian) -> Gaussian:
-        """The normalised product of two densities of the same x: precisions add.
+        """The normalized product of two densities of the same x: precisions add.
 
         Written as Σ₁(Σ₁ + Σ₂)⁻¹Σ₂, so that one of the two may be singular, and either much wider than the other.
         """

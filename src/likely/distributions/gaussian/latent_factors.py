@@ -24,7 +24,7 @@ class Latent:
     noise: Array
 
     def posterior(self, x: Array) -> Gaussian:
-        """The law of z after each row: one covariance for all if nothing is missing, else one per row."""
+        """The distribution of z after each row: one covariance for all if nothing is missing, else one per row."""
         pull, seen = self._pull(x)
         covariance = self._covariance if seen is None else np.linalg.inv(self._precisions(seen))
         mean = np.einsum("...ij,nj->ni" if seen is None else "nij,nj->ni", covariance, pull)

@@ -1,4 +1,4 @@
-"""Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical law.
+"""Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical distribution.
 
 Many members: one matrix product of features of x (1, x, x xᵀ) with the members' natural parameters,
 half the arithmetic of the factor form and none of its temporaries. A member that is very thin in some
@@ -34,7 +34,7 @@ AWAY = 1e10  # squared length in the frame up to which white coordinates are use
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """Centres (K, d) with their spreads: (K, d, d) or (K, d); a leading 1 is one spread for all."""
+    """Centers (K, d) with their spreads: (K, d, d) or (K, d); a leading 1 is one spread for all."""
 
     mean: Array
     spread: Array
@@ -103,15 +103,15 @@ class Quadratic:
         """Means (K, d) and precisions in the frame's units, and the largest eigenvalue among the latter."""
         assert self.roots is not None
         origin, unit = self.frame
-        centre = (self.mean - origin) / unit
+        center = (self.mean - origin) / unit
         if self.diagonal:
             precision = unit**2 / self.spread
-            return centre, precision, float(precision.max())
+            return center, precision, float(precision.max())
         inverse = spd.inverse_factor(self.roots) * unit
         if self.shared:  # in white coordinates the precision is the identity
-            return centre @ inverse[0].T, inverse[0], 1.0
+            return center @ inverse[0].T, inverse[0], 1.0
         precision = np.swapaxes(inverse, 1, 2) @ inverse
-        return centre, precision, float(self._largest.max())
+        return center, precision, float(self._largest.max())
 
     @cached_property
     def _largest(self) -> Array:
@@ -137,8 +137,8 @@ class Quadratic:
     @cached_property
     def error_reach(self) -> float:
         """Squared length in the frame up to which distances through precisions are right to ALLOWED."""
-        centre, _, largest = self._in_frame
-        size = (centre**2).sum(axis=1)
+        center, _, largest = self._in_frame
+        size = (center**2).sum(axis=1)
         if self.shared and not self.diagonal:
             size = self._stretched(size, (((self.mean - self.frame[0]) / self.frame[1]) ** 2).sum(axis=1))
         return ALLOWED / (self._units * spd.EPS * largest) - float(size.max())
@@ -153,16 +153,16 @@ class Quadratic:
     @cached_property
     def _reaches(self) -> Array:
         """`error_reach` of each member on its own (K,)."""
-        centre = self._in_frame[0]
-        return ALLOWED / (self._units * spd.EPS * self._largest) - (centre**2).sum(axis=1)
+        center = self._in_frame[0]
+        return ALLOWED / (self._units * spd.EPS * self._largest) - (center**2).sum(axis=1)
 
     @cached_property
     def thin(self) -> Index:
         """Members that are so thin in some direction that the product would not reach the rows of the others."""
         if self.shared or self.diagonal or self.roots is None:
             return np.empty(0, np.intp)
-        centre = self._in_frame[0]
-        usual = 3 * (centre.shape[1] + float((centre**2).sum(axis=1).max()))
+        center = self._in_frame[0]
+        usual = 3 * (center.shape[1] + float((center**2).sum(axis=1).max()))
         return np.flatnonzero(self._reaches < usual)
 
     @property
@@ -172,11 +172,11 @@ class Quadratic:
 
     @cached_property
     def _to_white(self) -> tuple[Array, Array]:
-        """Inverse factors (T·d, d) of the thin members in the frame, and their centres made white (T·d, 1)."""
+        """Inverse factors (T·d, d) of the thin members in the frame, and their centers made white (T·d, 1)."""
         assert self.roots is not None
         inverse = spd.inverse_factor(self.roots[self.thin]) * self.frame[1]
-        centre = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
-        return inverse.reshape(-1, inverse.shape[-1]), centre.reshape(-1, 1)
+        center = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
+        return inverse.reshape(-1, inverse.shape[-1]), center.reshape(-1, 1)
 
     def _by_white(self, x: Array) -> Array:
         """Distances (n, T) to the thin members, some rows at a time."""
@@ -194,9 +194,9 @@ class Quadratic:
 
     def white_distances(self, u: Array) -> Array:
         """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
-        inverse, centre = self._to_white
+        inverse, center = self._to_white
         v = inverse @ u
-        v -= centre
+        v -= center
         v *= v
         return np.add.reduce(v.reshape(len(self.thin), len(u), -1), axis=1)
 
@@ -210,19 +210,19 @@ class Quadratic:
 
     def natural(self, factor: float, constant: Array) -> Array:
         """Parameters (p, K), one member after another, such that features @ natural = factor · distance + constant."""
-        centre, precision, _ = self._in_frame
-        K, d = centre.shape
+        center, precision, _ = self._in_frame
+        K, d = center.shape
         if self.diagonal:
-            pulled = precision * centre
+            pulled = precision * center
             square = np.broadcast_to(factor * precision, (K, d))
-            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, square]
+            parts = [factor * (pulled * center).sum(1) + constant, -2 * factor * pulled, square]
         elif self.shared:
-            parts = [factor * (centre**2).sum(1) + constant, -2 * factor * centre, np.full(K, factor)]
+            parts = [factor * (center**2).sum(1) + constant, -2 * factor * center, np.full(K, factor)]
         else:
-            pulled = np.einsum("kij,kj->ki", precision, centre)
+            pulled = np.einsum("kij,kj->ki", precision, center)
             i, j = moments.packing(d)
             quadratic = factor * precision[:, i, j] * np.where(i == j, 1.0, 2.0)
-            parts = [factor * (pulled * centre).sum(1) + constant, -2 * factor * pulled, quadratic]
+            parts = [factor * (pulled * center).sum(1) + constant, -2 * factor * pulled, quadratic]
         return np.concatenate([part.reshape(K, -1) for part in parts], axis=1).T
 
     def features(self, x: Array, circle: Array, out: Array) -> Array:
@@ -366,14 +366,14 @@ class Quadratic:
 
     @cached_property
     def _scattered(self) -> bool:
-        """True if centres lie so far apart that distances between white coordinates lose digits near a centre."""
+        """True if centers lie so far apart that distances between white coordinates lose digits near a center."""
         assert self.roots is not None
         away = self.mean - self.frame[0]
         white = away / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], away).T
         return bool(not (white**2).sum(axis=1).max() <= 1e8)  # 10,000 deviations: 1e-12 of a distance of 1
 
     def _to_all(self, x: Array) -> Array:
-        """Distances (n, K) under one spread: rows and centres made white once, then compared, some rows at a time."""
+        """Distances (n, K) under one spread: rows and centers made white once, then compared, some rows at a time."""
         assert self.roots is not None
         out = np.empty((len(x), len(self.mean)))
         origin = self.frame[0]
@@ -422,10 +422,10 @@ class Quadratic:
         near = np.einsum("nd,nd->n", u, u) <= self.reach
         q = np.empty((len(x), len(self.mean)))
         if near.any():  # one product of [m, m x, m x²] for all members
-            centre, precision, _ = self._in_frame
-            precision = np.broadcast_to(precision, centre.shape)
-            pulled = precision * centre
-            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + seen[near] @ (pulled * centre).T
+            center, precision, _ = self._in_frame
+            precision = np.broadcast_to(precision, center.shape)
+            pulled = precision * center
+            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + seen[near] @ (pulled * center).T
         for k in range(len(self.mean)) if not near.all() else ():
             v = np.where(mask[~near], (x[~near] - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0)
             q[~near, k] = np.einsum("nd,nd->n", v, v)
@@ -460,17 +460,17 @@ class Quadratic:
     def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:
         """Members in the frame's units with K as last axis, as the loops want them."""
         origin, unit = self.frame
-        centre = np.ascontiguousarray(((self.mean - origin) / unit).T)
+        center = np.ascontiguousarray(((self.mean - origin) / unit).T)
         covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
         if self.error_reach > 0 and not self.shared:
             _, precision, _ = self._in_frame
-            pulled = np.ascontiguousarray(np.einsum("kij,kj->ik", precision, centre.T))
+            pulled = np.ascontiguousarray(np.einsum("kij,kj->ik", precision, center.T))
             base = self.logdet - 2 * np.log(unit).sum()
         else:
             precision, pulled, base = np.empty((0, 0, 0)), np.empty((0, 0)), np.empty(0)
         # copies, always: a read-only view would be one more type, and the loop compiled once more for it
         covariance, precision = (np.array(np.moveaxis(a, 0, -1), order="C") for a in (covariance, precision))
-        return centre, covariance, precision, pulled, base
+        return center, covariance, precision, pulled, base
 
     def _by_precision(self, filled: Array, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
         """Write q and logdet of rows with small gaps; returns the patterns that need the other route."""
@@ -498,10 +498,10 @@ class Quadratic:
             return
         from likely.distributions.gaussian._loops.missing_values import by_covariance
 
-        centre, covariance, _, _, _ = self._for_loops
+        center, covariance, _, _, _ = self._for_loops
         rows = np.ascontiguousarray(u[patterns.order])
         part, determinant = np.empty((len(rows), len(self.mean))), np.empty((len(rows), len(self.mean)))
-        by_covariance(rows, patterns.seen, patterns.starts, centre, covariance, part, determinant)
+        by_covariance(rows, patterns.seen, patterns.starts, center, covariance, part, determinant)
         q[patterns.order], logdet[patterns.order] = part, determinant
 
     def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:

@@ -56,13 +56,13 @@ def gaussian_of(stats: Moments | ScatterRoot) -> Gaussian:
     if isinstance(stats, ScatterRoot):
         parts = {name: getattr(stats, name) for name in ("weight", "origin", "shift")}
         stats = Moments.trusted(**parts, scatter=stats.root.T @ stats.root, entropy=np.zeros(()), complete=True)
-    law = Gaussian.trusted(mean=stats.mean, covariance=np.eye(stats.shift.shape[-1]), kind="full")
+    distribution = Gaussian.trusted(mean=stats.mean, covariance=np.eye(stats.shift.shape[-1]), kind="full")
     about = stats.replace(shift=np.zeros_like(stats.shift))  # differences of means are not the covariance's business
     with unheard():
-        return law.refit(about, law.weak_prior(about)).replace(mean=stats.mean)
+        return distribution.refit(about, distribution.weak_prior(about)).replace(mean=stats.mean)
 
 
-def expected_rows(law: Gaussian, x: Array, metric: Array | None = None) -> tuple[Array, Array]:
+def expected_rows(distribution: Gaussian, x: Array, metric: Array | None = None) -> tuple[Array, Array]:
     """Rows (n, d) with E[missing | seen] in their gaps, and tr(M Cov[x | seen]) of each (n,), M = I if None.
 
     With both, expected squared distances follow: E (x − y)ᵀM(x − y) = (x̂ − ŷ)ᵀM(x̂ − ŷ) + tr M Cov x + tr M Cov y for
@@ -77,7 +77,7 @@ def expected_rows(law: Gaussian, x: Array, metric: Array | None = None) -> tuple
     gappy = np.flatnonzero(np.isnan(out).any(axis=1))
     if not len(gappy):
         return out, spread
-    precision, mean = law._precisions[0], law.mean
+    precision, mean = distribution._precisions[0], distribution.mean
     patterns = Patterns.of(observed(out[gappy]))
     for p, seen in enumerate(patterns.seen):
         at = gappy[patterns.order[patterns.starts[p] : patterns.starts[p + 1]]]

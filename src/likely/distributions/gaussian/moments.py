@@ -92,7 +92,7 @@ class Moments(Addable, Value):
         return _pooled(self)
 
     def columns(self) -> ColumnMoments:
-        """The same, column by column, for laws that know no correlation."""
+        """The same, column by column, for distributions that know no correlation."""
         weight = np.broadcast_to(self.weight[..., None], self.shift.shape).copy()
         scatter = np.diagonal(self.scatter, axis1=-2, axis2=-1).copy()
         return ColumnMoments.trusted(
@@ -237,7 +237,7 @@ def _pooled(stats: S) -> S:
 # ------------------------------------------------------------------ from rows
 
 PIVOT_ROWS = 64  # enough rows for a pivot within a fraction of a standard deviation of the block's mean
-STRIP = 1 << 17  # numbers centred at a time: a megabyte, still in the second-level cache for the product
+STRIP = 1 << 17  # numbers centered at a time: a megabyte, still in the second-level cache for the product
 PACKED = 48  # columns up to which pairs of columns are packed
 FEATURES = 1 << 17  # features of rows formed at a time, for the same reason
 SMALL = 1_000_000  # multiplications up to which OpenBLAS has a kernel for small products, twice as fast with 10 members
@@ -292,10 +292,10 @@ def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
     buffer = scratch("strip", step, d)
     for a in range(0, n, step):
         strip = x[a : a + step]
-        yield slice(a, a + step), _centred(strip, pivot, buffer[: len(strip)])
+        yield slice(a, a + step), _centered(strip, pivot, buffer[: len(strip)])
 
 
-def _centred(x: Array, pivot: Array, out: Array) -> Array:
+def _centered(x: Array, pivot: Array, out: Array) -> Array:
     """x − pivot, several rows side by side: NumPy's inner loop would otherwise be only d long."""
     n, d = x.shape
     side = max(1, 256 // max(d, 1))
@@ -482,7 +482,7 @@ def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tup
 def of_owned_rows(x: Array, weight: Array | None, owner: Index, members: int, origin: Array, full: bool) -> Any:
     """Moments of complete rows that each belong to one of many members; None if a NaN or an infinity is among them.
 
-    Rows are sorted by owner, centred on their owner's mean and summed in segments: the cost does not grow with
+    Rows are sorted by owner, centered on their owner's mean and summed in segments: the cost does not grow with
     the number of members.
     """
     order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
@@ -556,7 +556,7 @@ def expand(circle: Array, d: int, out: Array) -> None:
 
 @cache
 def packing(d: int) -> Index:
-    """Columns (i, j) of each product in `expand`: j is i, then its right neighbour on the circle, and so on."""
+    """Columns (i, j) of each product in `expand`: j is i, then its right neighbor on the circle, and so on."""
     distance, i = np.divmod(np.arange(d * (d + 1) // 2), d)
     return np.stack([i, (i + distance) % d])
 

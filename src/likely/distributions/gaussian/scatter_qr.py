@@ -63,14 +63,14 @@ class ScatterRoot(Addable, Value):
 
 def root_of_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot | None:
     """The statistic of complete rows (n, d); None if a NaN or an infinity is among them, or sums overflow."""
-    centred = centred_rows(x, weight, origin)
-    if centred is None or len(centred.root) <= x.shape[1]:
-        return centred
-    return centred.replace(root=_upper(np.array(centred.root)))
+    centered = centered_rows(x, weight, origin)
+    if centered is None or len(centered.root) <= x.shape[1]:
+        return centered
+    return centered.replace(root=_upper(np.array(centered.root)))
 
 
-def centred_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot | None:
-    """The same with the centred rows themselves as root (n, d): with fewer rows than columns nothing is shorter."""
+def centered_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot | None:
+    """The same with the centered rows themselves as root (n, d): with fewer rows than columns nothing is shorter."""
     total = float(len(x)) if weight is None else float(weight.sum())
     if not total > 0:
         zero = np.zeros(len(origin))

@@ -1,6 +1,6 @@
 """Covariances between a class's own and a better determined one, with the weight chosen by leaving one out.
 
-Each class's covariance S is moved towards a target T (the pooled covariance, or its own diagonal) by a weight λ
+Each class's covariance S is moved toward a target T (the pooled covariance, or its own diagonal) by a weight λ
 (Ney 3.5): (1 − λ) S + λ T. The weight chosen is the one under which each row is best explained by the others.
 
 With the rows at hand this is exact for a given prior or none (`Blend.by_rows`): leaving a row out takes a rank-one term

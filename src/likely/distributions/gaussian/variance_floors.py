@@ -87,7 +87,7 @@ def warn_of_unseen(stats: Moments | ColumnMoments, prior: Any, whose: str = "Gau
         tell(never_observed(whose, never, prior))
     if len(once):
         its, it = ("its", "it") if len(once) == 1 else ("their", "them")
-        rest = f"{its} spread cannot be learnt; leave {it} out"
+        rest = f"{its} spread cannot be learned; leave {it} out"
         tell(f"{whose}: {about_columns(once)} observed once only: {rest}")
 
 

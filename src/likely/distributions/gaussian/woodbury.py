@@ -15,13 +15,13 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.numerics.spd import EPS
 
-STRIP = 1 << 17  # numbers centred at a time: a megabyte, as for moments
+STRIP = 1 << 17  # numbers centered at a time: a megabyte, as for moments
 ALLOWED = 1e-9  # absolute error of a distance that the difference may make
 
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """Centres (K, d), loadings (K, d, q) and noise variances (K, d) of a stack."""
+    """Centers (K, d), loadings (K, d, q) and noise variances (K, d) of a stack."""
 
     mean: Array
     loadings: Array
@@ -70,15 +70,15 @@ class LowRank:
 
     @cached_property
     def _products(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Origin, precisions (d, K), pulls and projections (d, K + K q) side by side, lengths and projected centres."""
+        """Origin, precisions (d, K), pulls and projections (d, K + K q) side by side, lengths and projected centers."""
         u, signal = self.turned
         origin = self.mean.mean(axis=0)
-        centre, precision = self.mean - origin, 1.0 / self.noise
+        center, precision = self.mean - origin, 1.0 / self.noise
         shrunk = u / self._deviation[:, :, None] * np.sqrt(signal / (1.0 + signal))[:, None, :]
         d = len(origin)
-        linear = np.concatenate([-2.0 * (precision * centre).T, shrunk.transpose(1, 0, 2).reshape(d, -1)], axis=1)
-        projected = np.einsum("kd,kdq->kq", centre, shrunk).ravel()
-        return origin, np.ascontiguousarray(precision.T), linear, (precision * centre**2).sum(axis=1), projected
+        linear = np.concatenate([-2.0 * (precision * center).T, shrunk.transpose(1, 0, 2).reshape(d, -1)], axis=1)
+        projected = np.einsum("kd,kdq->kq", center, shrunk).ravel()
+        return origin, np.ascontiguousarray(precision.T), linear, (precision * center**2).sum(axis=1), projected
 
     def _by_difference(self, x: Array) -> tuple[Array, Array]:
         """Distances (n, K), and how large the terms were whose difference they are."""

@@ -1,4 +1,4 @@
-"""The inverse Wishart law: what may be believed of a covariance matrix."""
+"""The inverse Wishart distribution: what may be believed of a covariance matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.matrix.matrix_distribution import (
-    MatrixLaw,
+    MatrixDistribution,
     bartlett,
     divergence_of_dof,
     matrix_constant,
@@ -23,12 +23,12 @@ from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)
-class InverseWishart(MatrixLaw):
+class InverseWishart(MatrixDistribution):
     """log p(X | ν, Ψ) = ν/2 log det Ψ/2 − log Γ_d(ν/2) − (ν+d+1)/2 log det X − ½ tr ΨX⁻¹.
 
-    The law of X⁻¹ for X ~ `Wishart`(ν, Ψ⁻¹); in one dimension the inverse gamma law of shape ν/2 and scale Ψ/2. With a
-    known mean it is the conjugate prior of a covariance (`KnownMean`), and with a mean that is not known, a part
-    of `NormalInverseWishart`.
+    The distribution of X⁻¹ for X ~ `Wishart`(ν, Ψ⁻¹); in one dimension the inverse gamma distribution of shape ν/2 and
+    scale Ψ/2. With a known mean it is the conjugate prior of a covariance (`CovarianceGivenMean`), and with a mean that
+    is not known, a part of `NormalInverseWishart`.
 
     >>> InverseWishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-0.8792])
@@ -75,7 +75,7 @@ class InverseWishart(MatrixLaw):
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
     def marginal(self, at: Any) -> InverseWishart:
-        """The law of the block of some rows and columns: their part of Ψ, and as many dof fewer as are left out."""
+        """The distribution of the block of some rows and columns: their part of Ψ, and as many dof fewer as are left out."""
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 

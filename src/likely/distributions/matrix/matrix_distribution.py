@@ -1,4 +1,4 @@
-"""Laws of covariance matrices: Wishart for scatters and precisions, inverse Wishart for covariances."""
+"""Distributions of covariance matrices: Wishart for scatters and precisions, inverse Wishart for covariances."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.matrix.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.distributions.statistics.counts import member_weights
 from likely.numerics import spd
 from likely.numerics.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
 
-LARGEST_DOF = 1e9  # beyond, a law of matrices is a point
+LARGEST_DOF = 1e9  # beyond, a distribution of matrices is a point
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixLaw(Law):
-    """What both laws share: parameters, rows, learning. A leading axis of `scale` or `dof` makes a stack.
+class MatrixDistribution(Distribution):
+    """What both distributions share: parameters, rows, learning. A leading axis of `scale` or `dof` makes a stack.
 
     Both densities are −(d + 1)/2 log det X − ν/2 Σ (λ − 1 − log λ) + a constant, with λ the eigenvalues of what is to
     be the identity: V⁻¹X/ν or X⁻¹Ψ/ν.
@@ -33,7 +33,7 @@ class MatrixLaw(Law):
     dof: Array  # () or (K,): ν > d − 1
     scale: Array  # (d, d) or (K, d, d)
 
-    _inverse: ClassVar[bool]  # True for the law of inverses
+    _inverse: ClassVar[bool]  # True for the distribution of inverses
 
     def __post_init__(self) -> None:
         me = type(self).__name__
@@ -101,11 +101,11 @@ class MatrixLaw(Law):
         """
         me, d = type(self).__name__, self.size
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
-        laws = [self] if self.members is None else [self.member(k) for k in range(self.members)]
+        distributions = [self] if self.members is None else [self.member(k) for k in range(self.members)]
 
         def evaluate(block: Any) -> Array:
             rows = matrices(block, d, me)
-            each = [one._log_density(rows) for one in laws]
+            each = [one._log_density(rows) for one in distributions]
             return each[0] if self.members is None else np.stack(each, axis=1)
 
         return map_rows(evaluate, x, self.members)
@@ -198,7 +198,7 @@ def _fit(dof: Array, scale: Array) -> bool:
 
 
 def matrix_constant(a: Any, d: int) -> Array:
-    """a d log a − a d − log Γ_d(a) for a = ν/2: what is left of the normaliser once λ = 1 is taken out."""
+    """a d log a − a d − log Γ_d(a) for a = ν/2: what is left of the normalizer once λ = 1 is taken out."""
     a = np.asarray(a, dtype=np.float64)
     i = np.arange(d)
     each = 0.5 * i * np.log(a)[..., None] - gamma_excess(a[..., None], -0.5 * i)

@@ -1,4 +1,4 @@
-"""Rows that are symmetric positive definite matrices, and what laws of such matrices take from them."""
+"""Rows that are symmetric positive definite matrices, and what distributions of such matrices take from them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _factors(a: Array) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True, eq=False)
 class MatrixSums(Addable, Value):
-    """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X of matrices: all that Wishart laws need to know."""
+    """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X of matrices: all that Wishart distributions need to know."""
 
     weight: Array  # (...)
     total: Array  # (..., d, d)

@@ -1,4 +1,4 @@
-"""The Wishart law: the scatter of Gaussian rows about their mean, and what may be believed of a precision."""
+"""The Wishart distribution: the scatter of Gaussian rows about their mean, and what may be believed of a precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.matrix.matrix_distribution import (
     LARGEST_DOF,
-    MatrixLaw,
+    MatrixDistribution,
     bartlett,
     divergence_of_dof,
     matrix_constant,
@@ -25,11 +25,12 @@ from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)
-class Wishart(MatrixLaw):
+class Wishart(MatrixDistribution):
     """log p(X | ν, V) = (ν−d−1)/2 log det X − ½ tr V⁻¹X − ν/2 log det 2V − log Γ_d(ν/2)   (Bishop B.78).
 
     Of symmetric positive definite matrices (d, d): Σ x xᵀ of ν rows of N(0, V). In one dimension it is the gamma
-    law of shape ν/2 and rate 1/2V. With a known mean it is the conjugate prior of a precision (`KnownMean`).
+    distribution of shape ν/2 and rate 1/2V. With a known mean it is the conjugate prior of a precision
+    (`CovarianceGivenMean`).
 
     >>> Wishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-2.2086])
@@ -41,7 +42,7 @@ class Wishart(MatrixLaw):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The law with the mean M of the matrices and the sum of their entries' variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
+        """The distribution with the mean M of the matrices and the sum of their entries' variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
         d = cls.blank(x).size
         rows = matrices(x, d, "Wishart")
         given = weights(weight, len(rows.x), "Wishart")
@@ -88,7 +89,7 @@ class Wishart(MatrixLaw):
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
     def marginal(self, at: Any) -> Wishart:
-        """The law of the block of some rows and columns: the same dof, their part of V."""
+        """The distribution of the block of some rows and columns: the same dof, their part of V."""
         at = np.atleast_1d(at)
         return Wishart(self.dof, self.scale[..., at[:, None], at])
 

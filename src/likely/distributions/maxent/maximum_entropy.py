@@ -1,4 +1,4 @@
-"""Maximum entropy: the law that keeps to what is known and says nothing else."""
+"""Maximum entropy: the distribution that keeps to what is known and says nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.maxent.maximum_entropy_distribution import (
     FEATURES,
-    MaximumEntropyLaw,
+    MaximumEntropyDistribution,
     feature_values,
     interval_map,
     panel_nodes,
@@ -42,14 +42,14 @@ class Known(NamedTuple):
 
 
 def maximum_entropy(*, values: Any = None, interval: Any = None, expect: Any = None) -> Any:
-    """Of all laws with these expectations the one of largest entropy, p(x) ∝ exp(λ·f(x)) (Herbst 1.6; Jaynes 1957).
+    """Of all distributions with these expectations the one of largest entropy, p(x) ∝ exp(λ·f(x)) (Herbst 1.6; Jaynes 1957).
 
     `values` is a finite set (the answer is a `Categorical`), `interval` = (low, high) a part of the line, perhaps with
     infinite ends. `expect` maps what is known to its expectation: names ("mean", "variance", "square", "cube",
     "fourth", "abs", "log", "log1m", "cos", "sin") or functions of an array of values; or it is a list of pairs
-    (feature, value), where a feature may also be an array with one entry a value. Known results come as the law they
-    are (Gaussian, Exponential, Gamma, Beta, Laplace, Uniform, VonMises), others as a `MaximumEntropyLaw`. What cannot
-    be met is refused, and it is said what.
+    (feature, value), where a feature may also be an array with one entry a value. Known results come as the
+    distribution they are (Gaussian, Exponential, Gamma, Beta, Laplace, Uniform, VonMises), others as a
+    `MaximumEntropyDistribution`. What cannot be met is refused, and it is said what.
 
     >>> maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs.round(4)  # Jaynes's dice
     array([0.0544, 0.0788, 0.1142, 0.1654, 0.2398, 0.3475])
@@ -201,12 +201,12 @@ def _on_interval(low: float, high: float, known: list[Known]) -> Any:
         direct = _at_once(low, high, named)
         if direct is not None:
             return direct
-    law = _solved(low, high, known)
-    return _recognised(law, named) if len(named) == len(known) else law
+    distribution = _solved(low, high, known)
+    return _recognized(distribution, named) if len(named) == len(known) else distribution
 
 
 def _at_once(low: float, high: float, named: dict[str, float]) -> Any | None:
-    """Laws whose parameters are the expectations themselves."""
+    """Distributions whose parameters are the expectations themselves."""
     if (low, high) == (-math.inf, math.inf) and set(named) == {"mean", "square"}:
         return Gaussian(np.array([named["mean"]]), np.array([[named["square"] - named["mean"] ** 2]]))
     if (low, high) == (0.0, math.inf) and set(named) == {"mean"} and named["mean"] > 0:
@@ -218,10 +218,10 @@ def _at_once(low: float, high: float, named: dict[str, float]) -> Any | None:
     return None
 
 
-def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyLaw:
-    centre, scale = _place(low, high, {k.name: k.value for k in known})
+def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyDistribution:
+    center, scale = _place(low, high, {k.name: k.value for k in known})
     t, w = panel_nodes()
-    change = interval_map(low, high, centre, scale)
+    change = interval_map(low, high, center, scale)
     x = change.x(t)
     features = np.stack([_at_points(k, x) for k in known], axis=1) if known else np.zeros((len(x), 0))
     sound = np.asarray(
@@ -236,15 +236,17 @@ def _solved(low: float, high: float, known: list[Known]) -> MaximumEntropyLaw:
     found = solve_dual(features, base, targets, units, start, ends)
     if not found.settled:
         _refuse(known, low, high)
-    law = MaximumEntropyLaw(tuple(k.feature for k in known), found.multipliers, low, high, centre, scale)
+    distribution = MaximumEntropyDistribution(
+        tuple(k.feature for k in known), found.multipliers, low, high, center, scale
+    )
     for one, unit in zip(known, units, strict=True):
-        _check(law, one, float(unit))
-    return law
+        _check(distribution, one, float(unit))
+    return distribution
 
 
-def _check(law: MaximumEntropyLaw, known: Known, unit: float) -> None:
+def _check(distribution: MaximumEntropyDistribution, known: Known, unit: float) -> None:
     """A function that jumps is not integrated well by panels that do not know where: look again with finer ones."""
-    value = law.integrated(lambda x: feature_values(known.feature, x))
+    value = distribution.integrated(lambda x: feature_values(known.feature, x))
     if abs(value - known.value) > 1e-6 * max(unit, abs(known.value)):
         expected = f"{known.name} should be smooth, so that E = {known.value:g} is met"
         remedy = "move it inwards" if isinstance(known.feature, str) else "smooth it, or give values= on a fine grid"
@@ -296,7 +298,7 @@ def _refuse_outside(features: Array, base: Array, known: list[Known]) -> None:
 
 
 def _start(features: Array, base: Array, targets: Array, units: Array, ends: Any) -> Array:
-    """Multipliers with which the law has an integral: 0, or the steepest feature that pulls down the open ends."""
+    """Multipliers with which the distribution has an integral: 0, or the steepest feature that pulls down the open ends."""
     k = len(targets)
     if not len(ends):
         return np.zeros(k)
@@ -319,14 +321,14 @@ def _only(k: int, j: int, size: float) -> Array:
 
 def _refuse(known: list[Known], low: float, high: float) -> None:
     names = ", ".join(f"E[{one.name}] = {one.value:g}" for one in known)
-    expected = f"some law on ({low:g}, {high:g}) must have {names}, and one of them the largest entropy"
+    expected = f"some distribution on ({low:g}, {high:g}) must have {names}, and one of them the largest entropy"
     raise DomainError(sentence(ME, expected, "none: they cannot be met together", "take one of them out"))
 
 
-def _recognised(law: MaximumEntropyLaw, named: dict[str, float]) -> Any:
-    """A law with a name, where the exponent is its own."""
-    lam = dict(zip(named, law.multipliers, strict=True))
-    ends = law.low, law.high
+def _recognized(distribution: MaximumEntropyDistribution, named: dict[str, float]) -> Any:
+    """A distribution with a name, where the exponent is its own."""
+    lam = dict(zip(named, distribution.multipliers, strict=True))
+    ends = distribution.low, distribution.high
     if ends == (0.0, math.inf) and set(named) == {"mean", "log"}:
         return Gamma(lam["log"] + 1, -lam["mean"])
     if ends == (0.0, 1.0) and set(named) == {"log", "log1m"}:
@@ -334,4 +336,4 @@ def _recognised(law: MaximumEntropyLaw, named: dict[str, float]) -> Any:
     if set(named) == {"cos", "sin"} and ends in CIRCLES:
         angle = np.array([math.atan2(lam["sin"], lam["cos"])])
         return VonMises(angle, np.array([math.hypot(lam["sin"], lam["cos"])]))
-    return law
+    return distribution

@@ -1,4 +1,4 @@
-"""exp(λ·f(x)) on an interval: of all laws with the same E[f] the one that says least else."""
+"""exp(λ·f(x)) on an interval: of all distributions with the same E[f] the one that says least else."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy.special import expit, log_expit, logit
 
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law, in_units
+from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 from likely.numerics.quadrature import integrate
 
-ME = "MaximumEntropyLaw"
+ME = "MaximumEntropyDistribution"
 PANELS, REACH = 200, 40.0  # panels in t from −40 to 40: e⁴⁰ is farther than any scale
 TABLED = 40 * PANELS + 1  # points of the table that draws are made by
 _NODES, _SHARES = np.polynomial.legendre.leggauss(12)
@@ -36,7 +36,7 @@ class Map(NamedTuple):
     log_slope: Callable[[Array], Array]
 
 
-def interval_map(low: float, high: float, centre: float, scale: float) -> Map:
+def interval_map(low: float, high: float, center: float, scale: float) -> Map:
     """t ↦ x: logistic between two ends, exponential from one, sinh where there is none.
 
     >>> interval_map(0.0, 1.0, 0.0, 1.0).x(np.array([0.0])).tolist()
@@ -51,19 +51,19 @@ def interval_map(low: float, high: float, centre: float, scale: float) -> Map:
         end, sign = (low, 1.0) if finite[0] else (high, -1.0)
         return Map(lambda t: end + sign * scale * np.exp(sign * t), lambda x: sign * np.log(sign * (x - end) / scale),
                    lambda t: np.log(scale) + sign * t)  # fmt: skip
-    return Map(lambda t: centre + scale * np.sinh(t), lambda x: np.arcsinh((x - centre) / scale),
+    return Map(lambda t: center + scale * np.sinh(t), lambda x: np.arcsinh((x - center) / scale),
                lambda t: np.log(scale) + np.log(np.cosh(t)))  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class MaximumEntropyLaw(Law):
-    """log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6): what `maximum_entropy` finds where no law has a name.
+class MaximumEntropyDistribution(Distribution):
+    """log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6): what `maximum_entropy` finds where no distribution has a name.
 
-    `features` are names ("mean", "square", "log" …) or functions of x; a file can keep names only. `centre` and `scale`
+    `features` are names ("mean", "square", "log" …) or functions of x; a file can keep names only. `center` and `scale`
     say where an endless line is looked at closely.
 
-    >>> law = MaximumEntropyLaw(("mean",), [1.0], 0.0, 1.0)
-    >>> round(law.mean, 6), law.cdf([0.5]).round(6), law.quantile([0.5]).round(6)
+    >>> distribution = MaximumEntropyDistribution(("mean",), [1.0], 0.0, 1.0)
+    >>> round(distribution.mean, 6), distribution.cdf([0.5]).round(6), distribution.quantile([0.5]).round(6)
     (0.581977, array([0.377541]), array([0.620115]))
     """
 
@@ -71,7 +71,7 @@ class MaximumEntropyLaw(Law):
     multipliers: Array  # λ: (k,)
     low: float
     high: float
-    centre: float = 0.0
+    center: float = 0.0
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -81,11 +81,11 @@ class MaximumEntropyLaw(Law):
             raise DomainError(sentence(ME, f"features must be functions, or among {', '.join(FEATURES)}", unknown[0]))
         if lam.shape != (len(features),):
             raise ShapeError(sentence(ME, f"one multiplier a feature is needed ({len(features)})", lam.shape))
-        low, high, centre, scale = (float(part) for part in (self.low, self.high, self.centre, self.scale))
-        if not low < high or not (np.isfinite(centre) and 0 < scale < np.inf):
+        low, high, center, scale = (float(part) for part in (self.low, self.high, self.center, self.scale))
+        if not low < high or not (np.isfinite(center) and 0 < scale < np.inf):
             raise DomainError(sentence(ME, "low must lie below high, and scale be positive", (low, high, scale)))
-        self._set(features=tuple(features), multipliers=lam, low=low, high=high, centre=centre, scale=scale)
-        if not np.isfinite(self.log_normaliser):
+        self._set(features=tuple(features), multipliers=lam, low=low, high=high, center=center, scale=scale)
+        if not np.isfinite(self.log_normalizer):
             raise DomainError(sentence(ME, "the density must have an integral", "one that has none"))
 
     dim = 1
@@ -93,7 +93,7 @@ class MaximumEntropyLaw(Law):
 
     @cached_property
     def _map(self) -> Map:
-        return interval_map(self.low, self.high, self.centre, self.scale)
+        return interval_map(self.low, self.high, self.center, self.scale)
 
     def _exponent(self, x: Array) -> Array:
         """λ·f(x)."""
@@ -102,7 +102,7 @@ class MaximumEntropyLaw(Law):
             return np.nan_to_num(sum(parts, np.zeros_like(x)), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
     def _heights(self, t: Array) -> Array:
-        """log of the density of t, not normalised."""
+        """log of the density of t, not normalized."""
         with np.errstate(all="ignore"):
             return self._exponent(self._map.x(t)) + self._map.log_slope(t)
 
@@ -121,7 +121,7 @@ class MaximumEntropyLaw(Law):
         return masses / p.sum(), float(peak + np.log(p.sum())), self._map.x(t), p / p.sum()
 
     @property
-    def log_normaliser(self) -> float:
+    def log_normalizer(self) -> float:
         """log Z."""
         return self._panels[1]
 
@@ -131,7 +131,7 @@ class MaximumEntropyLaw(Law):
         refuse_infinite(z, ME)
         at, gap = z[:, 0], np.isnan(z[:, 0])
         inside = (at >= self.low) & (at <= self.high)
-        logs = self._exponent(np.where(inside, at, self._panels[2][len(self._panels[2]) // 2])) - self.log_normaliser
+        logs = self._exponent(np.where(inside, at, self._panels[2][len(self._panels[2]) // 2])) - self.log_normalizer
         return like_input(np.where(gap, 0.0, np.where(inside, logs, -np.inf)), x)
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -157,7 +157,7 @@ class MaximumEntropyLaw(Law):
         at = np.clip(np.searchsorted(self._edges, t, "right") - 1, 0, PANELS - 1)
         half = 0.5 * (t - self._edges[at])
         nodes = self._edges[at][..., None] + half[..., None] * (1 + _NODES)
-        return np.asarray(self._sums[at] + half * (np.exp(self._heights(nodes) - self.log_normaliser) @ _SHARES))
+        return np.asarray(self._sums[at] + half * (np.exp(self._heights(nodes) - self.log_normalizer) @ _SHARES))
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x)."""
@@ -192,10 +192,10 @@ class MaximumEntropyLaw(Law):
         with np.errstate(all="ignore"):
 
             def height(t: Array) -> Array:
-                p = np.exp(self._heights(t) - self.log_normaliser)
+                p = np.exp(self._heights(t) - self.log_normalizer)
                 return np.where(p > 1e-300, p * f(self._map.x(t)), 0.0)
 
-            whole = integrate(lambda t: np.exp(self._heights(t) - self.log_normaliser), self._edges)[0]
+            whole = integrate(lambda t: np.exp(self._heights(t) - self.log_normalizer), self._edges)[0]
             return integrate(height, self._edges)[0] / whole
 
     @property
@@ -211,7 +211,7 @@ class MaximumEntropyLaw(Law):
 
     def entropy(self, bits: bool = False) -> float:
         """log Z − λ·E[f]."""
-        return float(in_units(self.log_normaliser - self.expected(self._exponent), bits))
+        return float(in_units(self.log_normalizer - self.expected(self._exponent), bits))
 
 
 def feature_values(feature: Any, x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The bilateral Pareto law: what we believe of both ends of a uniform law. They can only move apart."""
+"""The bilateral Pareto distribution: what we believe of both ends of a uniform distribution. They can only move apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.distributions.distribution import lone
 from likely.distributions.least_width import grain
 from likely.distributions.statistics.extremes import Extremes
 from likely.distributions.univariate.uniform import Uniform, log_width
-from likely.distributions.univariate.uniform_predictive import Plateau
+from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
 WORTH = 0.1  # rows that the weak prior is worth
 FARTHEST = 1e307  # ends beyond the data must be numbers
@@ -27,14 +27,14 @@ class BilateralPareto(Value):
 
     The conjugate prior of both ends of `Uniform`: a values were seen before, between l₀ and u₀. Parameters are
     numbers, (d,) or (K, d) for a stack; one prior serves all members, and one of a single column all columns.
-    Exact for two unknown ends; one known end is not covered (it would be a Pareto law of the other).
+    Exact for two unknown ends; one known end is not covered (it would be a Pareto distribution of the other).
 
     >>> post = BilateralPareto(0.0, 1.0, 1.0).update(Uniform(0.0, 1.0).collect([0.5, 3.0]))
     >>> post.low, post.high, post.shape
     (array([0.]), array([3.]), array([3.]))
     """
 
-    serves = ("Uniform",)  # laws whose parameters it speaks of
+    serves = ("Uniform",)  # distributions whose parameters it speaks of
 
     low: Array  # l₀: (d,) or (K, d)
     high: Array  # u₀
@@ -110,7 +110,7 @@ class BilateralPareto(Value):
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
     def point(self, rule: str = "mode") -> Uniform:
-        """A uniform law with the "mode" (l₀, u₀), the "mean" (R/(a − 1) beyond, for a > 1) or "median" of each end."""
+        """A uniform distribution with the "mode" (l₀, u₀), the "mean" (R/(a − 1) beyond, for a > 1) or "median" of each end."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("BilateralPareto", 'rule must be "mode", "mean" or "median"', repr(rule)))
         if rule == "mean" and not (self.shape > 1).all():
@@ -121,14 +121,14 @@ class BilateralPareto(Value):
         return Uniform.trusted(low=self.low - step, high=self.high + step)
 
     def draw(self, rng: Generator) -> Uniform:
-        """A uniform law with ends from this law: u₀ − l is a Pareto variable, and so is u − l given l."""
+        """A uniform distribution with ends from this distribution: u₀ − l is a Pareto variable, and so is u − l given l."""
         first, second = rng.standard_exponential((2, *self.shape.shape))
         low = self.high - (self.high - self.low) * np.exp(first / self.shape)
         return Uniform.trusted(low=low, high=low + (self.high - low) * np.exp(second / (self.shape + 1)))
 
-    def predictive(self) -> Plateau:
+    def predictive(self) -> UniformPredictive:
         """One new row: flat between the ends, with Pareto tails beyond."""
-        return Plateau.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
+        return UniformPredictive.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
     def log_evidence(self, stats: Extremes) -> Any:
         """log p(the rows), ends integrated out; one per member for a stack.
@@ -142,7 +142,7 @@ class BilateralPareto(Value):
         return lone(each.sum(axis=-1))
 
     def log_density(self, model: Uniform) -> Any:
-        """log p(the ends of a uniform law); one per member for a stack, −inf for ends inside l₀ … u₀."""
+        """log p(the ends of a uniform distribution); one per member for a stack, −inf for ends inside l₀ … u₀."""
         self._fits(model.low.shape, "a model")
         a, width = self.shape, log_width(model.low, model.high)
         each = np.log(a) + np.log1p(a) + a * (log_width(self.low, self.high) - width) - 2 * width

@@ -23,31 +23,33 @@ from likely.numerics.special import LOG_PI
 
 
 @dataclass(frozen=True, eq=False)
-class KnownMean(Value):
+class CovarianceGivenMean(Value):
     """x ~ N(m, Σ) with m known and Σ ~ IW(ν, Ψ), or with precision Σ⁻¹ ~ W(ν, V).
 
     Rows add to it: ν + n, and Ψ (or V⁻¹) + Σ (x − m)(x − m)ᵀ; the two are one belief in two sets of coordinates, so
-    modes and means differ, and evidence and prediction (a t law) agree.
+    modes and means differ, and evidence and prediction (a t distribution) agree.
 
     >>> import likely as lk
-    >>> prior = KnownMean([0.0], lk.InverseWishart(3.0, [[2.0]]))
+    >>> prior = CovarianceGivenMean([0.0], lk.InverseWishart(3.0, [[2.0]]))
     >>> post = prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[1.0], [3.0]]))
-    >>> post.law.dof, post.law.scale, post.predictive().scale
+    >>> post.distribution.dof, post.distribution.scale, post.predictive().scale
     (array(5.), array([[12.]]), array([[2.4]]))
     """
 
-    serves = ("Gaussian",)  # laws whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions whose parameters it speaks of
 
     mean: Array  # (d,): known
-    law: Any  # InverseWishart of the covariance, or Wishart of the precision
+    distribution: Any  # InverseWishart of the covariance, or Wishart of the precision
 
     def __post_init__(self) -> None:
-        mean = np.atleast_1d(parameter(self.mean, "KnownMean", "mean"))
-        if not isinstance(self.law, InverseWishart | Wishart):
-            expected = "law must be an InverseWishart of the covariance or a Wishart of the precision"
-            raise DomainError(sentence("KnownMean", expected, type(self.law).__name__))
-        if mean.shape != (self.law.size,):
-            raise ShapeError(sentence("KnownMean", f"mean must have shape ({self.law.size},)", mean.shape))
+        mean = np.atleast_1d(parameter(self.mean, "CovarianceGivenMean", "mean"))
+        if not isinstance(self.distribution, InverseWishart | Wishart):
+            expected = "distribution must be an InverseWishart of the covariance or a Wishart of the precision"
+            raise DomainError(sentence("CovarianceGivenMean", expected, type(self.distribution).__name__))
+        if mean.shape != (self.distribution.size,):
+            raise ShapeError(
+                sentence("CovarianceGivenMean", f"mean must have shape ({self.distribution.size},)", mean.shape)
+            )
         self._set(mean=mean)
 
     @property
@@ -62,68 +64,74 @@ class KnownMean(Value):
 
     @property
     def _of_precision(self) -> bool:
-        return isinstance(self.law, Wishart)
+        return isinstance(self.distribution, Wishart)
 
     @property
     def _scatter(self) -> Array:
         """Ψ, in either set of coordinates."""
-        return spd.symmetric(spd.precision(self.law._root)) if self._of_precision else self.law.scale
+        return spd.symmetric(spd.precision(self.distribution._root)) if self._of_precision else self.distribution.scale
 
-    def update(self, stats: Moments) -> KnownMean:
+    def update(self, stats: Moments) -> CovarianceGivenMean:
         """The posterior after these statistics."""
-        refuse_others(stats, self.dim, "KnownMean", full=True)
+        refuse_others(stats, self.dim, "CovarianceGivenMean", full=True)
         n = stats.weight
         delta = np.where((n > 0)[..., None], (stats.origin - self.mean) + stats.shift, 0.0)
         about = stats.scatter + n[..., None, None] * delta[..., :, None] * delta[..., None, :]
-        scale = _shrunk(self.law, about, n) if self._of_precision else spd.symmetric(self.law.scale + about)
-        return self.replace(law=self.law.replace(dof=np.asarray(self.law.dof + n), scale=np.array(scale)))
+        scale = (
+            _shrunk(self.distribution, about, n)
+            if self._of_precision
+            else spd.symmetric(self.distribution.scale + about)
+        )
+        return self.replace(
+            distribution=self.distribution.replace(dof=np.asarray(self.distribution.dof + n), scale=np.array(scale))
+        )
 
     def point(self, rule: str = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the covariance, or of the precision.
 
-        Median: the matrix proportional to the scale whose diagonal has the medians of its marginal laws.
+        Median: the matrix proportional to the scale whose diagonal has the medians of its marginal distributions.
         """
         if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("KnownMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            raise DomainError(sentence("CovarianceGivenMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
         if rule != "median":
-            return self._at(getattr(self.law, rule))
+            return self._at(getattr(self.distribution, rule))
         if self._of_precision:
-            return self._at(self.law.scale * chdtri(self.law.dof, 0.5)[..., None, None])
-        return self._at(self.law.scale / chdtri(self.law.dof - self.dim + 1, 0.5)[..., None, None])
+            return self._at(self.distribution.scale * chdtri(self.distribution.dof, 0.5)[..., None, None])
+        return self._at(self.distribution.scale / chdtri(self.distribution.dof - self.dim + 1, 0.5)[..., None, None])
 
     def _at(self, matrix: Array) -> Gaussian:
         """The Gaussian with this covariance, or this precision."""
         if self._of_precision:
             root = spd.cholesky(np.ascontiguousarray(matrix))
             if root is None:
-                expected, got = "a precision of 0 has no covariance", f"dof {float(np.min(self.law.dof)):g}"
-                raise DomainError(sentence("KnownMean", expected, got, 'use the "mean"'))
+                expected, got = "a precision of 0 has no covariance", f"dof {float(np.min(self.distribution.dof)):g}"
+                raise DomainError(sentence("CovarianceGivenMean", expected, got, 'use the "mean"'))
             matrix = spd.symmetric(spd.precision(root))
         mean = np.array(np.broadcast_to(self.mean, (*matrix.shape[:-2], self.dim)))
         return Gaussian.trusted(mean=mean, covariance=np.array(matrix), kind="full")
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with a covariance from this law."""
-        return self._at(self.law.sample(1, rng)[0])
+        """A Gaussian with a covariance from this distribution."""
+        return self._at(self.distribution.sample(1, rng)[0])
 
     def predictive(self) -> StudentT:
-        """Student t with ν − d + 1 degrees of freedom, centre m, squared scale Ψ/(ν − d + 1)."""
-        dof, scatter = self.law.dof - self.dim + 1, self._scatter
+        """Student t with ν − d + 1 degrees of freedom, center m, squared scale Ψ/(ν − d + 1)."""
+        dof, scatter = self.distribution.dof - self.dim + 1, self._scatter
         mean = np.broadcast_to(self.mean, (*scatter.shape[:-2], self.dim))
         return StudentT(mean, scatter / dof[..., None, None], dof, kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalisers, prior over posterior; one per member for a stack."""
-        refuse_expected(stats, "KnownMean")
+        """log p(rows): a ratio of normalizers, prior over posterior; one per member for a stack."""
+        refuse_expected(stats, "CovarianceGivenMean")
         post, d = self.update(stats), self.dim
-        value = multigammaln(0.5 * post.law.dof, d) - multigammaln(0.5 * self.law.dof, d)
+        value = multigammaln(0.5 * post.distribution.dof, d) - multigammaln(0.5 * self.distribution.dof, d)
         value = value - 0.5 * d * LOG_PI * stats.weight
-        return lone(value + 0.5 * (self.law.dof * self._logdet - post.law.dof * post._logdet))
+        return lone(value + 0.5 * (self.distribution.dof * self._logdet - post.distribution.dof * post._logdet))
 
     @property
     def _logdet(self) -> Array:
         """log det Ψ."""
-        own = spd.logdet(self.law._root)
+        own = spd.logdet(self.distribution._root)
         return -own if self._of_precision else own
 
     def log_density(self, model: Gaussian) -> Any:
@@ -131,37 +139,43 @@ class KnownMean(Value):
         matrix = model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(matrix))
         if root is None:
-            raise DomainError(sentence("KnownMean", "the covariance must be positive definite", "a singular one"))
+            raise DomainError(
+                sentence("CovarianceGivenMean", "the covariance must be positive definite", "a singular one")
+            )
         matrix = spd.symmetric(spd.precision(root)) if self._of_precision else matrix
         if matrix.ndim == 2:
-            return float(np.ravel(self.law.log_prob(matrix[None]))[0])
-        logs = self.law.log_prob(matrix)
-        return logs if self.law.members is None else np.diagonal(logs)
+            return float(np.ravel(self.distribution.log_prob(matrix[None]))[0])
+        logs = self.distribution.log_prob(matrix)
+        return logs if self.distribution.members is None else np.diagonal(logs)
 
-    # ------------------------------------------------- as a law over Gaussians
+    # ------------------------------------------------- as a distribution over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one per member: the same as `log_density`."""
+        """The density of Gaussians under this distribution, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone law, as a stack."""
-        if self.law.members is not None:
-            raise ShapeError(sentence("KnownMean.sample", "one law is needed", "a stack", "use draw"))
-        return self._at(self.law.sample(n, rng))
+        """n Gaussians drawn from a lone distribution, as a stack."""
+        if self.distribution.members is not None:
+            raise ShapeError(
+                sentence("CovarianceGivenMean.sample", "one distribution is needed", "a stack", "use draw")
+            )
+        return self._at(self.distribution.sample(n, rng))
 
     def entropy(self, bits: bool = False) -> Any:
         """The entropy of the belief about the matrix."""
-        return in_units(self.law.entropy(), bits)
+        return in_units(self.distribution.entropy(), bits)
 
-    def kl(self, other: KnownMean, bits: bool = False) -> Any:
+    def kl(self, other: CovarianceGivenMean, bits: bool = False) -> Any:
         """The divergence of the beliefs about the matrix."""
-        return in_units(self.law.kl(other.law), bits)
+        return in_units(self.distribution.kl(other.distribution), bits)
 
 
-def _shrunk(law: Wishart, about: Array, n: Array) -> Array:
+def _shrunk(distribution: Wishart, about: Array, n: Array) -> Array:
     """(V⁻¹ + S)⁻¹ = L (I + LᵀSL)⁻¹ Lᵀ with V = L Lᵀ: no inverse of V, and V itself where nothing was seen."""
-    left = np.swapaxes(law._root, -1, -2)
-    root: Array = np.linalg.cholesky(np.eye(law.size) + spd.symmetric(left @ about @ law._root)).astype(np.float64)
+    left = np.swapaxes(distribution._root, -1, -2)
+    root: Array = np.linalg.cholesky(
+        np.eye(distribution.size) + spd.symmetric(left @ about @ distribution._root)
+    ).astype(np.float64)
     b = spd.inverse_factor(root) @ left
-    return np.where((n > 0)[..., None, None], spd.symmetric(np.swapaxes(b, -1, -2) @ b), law.scale)
+    return np.where((n > 0)[..., None, None], spd.symmetric(np.swapaxes(b, -1, -2) @ b), distribution.scale)

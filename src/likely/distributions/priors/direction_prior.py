@@ -1,4 +1,4 @@
-"""What we believe of a mean direction when the concentration about it is known: a von Mises law again."""
+"""What we believe of a mean direction when the concentration about it is known: a von Mises distribution again."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from likely.numerics.special import LOG_2PI
 class DirectionPrior(Value):
     """μ ~ VonMises(m, c) with x | μ ~ VonMises(μ, κ), κ known: c eⁱᵐ + κ Σ eⁱˣ is the posterior's vector.
 
-    `belief` is the law of μ, one value or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean and median
-    of the direction are all its centre.
+    `belief` is the distribution of μ, one value or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean
+    and median of the direction are all its center.
 
     >>> post = DirectionPrior(VonMises(0.0, 1.0), 4.0).update(VonMises(0.0, 4.0).collect([0.5, 0.7]))
-    >>> post.belief.centre.round(4), post.belief.concentration.round(4)
+    >>> post.belief.center.round(4), post.belief.concentration.round(4)
     (array([0.5358]), array([8.8035]))
     """
 
-    serves = ("VonMises",)  # laws whose parameters it speaks of
+    serves = ("VonMises",)  # distributions whose parameters it speaks of
 
     belief: VonMises
     concentration: Array
@@ -40,10 +40,12 @@ class DirectionPrior(Value):
         kappa = parameter(self.concentration, "DirectionPrior", "concentration")
         if not isinstance(self.belief, VonMises):
             got = type(self.belief).__name__
-            raise DomainError(sentence("DirectionPrior", "belief must be a VonMises law of the direction", got))
+            raise DomainError(
+                sentence("DirectionPrior", "belief must be a VonMises distribution of the direction", got)
+            )
         if kappa.ndim > 2 or not (kappa > 0).all():
             raise DomainError(sentence("DirectionPrior", "concentration must be positive, a number, (d,) or (K, d)"))
-        shape = self.belief.centre.shape
+        shape = self.belief.center.shape
         if kappa.ndim > len(shape) or any(
             n not in (1, m) for n, m in zip(kappa.shape[::-1], shape[::-1], strict=False)
         ):
@@ -65,25 +67,25 @@ class DirectionPrior(Value):
         """The posterior: vectors add."""
         self._fits(stats.weight.shape, "statistics")
         b = self.belief
-        east = b.concentration * np.cos(b.centre) + self.concentration * stats.sums[..., 0]
-        north = b.concentration * np.sin(b.centre) + self.concentration * stats.sums[..., 1]
+        east = b.concentration * np.cos(b.center) + self.concentration * stats.sums[..., 0]
+        north = b.concentration * np.sin(b.center) + self.concentration * stats.sums[..., 1]
         told = np.broadcast_to(stats.weight > 0, east.shape)
-        centre = np.where(told, np.arctan2(north, east), b.centre)
+        center = np.where(told, np.arctan2(north, east), b.center)
         kappa = np.where(told, np.hypot(east, north), b.concentration)
-        return self.replace(belief=VonMises.trusted(centre=centre, concentration=kappa))
+        return self.replace(belief=VonMises.trusted(center=center, concentration=kappa))
 
     def point(self, rule: str = "mode") -> VonMises:
-        """A von Mises law about the "mode", "mean" or "median" of the direction, which are one."""
+        """A von Mises distribution about the "mode", "mean" or "median" of the direction, which are one."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("DirectionPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
-        return self._law(self.belief.centre)
+        return self._distribution(self.belief.center)
 
     def draw(self, rng: Generator) -> VonMises:
-        """A von Mises law about a direction from the belief."""
-        return self._law(self.belief.sample(1, rng)[0])
+        """A von Mises distribution about a direction from the belief."""
+        return self._distribution(self.belief.sample(1, rng)[0])
 
-    def _law(self, centre: Array) -> VonMises:
-        return VonMises.trusted(centre=np.array(centre), concentration=self._known(centre.shape))
+    def _distribution(self, center: Array) -> VonMises:
+        return VonMises.trusted(center=np.array(center), concentration=self._known(center.shape))
 
     def _known(self, shape: tuple[int, ...]) -> Array:
         return np.array(np.broadcast_to(self.concentration, shape))
@@ -92,7 +94,7 @@ class DirectionPrior(Value):
         """One new row, the direction integrated out: the sum of two von Mises angles."""
         b = self.belief
         return VonMisesSum.trusted(
-            centre=np.array(b.centre), concentration=self._known(b.centre.shape), belief=np.array(b.concentration)
+            center=np.array(b.center), concentration=self._known(b.center.shape), belief=np.array(b.concentration)
         )
 
     def log_evidence(self, stats: FeatureSums) -> Any:
@@ -107,13 +109,13 @@ class DirectionPrior(Value):
         return lone((each - stats.weight * (LOG_2PI + log_i0_scaled(kappa))).sum(axis=-1))
 
     def log_density(self, model: VonMises) -> Any:
-        """log p(the directions of a von Mises law); one per member for a stack."""
-        self._fits(model.centre.shape, "a model")
-        each = self.belief._log_pdf(model.centre, **self.belief.parameters)
-        return lone(np.broadcast_to(each, model.centre.shape).sum(axis=-1))
+        """log p(the directions of a von Mises distribution); one per member for a stack."""
+        self._fits(model.center.shape, "a model")
+        each = self.belief._log_pdf(model.center, **self.belief.parameters)
+        return lone(np.broadcast_to(each, model.center.shape).sum(axis=-1))
 
     def _fits(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
             raise ShapeError(
-                sentence("DirectionPrior", f"{what} that fits {self.belief.centre.shape} is needed", shape)
+                sentence("DirectionPrior", f"{what} that fits {self.belief.center.shape} is needed", shape)
             )

@@ -20,7 +20,7 @@ from likely.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True, eq=False)
-class NormalMean(Value):
+class MeanGivenCovariance(Value):
     """μ ~ N(m, S) with x | μ ~ N(μ, Σ) and Σ known.
 
     After n rows with mean x̄: S_n = (S⁻¹ + nΣ⁻¹)⁻¹ and m_n = m + S_n nΣ⁻¹ (x̄ − m); the predictive is
@@ -28,13 +28,13 @@ class NormalMean(Value):
     singular and n may be 0.
 
     >>> import likely as lk
-    >>> prior = NormalMean(lk.Gaussian([-2.0], 1.0), 4.0)
+    >>> prior = MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     >>> post = prior.update(lk.Gaussian([0.0], 1.0).collect(np.zeros((12, 1))))
     >>> post.belief.mean, post.belief.covariance
     (array([-0.5]), array([[0.25]]))
     """
 
-    serves = ("Gaussian",)  # laws whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions whose parameters it speaks of
 
     belief: Gaussian  # over the mean, (d,) or a stack (K, d)
     covariance: Array  # known: a number, (d,) or (d, d)
@@ -42,10 +42,10 @@ class NormalMean(Value):
     def __post_init__(self) -> None:
         if not isinstance(self.belief, Gaussian):
             raise ShapeError(
-                sentence("NormalMean", "belief must be a Gaussian over the mean", type(self.belief).__name__)
+                sentence("MeanGivenCovariance", "belief must be a Gaussian over the mean", type(self.belief).__name__)
             )
         d = self.belief.dim
-        covariance = parameter(self.covariance, "NormalMean", "covariance")
+        covariance = parameter(self.covariance, "MeanGivenCovariance", "covariance")
         Gaussian(np.zeros(d), covariance)  # the same rules, the same errors
         self._set(covariance=covariance)
 
@@ -54,11 +54,11 @@ class NormalMean(Value):
         c = self.covariance
         return c if c.ndim == 2 else np.diag(np.broadcast_to(c, (self.belief.dim,)))
 
-    def update(self, stats: Moments | ColumnMoments) -> NormalMean:
+    def update(self, stats: Moments | ColumnMoments) -> MeanGivenCovariance:
         """The posterior over the mean after these statistics."""
-        refuse_others(stats, self.belief.dim, "NormalMean")
+        refuse_others(stats, self.belief.dim, "MeanGivenCovariance")
         n, S, C = self._rows(stats), self.belief._shared_matrix(), self._known
-        root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal law count too
+        root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal distribution count too
         inner = root[..., :, None] * S * root[..., None, :] + C
         gain = np.swapaxes(solve_psd(inner, root[..., :, None] * S), -1, -2)
         delta = np.where(n > 0, (stats.origin - self.belief.mean) + stats.shift, 0.0)
@@ -71,14 +71,16 @@ class NormalMean(Value):
     def _rows(self, stats: Moments | ColumnMoments) -> Array:
         if isinstance(stats, ColumnMoments):
             if self.covariance.ndim == 2 and not (stats.weight == stats.rows[..., None]).all():
-                raise DomainError(sentence("NormalMean", "gaps need a diagonal known covariance", "a full one"))
+                raise DomainError(
+                    sentence("MeanGivenCovariance", "gaps need a diagonal known covariance", "a full one")
+                )
             return stats.weight
         return np.broadcast_to(stats.weight[..., None], stats.shift.shape)
 
     def point(self, rule: str = "mode") -> Gaussian:
         """N(m, Σ): mode, mean and median of the mean agree."""
         if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("NormalMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            raise DomainError(sentence("MeanGivenCovariance", 'rule must be "mode", "mean" or "median"', repr(rule)))
         return self._at(self.belief.mean)
 
     def _at(self, mean: Array) -> Gaussian:
@@ -90,12 +92,12 @@ class NormalMean(Value):
         return self._at(self.belief.sample(1, rng)[0])
 
     def predictive(self) -> Gaussian:
-        """N(m, Σ + S): the uncertainty of the mean widens the law."""
+        """N(m, Σ + S): the uncertainty of the mean widens the distribution."""
         return self.belief.noisy(self.covariance)
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
         """log p(rows) with the mean integrated out; one per member for a stack."""
-        refuse_expected(stats, "NormalMean")
+        refuse_expected(stats, "MeanGivenCovariance")
         n, post = self._rows(stats), self.update(stats)
         # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
         best = Gaussian.trusted(
@@ -110,23 +112,23 @@ class NormalMean(Value):
         """log p(μ) of a Gaussian's mean; one per member for a stack."""
         return _at_own(self.belief, model.mean)
 
-    # ------------------------------------------------- as a law over Gaussians
+    # ------------------------------------------------- as a distribution over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one per member: the same as `log_density`."""
+        """The density of Gaussians under this distribution, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
         """n Gaussians with means drawn from a lone belief, as a stack with one covariance."""
         if self.belief.members is not None:
-            raise ShapeError(sentence("NormalMean.sample", "one belief is needed", "a stack", "use draw"))
+            raise ShapeError(sentence("MeanGivenCovariance.sample", "one belief is needed", "a stack", "use draw"))
         return self._at(self.belief.sample(n, rng))
 
     def entropy(self, bits: bool = False) -> Any:
         """The entropy of the belief about the mean."""
         return self.belief.entropy(bits)
 
-    def kl(self, other: NormalMean, bits: bool = False) -> Any:
+    def kl(self, other: MeanGivenCovariance, bits: bool = False) -> Any:
         """The divergence of the beliefs about the mean."""
         return self.belief.kl(other.belief, bits)
 
@@ -152,7 +154,9 @@ def _log_likelihood(model: Gaussian, stats: Moments | ColumnMoments, n: Array, k
         return -0.5 * (n * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v).sum(axis=-1)
     root = spd.cholesky(known)
     if root is None:
-        raise DomainError(sentence("NormalMean", "the known covariance must be positive definite", "a singular one"))
+        raise DomainError(
+            sentence("MeanGivenCovariance", "the known covariance must be positive definite", "a singular one")
+        )
     w = spd.inverse_factor(root)
     trace = spd.trace_form(w, stats.scatter)
     away = (np.einsum("ij,...j->...i", w, delta) ** 2).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""What we believe of word frequencies: a Dirichlet law, and the counts we might have made before."""
+"""What we believe of word frequencies: a Dirichlet distribution, and the counts we might have made before."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from likely.distributions.distribution import lone
 class MultinomialPrior(Value):
     """p ~ Dirichlet(α) with x | p ~ Multinomial(p, N): αⱼ − 1 counts of column j were made before.
 
-    `belief` is the `Dirichlet` law, or its α: (d,), or (K, d) for a stack; one prior serves a whole stack's
-    statistics. `length` is that of the laws it gives.
+    `belief` is the `Dirichlet` distribution, or its α: (d,), or (K, d) for a stack; one prior serves a whole stack's
+    statistics. `length` is that of the distributions it gives.
 
     >>> words = Multinomial([0.5, 0.5]).collect([[3, 1]])
     >>> MultinomialPrior([2.0, 2.0]).update(words).point("mode").probs.round(4)
     array([0.6667, 0.3333])
     """
 
-    serves = ("Multinomial",)  # laws whose parameters it speaks of
+    serves = ("Multinomial",)  # distributions whose parameters it speaks of
 
     belief: Dirichlet
     length: Array = 1.0  # type: ignore[assignment]  # ()
@@ -64,16 +64,16 @@ class MultinomialPrior(Value):
         return self.replace(belief=self.belief.update(stats))  # type: ignore[arg-type]  # counts are all it asks for
 
     def point(self, rule: str = "mode") -> Multinomial:
-        """A multinomial law with the "mode", "mean" or "median" of the probabilities (as `Dirichlet` has them)."""
+        """A multinomial distribution with the "mode", "mean" or "median" of the probabilities (as `Dirichlet` has them)."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("MultinomialPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
-        return self._law(getattr(self.belief, rule))
+        return self._distribution(getattr(self.belief, rule))
 
     def draw(self, rng: Generator) -> Multinomial:
-        """A multinomial law with probabilities from this law."""
-        return self._law(self.belief.sample(1, rng)[0])
+        """A multinomial distribution with probabilities from this distribution."""
+        return self._distribution(self.belief.sample(1, rng)[0])
 
-    def _law(self, probs: Array) -> Multinomial:
+    def _distribution(self, probs: Array) -> Multinomial:
         return Multinomial.trusted(probs=np.array(probs), length=self.length)
 
     def predictive(self) -> DirichletMultinomial:
@@ -91,5 +91,5 @@ class MultinomialPrior(Value):
         return lone(np.asarray(self.belief.log_evidence(stats)) + stats.constant)  # type: ignore[arg-type]
 
     def log_density(self, model: Multinomial) -> Any:
-        """log p(the probabilities of a multinomial law); one per member for a stack."""
+        """log p(the probabilities of a multinomial distribution); one per member for a stack."""
         return self.belief.log_density(model)  # type: ignore[arg-type]  # it looks at probs alone

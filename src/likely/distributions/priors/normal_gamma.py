@@ -1,4 +1,4 @@
-"""The normal-gamma law: a mean and a precision, believed in together."""
+"""The normal-gamma distribution: a mean and a precision, believed in together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class NormalGamma(Value):
     array([-1.9189])
     """
 
-    serves = ("Gaussian",)  # laws whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions whose parameters it speaks of
 
     mean: Array  # m: (d,) or (K, d)
     kappa: Array  # rows that the mean is worth
@@ -90,8 +90,13 @@ class NormalGamma(Value):
         return cls._of(NormalInverseGamma.weak(stats))
 
     @classmethod
-    def _of(cls, law: NormalInverseGamma) -> NormalGamma:
-        return cls.trusted(mean=law.mean, kappa=law.kappa, shape=0.5 * law.dof, rate=0.5 * law.scale)
+    def _of(cls, distribution: NormalInverseGamma) -> NormalGamma:
+        return cls.trusted(
+            mean=distribution.mean,
+            kappa=distribution.kappa,
+            shape=0.5 * distribution.dof,
+            rate=0.5 * distribution.scale,
+        )
 
     # ------------------------------------------------------------- as a prior
 
@@ -114,11 +119,11 @@ class NormalGamma(Value):
         return Gaussian.trusted(mean=self.mean, covariance=np.array(1 / precision), kind="diagonal")
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this law."""
+        """A Gaussian with parameters from this distribution."""
         return self.in_variances.draw(rng)
 
     def predictive(self) -> StudentT:
-        """Independent t laws with 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
+        """Independent t distributions with 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
         return self.in_variances.predictive()
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
@@ -176,7 +181,7 @@ class NormalGamma(Value):
 
 
 def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:
-    """The gamma law of y = bλ with the normal law's √λ, so that its shape is a + ½: log λ and log b do not cancel.
+    """The gamma distribution of y = bλ with the normal distribution's √λ, so that its shape is a + ½: log λ and log b do not cancel.
 
     Where y leaves the range of numbers, its logarithm does not, and e^(−y) is 1 or 0.
     """

@@ -23,7 +23,7 @@ from likely.numerics.special import LOG_2PI, LOG_PI, log_gamma_density
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseGamma(Value):
-    """σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): the diagonal form of the normal-inverse-Wishart law.
+    """σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): the diagonal form of the normal-inverse-Wishart distribution.
 
     `kind="diagonal"` has ψ and ν for each column; `kind="spherical"` one of each for all columns.
     Gaps count for nothing: each column adds the rows in which it was seen. `tied` is a stack of K means
@@ -36,7 +36,7 @@ class NormalInverseGamma(Value):
     (array([1.3333, 1.    ]), array([5., 4.]))
     """
 
-    serves = ("Gaussian",)  # laws whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions whose parameters it speaks of
 
     mean: Array  # (..., d)
     kappa: Array  # (..., d)
@@ -147,14 +147,14 @@ class NormalInverseGamma(Value):
         return Gaussian.trusted(mean=self.mean, covariance=np.array(self.scale / by), kind=self.kind)
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this law."""
+        """A Gaussian with parameters from this distribution."""
         variance = self.scale / rng.chisquare(self.dof)
         by_column = variance[..., None] if self.kind == "spherical" else variance
         mean = self.mean + rng.standard_normal(self.mean.shape) * np.sqrt(by_column / self.kappa)
         return Gaussian.trusted(mean=mean, covariance=np.array(variance), kind=self.kind)
 
     def predictive(self) -> StudentT:
-        """Independent t laws (diagonal), or one joint t law (spherical), with ν degrees of freedom."""
+        """Independent t distributions (diagonal), or one joint t distribution (spherical), with ν degrees of freedom."""
         grown = (self.kappa + 1) / self.kappa
         if self.kind == "diagonal":
             scale, dof = self.scale / self.dof * grown, np.broadcast_to(self.dof, self.mean.shape)
@@ -163,7 +163,7 @@ class NormalInverseGamma(Value):
         return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(what was seen): a ratio of normalisers, prior over posterior; one per member for a stack."""
+        """log p(what was seen): a ratio of normalizers, prior over posterior; one per member for a stack."""
         refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         post = self.update(columns)
@@ -182,7 +182,7 @@ class NormalInverseGamma(Value):
             expected = f"a {self.kind} Gaussian is needed"
             raise DomainError(sentence("NormalInverseGamma", expected, f"a {model.kind} one"))
         variance = model.covariance
-        half = 0.5 * self.scale  # ψ/2σ² has the gamma law of rate 1
+        half = 0.5 * self.scale  # ψ/2σ² has the gamma distribution of rate 1
         gamma = log_gamma_density(half / variance, 0.5 * self.dof, 1.0) + np.log(half) - 2 * np.log(variance)
         v = np.asarray(variance)[..., None] if self.kind == "spherical" else variance
         normal = -0.5 * (LOG_2PI - np.log(self.kappa) + np.log(v) + self.kappa * (model.mean - self.mean) ** 2 / v)
@@ -190,16 +190,16 @@ class NormalInverseGamma(Value):
         normal = normal.sum(axis=-1)
         return lone(gamma + (np.sum(normal) if self.tied else normal))
 
-    # ------------------------------------------------- as a law over Gaussians
+    # ------------------------------------------------- as a distribution over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one per member: the same as `log_density`."""
+        """The density of Gaussians under this distribution, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone law, as a stack."""
+        """n Gaussians drawn from a lone distribution, as a stack."""
         if self.mean.ndim > 1:
-            raise ShapeError(sentence("NormalInverseGamma.sample", "one law is needed", "a stack", "use draw"))
+            raise ShapeError(sentence("NormalInverseGamma.sample", "one distribution is needed", "a stack", "use draw"))
         repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
         return self.replace(**repeated).draw(rng)
 
@@ -212,9 +212,11 @@ class NormalInverseGamma(Value):
         return in_units(self._cross(other) - self._cross(self), bits)
 
     def _cross(self, other: NormalInverseGamma) -> Any:
-        """−E[log other(μ, σ²)] under this law, from E[log σ²] and E[1/σ²] = ν/ψ."""
+        """−E[log other(μ, σ²)] under this distribution, from E[log σ²] and E[1/σ²] = ν/ψ."""
         if self.tied or other.tied or self.kind != other.kind:
-            raise DomainError(sentence("NormalInverseGamma", "entropy and kl are for laws of one kind, not tied"))
+            raise DomainError(
+                sentence("NormalInverseGamma", "entropy and kl are for distributions of one kind, not tied")
+            )
         half, inverse = 0.5 * other.dof, self.dof / self.scale
         log_variance = np.log(0.5 * self.scale) - digamma(0.5 * self.dof)
         gamma = (

@@ -40,7 +40,7 @@ class NormalInverseWishart(Value):
     (array([0.6667]), array([[3.6667]]), array(5.))
     """
 
-    serves = ("Gaussian",)  # laws whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions whose parameters it speaks of
 
     mean: Array  # (..., d)
     kappa: Array  # (...): rows that the mean is worth
@@ -135,7 +135,7 @@ class NormalInverseWishart(Value):
         """A Gaussian with the "mode", "mean" or "median" of the parameters.
 
         Mode of (μ, Σ): Ψ/(ν + d + 2). Mean: Ψ/(ν − d − 1), which needs ν > d + 1. Median: the Σ proportional
-        to Ψ whose variances are the medians of their marginal laws.
+        to Ψ whose variances are the medians of their marginal distributions.
         """
         d = self.dim
         if rule == "mode":
@@ -160,7 +160,7 @@ class NormalInverseWishart(Value):
         return len(self.mean) if self.tied and self.mean.ndim == 2 else 1
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this law: Bartlett's construction of the inverse Wishart."""
+        """A Gaussian with parameters from this distribution: Bartlett's construction of the inverse Wishart."""
         d = self.dim
         lead = () if self.tied else np.broadcast_shapes(self.mean.shape[:-1], self.scale.shape[:-2])
         a = np.tril(rng.standard_normal((*lead, d, d)), -1)
@@ -173,14 +173,14 @@ class NormalInverseWishart(Value):
         return Gaussian.trusted(mean=mean, covariance=spd.symmetric(factor @ np.swapaxes(factor, -1, -2)), kind="full")
 
     def predictive(self) -> StudentT:
-        """Student t with ν − d + 1 degrees of freedom, centre m, squared scale Ψ(κ + 1)/(κ(ν − d + 1))."""
+        """Student t with ν − d + 1 degrees of freedom, center m, squared scale Ψ(κ + 1)/(κ(ν − d + 1))."""
         dof = self.dof - self.dim + 1
         grown = (self.kappa + 1) / (self.kappa * dof)
         scale = self.scale * grown[..., None, None]
         return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalisers, prior over posterior; one per member for a stack."""
+        """log p(rows): a ratio of normalizers, prior over posterior; one per member for a stack."""
         refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
         rows = np.sum(stats.weight) if self.tied else stats.weight
@@ -207,16 +207,18 @@ class NormalInverseWishart(Value):
         normal = -0.5 * (d * (LOG_2PI - np.log(self.kappa)) + logdet + self.kappa * (delta**2).sum(-1))
         return lone(wishart + (np.sum(normal) if self.tied else normal))
 
-    # ------------------------------------------------- as a law over Gaussians
+    # ------------------------------------------------- as a distribution over Gaussians
 
     def log_prob(self, models: Gaussian) -> Any:
-        """The density of Gaussians under this law, one per member: the same as `log_density`."""
+        """The density of Gaussians under this distribution, one per member: the same as `log_density`."""
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone law, as a stack."""
+        """n Gaussians drawn from a lone distribution, as a stack."""
         if self.mean.ndim > 1:
-            raise ShapeError(sentence("NormalInverseWishart.sample", "one law is needed", "a stack", "use draw"))
+            raise ShapeError(
+                sentence("NormalInverseWishart.sample", "one distribution is needed", "a stack", "use draw")
+            )
         repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
         return self.replace(**repeated).draw(rng)
 
@@ -229,9 +231,11 @@ class NormalInverseWishart(Value):
         return in_units(self._cross(other) - self._cross(self), bits)
 
     def _cross(self, other: NormalInverseWishart) -> Any:
-        """−E[log other(μ, Σ)] under this law, from E[log det Σ] and E[Σ⁻¹] = νΨ⁻¹."""
+        """−E[log other(μ, Σ)] under this distribution, from E[log det Σ] and E[Σ⁻¹] = νΨ⁻¹."""
         if self.tied or other.tied:
-            raise DomainError(sentence("NormalInverseWishart", "entropy and kl are for laws that are not tied"))
+            raise DomainError(
+                sentence("NormalInverseWishart", "entropy and kl are for distributions that are not tied")
+            )
         d, half = self.dim, 0.5 * other.dof
         w = spd.inverse_factor(self._root)
         logdet = spd.logdet(self._root) - d * np.log(2) - _multidigamma(0.5 * self.dof, d)

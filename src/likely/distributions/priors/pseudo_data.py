@@ -1,6 +1,7 @@
-"""A prior for any law that learns by adding: to the letter, data that came before.
+"""A prior for any distribution that learns by adding: to the letter, data that came before.
 
-Where a family has no conjugate law of its own, its posterior mode needs none: statistics of before and of now add.
+Where a family has no conjugate distribution of its own, its posterior mode needs none: statistics of before and of now
+add.
 """
 
 from __future__ import annotations
@@ -22,37 +23,39 @@ class EarlierData(Value):
     """log p(model) = log-likelihood of earlier statistics, up to a constant: neither evidence nor draws.
 
     >>> import likely as lk
-    >>> law = lk.Exponential(1.0)
-    >>> EarlierData(law, law.collect([4.0])).update(law.collect([1.0, 1.0])).point().mean
+    >>> distribution = lk.Exponential(1.0)
+    >>> EarlierData(distribution, distribution.collect([4.0])).update(distribution.collect([1.0, 1.0])).point().mean
     array([2.])
     """
 
-    law: Any  # one value, or a stack: what the statistics are of
+    distribution: Any  # one value, or a stack: what the statistics are of
     stats: Any
 
     def __post_init__(self) -> None:
-        if not (hasattr(self.law, "refit") and hasattr(self.stats, "total_weight")):
-            got = (type(self.law).__name__, type(self.stats).__name__)
-            raise DomainError(sentence("EarlierData", "a law that learns and statistics of it are needed", got))
+        if not (hasattr(self.distribution, "refit") and hasattr(self.stats, "total_weight")):
+            got = (type(self.distribution).__name__, type(self.stats).__name__)
+            raise DomainError(
+                sentence("EarlierData", "a distribution that learns and statistics of it are needed", got)
+            )
 
     @classmethod
-    def weak(cls, law: Any, stats: Any, worth: float = WORTH) -> EarlierData:
+    def weak(cls, distribution: Any, stats: Any, worth: float = WORTH) -> EarlierData:
         """`worth` rows that look like the pooled ones, for each member of a stack."""
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("EarlierData.weak", "statistics of at least one row are needed", "none"))
         some = pooled * (worth / pooled.total_weight)
-        return cls(law, some if law.members is None else spread_out(some, law.members))
+        return cls(distribution, some if distribution.members is None else spread_out(some, distribution.members))
 
     def update(self, stats: Any) -> EarlierData:
         """The posterior: earlier data and these."""
         return self.replace(stats=self.stats + stats)
 
     def point(self, rule: str = "mode") -> Any:
-        """The "mode": the law that is best for all of the data; mean and median are not known."""
+        """The "mode": the distribution that is best for all of the data; mean and median are not known."""
         if rule != "mode":
             self._refuse(f"posterior {rule}")
-        return self.law.refit(self.stats)
+        return self.distribution.refit(self.stats)
 
     def log_density(self, model: Any) -> Any:
         """log p(model), up to a constant."""
@@ -64,14 +67,14 @@ class EarlierData(Value):
 
     def predictive(self) -> NoReturn:
         """No prediction but that of the mode."""
-        self._refuse("predictive law")
+        self._refuse("predictive distribution")
 
     def log_evidence(self, stats: Any) -> NoReturn:
         """No evidence: the constant is not known."""
         self._refuse("evidence")
 
     def _refuse(self, what: str) -> NoReturn:
-        me = type(self.law).__name__
+        me = type(self.distribution).__name__
         expected = f"no {what} is known of {me} with a prior that is earlier data, which has only a mode"
         remedy = f'use the mode: lk.estimate(lk.{me}, x, "map", prior="weak"), or point("mode")'
         raise DomainError(sentence("EarlierData", expected, remedy=remedy))

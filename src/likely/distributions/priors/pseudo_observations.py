@@ -23,9 +23,9 @@ from likely.numerics import spd
 class EarlierRows(Value):
     """log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant.
 
-    What r rows with scatter Ψ would say of any law with mean μ and covariance C; the mean counts as κ rows. A factor
-    analyser has no conjugate law, but its posterior mode needs none: rows of before and rows of now have one
-    scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
+    What r rows with scatter Ψ would say of any distribution with mean μ and covariance C; the mean counts as κ rows. A
+    factor analyser has no conjugate distribution, but its posterior mode needs none: rows of before and rows of now
+    have one scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
     whatever the rows. `tied` is a stack of K means with one covariance: Ψ and r are shared.
     The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack. A column whose
     row and column of Ψ are 0 was not observed in these rows: they say nothing of it.
@@ -62,9 +62,9 @@ class EarlierRows(Value):
         """A prior that keeps covariances regular and says little else: q + 4 rows that look like the pooled data.
 
         Its scatter is that within members, with correlations shrunk by a share ((q + 1)/n)⁴, not less than 0.01: so a
-        lone law with many rows keeps its estimate (a direction without spread gets 0.01 (q + 4)/n of a column's
-        variance), and a member that owns three rows leans on all the others. Of a column that no row shows it says
-        nothing.
+        lone distribution with many rows keeps its estimate (a direction without spread gets 0.01 (q + 4)/n of a
+        column's variance), and a member that owns three rows leans on all the others. Of a column that no row shows it
+        says nothing.
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -149,16 +149,16 @@ class EarlierRows(Value):
         return self.replace(mean=self.mean[..., at], scale=self.scale[..., at[:, None], at])
 
     def draw(self, rng: Generator) -> NoReturn:
-        """An error: the constant of this law is not known."""
-        raise _not_normalised("draw")
+        """An error: the constant of this distribution is not known."""
+        raise _not_normalized("draw")
 
     def predictive(self) -> NoReturn:
-        """An error: the constant of this law is not known."""
-        raise _not_normalised("predictive")
+        """An error: the constant of this distribution is not known."""
+        raise _not_normalized("predictive")
 
     def log_evidence(self, stats: Moments) -> NoReturn:
-        """An error: the constant of this law is not known."""
-        raise _not_normalised("log_evidence")
+        """An error: the constant of this distribution is not known."""
+        raise _not_normalized("log_evidence")
 
 
 def _known(scale: Array) -> Mask:
@@ -172,7 +172,7 @@ def _regular(scale: Array) -> bool:
     return bool(len(at)) and spd.cholesky(np.ascontiguousarray(scale[..., at[:, None], at])) is not None
 
 
-def _not_normalised(verb: str) -> DomainError:
+def _not_normalized(verb: str) -> DomainError:
     expected, remedy = "this needs a prior whose constant is known", "use a Gaussian with a NormalInverseWishart prior"
     return DomainError(sentence(f"EarlierRows.{verb}", expected, "rows that came before", remedy))
 

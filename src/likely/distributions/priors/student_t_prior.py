@@ -1,4 +1,4 @@
-"""What is believed of a t law before rows are seen: where it may lie, how wide, and how heavy its tails."""
+"""What is believed of a t distribution before rows are seen: where it may lie, how wide, and how heavy its tails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likely.distributions.priors.weak_prior import weak_gaussian
 
 @dataclass(frozen=True, eq=False)
 class StudentTPrior(Value):
-    """A Gaussian's prior for centre and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
+    """A Gaussian's prior for center and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
 
     Neither is conjugate: rows give a posterior mode (`StudentT.fit(X, prior=…)`), found by climbing, and no evidence.
 
@@ -27,7 +27,7 @@ class StudentTPrior(Value):
     9.3
     """
 
-    serves = ("StudentT",)  # laws whose parameters it speaks of
+    serves = ("StudentT",)  # distributions whose parameters it speaks of
 
     shape: Any  # NormalInverseWishart, NormalInverseGamma or EarlierRows
     tails: Array = 2.0  # type: ignore[assignment]  # a
@@ -46,9 +46,11 @@ class StudentTPrior(Value):
         self._set(tails=tails, rate=rate)
 
     @classmethod
-    def weak(cls, law: Any, stats: Any) -> StudentTPrior:
+    def weak(cls, distribution: Any, stats: Any) -> StudentTPrior:
         """The weak prior of a Gaussian with these moments, and degrees of freedom about 10, from 1 to 50."""
-        return cls.trusted(shape=weak_gaussian(law._shape, stats.moments), tails=np.asarray(2.0), rate=np.asarray(0.1))
+        return cls.trusted(
+            shape=weak_gaussian(distribution._shape, stats.moments), tails=np.asarray(2.0), rate=np.asarray(0.1)
+        )
 
     @property
     def kind(self) -> str:
@@ -65,7 +67,7 @@ class StudentTPrior(Value):
         return np.asarray((self.tails - 1) / dof - self.rate)
 
     def log_density(self, model: Any) -> Any:
-        """log p(centre, scale, ν) of a t law; one per member for a stack."""
+        """log p(center, scale, ν) of a t distribution; one per member for a stack."""
         tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
         if model.kind == "independent" and not model.fixed_dof:
             tails = np.sum(tails, axis=-1)
@@ -76,7 +78,7 @@ class StudentTPrior(Value):
         raise _climbs("update")
 
     def point(self, rule: str = "mode") -> NoReturn:
-        """No mode without a t law to climb from."""
+        """No mode without a t distribution to climb from."""
         raise _climbs("point")
 
     def draw(self, rng: Generator) -> NoReturn:
@@ -93,5 +95,5 @@ class StudentTPrior(Value):
 
 
 def _climbs(verb: str) -> DomainError:
-    expected = "the prior of a t law is not conjugate: it has a posterior mode only"
+    expected = "the prior of a t distribution is not conjugate: it has a posterior mode only"
     return DomainError(sentence(f"StudentTPrior.{verb}", expected, remedy="use StudentT.fit(X, prior=...)"))

@@ -16,7 +16,7 @@ def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalI
     """Normal-inverse-Wishart for a full covariance, normal-inverse-gamma for the others.
 
     Where labels are hidden, a start says little of what the parts will be, and 2d + 4 rows of it, the least that a
-    proper law can be worth, would say too much of a part that is thin where the others are not: 1 + d/4 rows
+    proper distribution can be worth, would say too much of a part that is thin where the others are not: 1 + d/4 rows
     (`EarlierRows`) keep it regular. (Held-out oil flow liked 1 to 4 rows in 12 columns, USPS about 20 in 40.)
     """
     if getattr(stats, "per_component", False) and model.kind == "full" and not model.tied:

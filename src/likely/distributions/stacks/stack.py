@@ -14,15 +14,15 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.distribution import Law, in_units
+from likely.distributions.distribution import Distribution, in_units
 
 
 @dataclass(frozen=True, eq=False)
-class Several(Law):
+class Stack(Distribution):
     """K densities of one kind of row, as a stack: log_prob (n, K).
 
     >>> import likely as lk
-    >>> s = Several([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)])
+    >>> s = Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)])
     >>> s.log_prob([[0.0], [9.0]]).round(2)
     array([[ -0.92,  -1.  ],
            [-41.42,  -7.66]])
@@ -34,12 +34,12 @@ class Several(Law):
         parts = tuple(self.parts)
         for k, part in enumerate(parts):
             if not hasattr(part, "log_prob") or getattr(part, "members", None) is not None:
-                raise DomainError(sentence("Several", f"member {k} must be one density", repr(part)[:60]))
+                raise DomainError(sentence("Stack", f"member {k} must be one density", repr(part)[:60]))
         if not parts:
-            raise DomainError(sentence("Several", "at least one member is needed", "none"))
+            raise DomainError(sentence("Stack", "at least one member is needed", "none"))
         widths = {getattr(part, "dim", None) for part in parts}
         if len(widths) > 1:
-            raise ShapeError(sentence("Several", "all members must take rows of one width", sorted(map(str, widths))))
+            raise ShapeError(sentence("Stack", "all members must take rows of one width", sorted(map(str, widths))))
         self._set(parts=parts)
 
     @property
@@ -61,9 +61,9 @@ class Several(Law):
         """One member."""
         return self.parts[k]
 
-    def some(self, index: Any) -> Several:
+    def some(self, index: Any) -> Stack:
         """Some members, as a stack."""
-        return Several.trusted(parts=tuple(self.parts[int(k)] for k in index))
+        return Stack.trusted(parts=tuple(self.parts[int(k)] for k in index))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
@@ -83,7 +83,7 @@ class Several(Law):
         """Each member's entropy (K,)."""
         return np.array([in_units(part.entropy(), bits) for part in self.parts])
 
-    def kl(self, other: Several, bits: bool = False) -> Array:
+    def kl(self, other: Stack, bits: bool = False) -> Array:
         """Member by member (K,)."""
         pairs = zip(self.parts, other.parts, strict=True)
         return np.array([a.kl(b, bits=bits) for a, b in pairs])
@@ -101,20 +101,20 @@ class Several(Law):
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SeveralStats:
         """Each member's statistics under its own column of weights, or of the rows that it owns."""
         n = n_rows(x)
-        w = weights(weight, n, "Several")
+        w = weights(weight, n, "Stack")
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
-            raise ShapeError(sentence("Several", f"weight must have a column per member ({self.members})", w.shape))
+            raise ShapeError(sentence("Stack", f"weight must have a column per member ({self.members})", w.shape))
         if owner is not None:
-            owner, x = owners(owner, n, self.members, "Several"), np.asarray(x) if isinstance(x, list) else x
+            owner, x = owners(owner, n, self.members, "Stack"), np.asarray(x) if isinstance(x, list) else x
         return SeveralStats(tuple(part.collect(*_share(x, w, owner, k)) for k, part in enumerate(self.parts)))
 
-    def refit(self, stats: SeveralStats, prior: Any = None) -> Several:
+    def refit(self, stats: SeveralStats, prior: Any = None) -> Stack:
         """Each member from its own statistics; `prior` is one for all, or one each."""
         if prior is None and not stats.total_weight > 0:
-            raise DataError(sentence("Several", "at least one row with weight is needed", "none", "or give a prior"))
+            raise DataError(sentence("Stack", "at least one row with weight is needed", "none", "or give a prior"))
         priors = each(prior, self.members)
         refits = zip(self.parts, stats.parts, priors, strict=True)
-        return Several(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
+        return Stack(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
 
     def objective(self, stats: SeveralStats, prior: Any = None) -> float:
         """Objectives of all members, added."""

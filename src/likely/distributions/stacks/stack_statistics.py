@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from likely.distributions.product import Product, ProductStats
-from likely.distributions.stacks.stack import Several, SeveralStats
-from likely.distributions.stacks.tied import Shared
+from likely.distributions.stacks.stack import SeveralStats, Stack
+from likely.distributions.stacks.tied import Tied
 
 
-def joined(law: Any, parts: list[Any]) -> Any:
-    """Statistics of `law.some(index)`, one for each of several runs of members, as the statistics of all of them."""
-    if isinstance(law, Shared) and law.what == "all":
+def joined(distribution: Any, parts: list[Any]) -> Any:
+    """Statistics of `distribution.some(index)`, one for each of several runs of members, as the statistics of all of them."""
+    if isinstance(distribution, Tied) and distribution.what == "all":
         return reduce(add, parts)  # tied members keep one statistic between them
-    if isinstance(law, Shared):
-        return joined(law.parts, parts)
-    if isinstance(law, Product):
-        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in law.parts))
-    if isinstance(law, Several):
+    if isinstance(distribution, Tied):
+        return joined(distribution.parts, parts)
+    if isinstance(distribution, Product):
+        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in distribution.parts))
+    if isinstance(distribution, Stack):
         return SeveralStats(tuple(s for part in parts for s in part.parts))
-    if hasattr(law, "joined_stats"):
-        return law.joined_stats(parts)
+    if hasattr(distribution, "joined_stats"):
+        return distribution.joined_stats(parts)
     return _side_by_side(parts)
 
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, n_rows, owners, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.stack import side_by_side
 
 
 @dataclass(frozen=True, eq=False)
-class Shared(Law):
+class Tied(Distribution):
     """A stack of K members that an index ties together.
 
     `what="all"`: member k is part `index[k]` of a smaller stack; its statistics are summed through the
@@ -26,7 +26,7 @@ class Shared(Law):
     (pooled covariances; Ney 3.4).
 
     >>> import likely as lk
-    >>> s = Shared(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1])
+    >>> s = Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1])
     >>> s.log_prob([[5.0]]).round(3)
     array([[-13.419,  -0.919,  -0.919]])
     """
@@ -39,14 +39,14 @@ class Shared(Law):
         index = np.array(self.index, dtype=np.intp)
         size = getattr(self.parts, "members", None)
         if size is None:
-            raise DomainError(sentence("Shared", "parts must be a stack", repr(self.parts)[:60]))
+            raise DomainError(sentence("Tied", "parts must be a stack", repr(self.parts)[:60]))
         if self.what not in ("all", "covariance"):
-            raise DomainError(sentence("Shared", 'what must be "all" or "covariance"', repr(self.what)))
+            raise DomainError(sentence("Tied", 'what must be "all" or "covariance"', repr(self.what)))
         if self.what == "covariance" and not (isinstance(self.parts, Gaussian) and len(index) == size):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
-            raise ShapeError(sentence("Shared", expected, f"{len(index)} indices, {size} members"))
+            raise ShapeError(sentence("Tied", expected, f"{len(index)} indices, {size} members"))
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= size:
-            raise ShapeError(sentence("Shared", f"index must name parts 0 … {size - 1}", index.tolist()))
+            raise ShapeError(sentence("Tied", f"index must name parts 0 … {size - 1}", index.tolist()))
         if self.what == "covariance" and not self.parts.tied:
             self._one_covariance_a_group(index)
         self._set(index=index)
@@ -57,7 +57,7 @@ class Shared(Law):
         if differ:
             k, j = differ[0], leaders[differ[0]]
             expected = "members with one index must have one covariance"
-            raise DomainError(sentence("Shared", expected, f"members {j} and {k} that differ", "start them alike"))
+            raise DomainError(sentence("Tied", expected, f"members {j} and {k} that differ", "start them alike"))
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
@@ -82,7 +82,7 @@ class Shared(Law):
         """One member."""
         return self.parts.member(int(self.index[k]) if self._all else k)
 
-    def some(self, index: Any) -> Shared:
+    def some(self, index: Any) -> Tied:
         """Some members, as a stack; parts that nobody names any more stay, so that statistics still add."""
         if self._all:
             return self.replace(index=self.index[index])
@@ -129,21 +129,21 @@ class Shared(Law):
         if not self._all:
             return self.parts.collect(x, weight, owner=owner)
         if owner is not None:
-            owner = owners(owner, n_rows(x), self.members, "Shared")
+            owner = owners(owner, n_rows(x), self.members, "Tied")
             return self.parts.collect(x, weight, owner=np.where(owner >= 0, self.index[owner], -1))
-        w = weights(weight, n_rows(x), "Shared")
+        w = weights(weight, n_rows(x), "Tied")
         if w is None or w.ndim == 1:
             w = np.repeat((np.ones(n_rows(x)) if w is None else w)[:, None], self.members, axis=1)
         if w.shape[1] != self.members:
-            raise ShapeError(sentence("Shared", f"weight must have a column per member ({self.members})", w.shape))
+            raise ShapeError(sentence("Tied", f"weight must have a column per member ({self.members})", w.shape))
         return self.parts.collect(x, w @ np.eye(self.parts.members)[self.index])
 
-    def refit(self, stats: Any, prior: Any = None) -> Shared:
+    def refit(self, stats: Any, prior: Any = None) -> Tied:
         """Parts from the sums of those that share them."""
         if self._all:
             return self.replace(parts=self.parts.refit(stats, prior))
         if prior is None and not stats.total_weight > 0:
-            raise DataError(sentence("Shared", "at least one row with weight is needed", "none", "or give a prior"))
+            raise DataError(sentence("Tied", "at least one row with weight is needed", "none", "or give a prior"))
         groups = [np.flatnonzero(self.index == g) for g in np.unique(self.index)]
         fitted = [self._of_group(g, stats.member(g), prior) for g in groups]
         if len(groups) == 1:
@@ -155,7 +155,7 @@ class Shared(Law):
         return self.replace(parts=Gaussian.trusted(mean=mean, covariance=covariance, kind=self.parts.kind))
 
     def _of_group(self, members: NDArray[np.intp], stats: Any, prior: Any) -> Gaussian:
-        """Some members learnt; where nothing was seen of them, as they were."""
+        """Some members learned; where nothing was seen of them, as they were."""
         kept = prior is None and not (stats.observed > 0).any()
         return self._group(members) if kept else self._group(members).refit(stats, prior)
 
@@ -165,7 +165,7 @@ class Shared(Law):
         return Gaussian.trusted(mean=self.parts.mean[members], covariance=np.array(covariance), kind=self.parts.kind)
 
     def objective(self, stats: Any, prior: Any = None) -> float:
-        """What `refit` maximises: a shared covariance meets its prior once."""
+        """What `refit` maximizes: a shared covariance meets its prior once."""
         if self._all:
             return float(self.parts.objective(stats, prior))
         groups = (np.flatnonzero(self.index == g) for g in np.unique(self.index))
@@ -181,11 +181,13 @@ class Shared(Law):
         return self.parts.weak_prior(stats)
 
 
-def untied(law: Any) -> Any:
-    """The parts that tied members have between them, each once; of another law, itself."""
-    return law.parts if isinstance(law, Shared) and law.what == "all" else law
+def untied(distribution: Any) -> Any:
+    """The parts that tied members have between them, each once; of another distribution, itself."""
+    return distribution.parts if isinstance(distribution, Tied) and distribution.what == "all" else distribution
 
 
-def one_covariance(law: Any) -> bool:
+def one_covariance(distribution: Any) -> bool:
     """True if the members of a stack share one covariance (or, in groups, a few)."""
-    return bool(law.what == "covariance" if isinstance(law, Shared) else getattr(law, "tied", False))
+    return bool(
+        distribution.what == "covariance" if isinstance(distribution, Tied) else getattr(distribution, "tied", False)
+    )

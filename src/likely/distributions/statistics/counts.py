@@ -1,4 +1,4 @@
-"""What laws of counts share: a statistic that adds, and exact sums over what can be counted."""
+"""What distributions of counts share: a statistic that adds, and exact sums over what can be counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from likely.numerics.special import log_factorial
 
 @dataclass(frozen=True, eq=False)
 class Counts(Addable, Value):
-    """What a Poisson law needs to know of any amount of data: how much was counted, and in how many rows.
+    """What a Poisson distribution needs to know of any amount of data: how much was counted, and in how many rows.
 
     Objectives and evidences keep 10⁻¹⁶ of Σ w log x!: for counts about 10⁵ and more that is less than `log_prob`
     keeps, row by row.
@@ -148,14 +148,14 @@ def smallest(reached: Callable[[Array], Any], start: Array) -> Array:
 LARGEST_SUM = 1 << 22  # terms of an exact sum; beyond it, draws
 
 
-def exact_expectation(law: Any, g: Callable[[Any], Any], low: Array, high: Array) -> Estimate | None:
+def exact_expectation(distribution: Any, g: Callable[[Any], Any], low: Array, high: Array) -> Estimate | None:
     """Σ g(x) p(x) over the grid low … high (d,) of whole numbers; None if it has too many points."""
     if np.prod(high - low + 1) > LARGEST_SUM:
         return None
     axes = np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True)), indexing="ij")
     grid = np.stack([axis.ravel() for axis in axes], axis=1)
-    probability = np.exp(law.log_prob(grid))
-    x = grid if law.members is None else np.repeat(grid[:, None], law.members, axis=1)
+    probability = np.exp(distribution.log_prob(grid))
+    x = grid if distribution.members is None else np.repeat(grid[:, None], distribution.members, axis=1)
     return weighted_sum(g(x), probability)
 
 
@@ -168,7 +168,7 @@ def weighted_sum(values: Any, probability: Array) -> Estimate:
 
 
 def draw_counts(rate: Array, rng: Generator) -> Array:
-    """Poisson counts of any rate; above 10¹⁵ the law is normal to rounding."""
+    """Poisson counts of any rate; above 10¹⁵ the distribution is normal to rounding."""
     large = rate > 1e15
     counts = rng.poisson(np.where(large, 0.0, rate)).astype(np.float64)
     if large.any():
@@ -178,7 +178,7 @@ def draw_counts(rate: Array, rng: Generator) -> Array:
 
 
 def one_column(x: Any, members: int | None) -> Array:
-    """Values for a law of one column: (n,) or (n, 1) as (n,), with a last axis to meet a stack's members."""
+    """Values for a distribution of one column: (n,) or (n, 1) as (n,), with a last axis to meet a stack's members."""
     z = numbers(x, "cdf")
     z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
     return z[..., None] if members else z

@@ -1,4 +1,4 @@
-"""Sums over all counts: one by one near 0, by an integral far out, where a law hardly changes from count to count."""
+"""Sums over all counts: one by one near 0, by an integral far out, where a distribution hardly changes from count to count."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _legendre() -> tuple[Array, Array]:
 
 
 def _width(log_p: Log, mode: float) -> float:
-    """The deviation of the normal law that bends at the peak as this one does; 0 for a law that has its peak at 0."""
+    """The deviation of the normal distribution that bends at the peak as this one does; 0 for a distribution that has its peak at 0."""
     if mode < 1:
         return 0.0
     h = math.sqrt(mode)
@@ -79,28 +79,28 @@ def _panels(mode: float, width: float, first: float, last: float) -> Array:
     return np.unique(np.clip(np.concatenate(edges), first, last))
 
 
-# --------------------------------------------------- beta negative binomial laws: no sum of theirs is known
+# --------------------------------------------------- beta negative binomial distributions: no sum of theirs is known
 
 
-def urn_entropy(law: BetaNegativeBinomial) -> float:
-    """−Σ p log p of a lone beta negative binomial law, added over columns; right to about 10⁻¹³.
+def urn_entropy(distribution: BetaNegativeBinomial) -> float:
+    """−Σ p log p of a lone beta negative binomial distribution, added over columns; right to about 10⁻¹³.
 
     >>> round(urn_entropy(BetaNegativeBinomial(2.0, 3.0, 1.0)), 6)
     1.318023
     """
-    return sum(_urn_mean(one, lambda x, log_p: -log_p(x), float(one[1]) + 1) for one in _laws(law))
+    return sum(_urn_mean(one, lambda x, log_p: -log_p(x), float(one[1]) + 1) for one in _distributions(distribution))
 
 
 def urn_kl(p: BetaNegativeBinomial, q: BetaNegativeBinomial) -> float:
-    """KL(p ‖ q) of lone beta negative binomial laws: finite for all, because E log x is."""
+    """KL(p ‖ q) of lone beta negative binomial distributions: finite for all, because E log x is."""
     same_columns(p, q)
-    each = zip(_laws(p), _laws(q), strict=True)
+    each = zip(_distributions(p), _distributions(q), strict=True)
     return max(sum(_urn_mean(one, _gap(other), float(other[1] - one[1])) for one, other in each), 0.0)
 
 
-def _laws(law: BetaNegativeBinomial) -> Any:
+def _distributions(distribution: BetaNegativeBinomial) -> Any:
     """Of each column, its three parameters."""
-    return list(zip(law.size, law.a, law.b, strict=True))
+    return list(zip(distribution.size, distribution.a, distribution.b, strict=True))
 
 
 def _gap(other: Any) -> Callable[[Array, Log], Array]:

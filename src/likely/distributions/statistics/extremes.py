@@ -1,4 +1,4 @@
-"""What a law between two ends takes from data: the smallest and the largest value of each column."""
+"""What a distribution between two ends takes from data: the smallest and the largest value of each column."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Extremes(Addable, Value):
     """Weight, minimum and maximum of each column; both are 0 where nothing was seen. Merged by min and max.
 
     >>> import likely as lk
-    >>> law = lk.Uniform(0.0, 1.0)
-    >>> both = law.collect([0.2, 0.4]) + law.collect([0.3, 0.9])
+    >>> distribution = lk.Uniform(0.0, 1.0)
+    >>> both = distribution.collect([0.2, 0.4]) + distribution.collect([0.3, 0.9])
     >>> both.low, both.high
     (array([0.2]), array([0.9]))
     """

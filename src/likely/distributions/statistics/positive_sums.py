@@ -1,4 +1,4 @@
-"""What a gamma law takes from positive numbers: their mean, and what the mean of their logarithms lacks to its log.
+"""What a gamma distribution takes from positive numbers: their mean, and what the mean of their logarithms lacks to its log.
 
 log x̄ − mean log x is all that tells the shape. As a difference of two means it is lost where a column is narrow; as
 
@@ -46,7 +46,7 @@ class PositiveSums(Addable, Value):
         self._set(**parts)
 
     def means(self, otherwise: Any = None) -> list[Array]:
-        """The mean, and the log of the mean less the mean log: what gives the law."""
+        """The mean, and the log of the mean less the mean log: what gives the distribution."""
         return [self.mean, self.lack / np.where(self.weight > 0, self.weight, 1.0)]
 
     @property

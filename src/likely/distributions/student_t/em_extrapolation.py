@@ -26,7 +26,7 @@ SLACK = 1e-13  # of the objective's size: what rounding may take away
 
 
 class Climb:
-    """The climb of one law: `look(model)` makes a pass over all rows, and says what the model sees and is worth.
+    """The climb of one distribution: `look(model)` makes a pass over all rows, and says what the model sees and is worth.
 
     `after(step)` is the plain next step from there.
     """
@@ -36,7 +36,7 @@ class Climb:
         still: float = STILL,
     ) -> None:  # fmt: skip
         self.look, self.after, self.passes, self.still = look, after or refitted, passes, still
-        self.steps: list[tuple[Any, Any]] = []  # of EM: from one law to the next
+        self.steps: list[tuple[Any, Any]] = []  # of EM: from one distribution to the next
 
     def run(self, first: Step) -> tuple[Step, bool]:
         """The best pass of all, and whether nothing moves any more."""
@@ -82,30 +82,30 @@ def refitted(step: Step) -> Any:
     return step.model.refit(step.stats, step.prior)
 
 
-def as_vector(law: Any, unit: Any) -> Array | None:
-    """Centre, logarithms of the scale's Cholesky factor and 1/ν, in the units of another such law."""
+def as_vector(distribution: Any, unit: Any) -> Array | None:
+    """Center, logarithms of the scale's Cholesky factor and 1/ν, in the units of another such distribution."""
     deviation = np.sqrt(unit._shape.variance)
-    kind = getattr(law, "kind", "full")
-    parts = [((law.centre - unit.centre) / deviation).ravel()]
+    kind = getattr(distribution, "kind", "full")
+    parts = [((distribution.center - unit.center) / deviation).ravel()]
     if kind == "full":
-        root = spd.cholesky(np.ascontiguousarray(law.scale))
+        root = spd.cholesky(np.ascontiguousarray(distribution.scale))
         if root is None:
             return None
-        i, j = np.tril_indices(law.dim, -1)
+        i, j = np.tril_indices(distribution.dim, -1)
         diagonal = np.diagonal(root, axis1=-2, axis2=-1)
         parts += [np.log(diagonal / deviation).ravel(), (root / deviation[..., None])[..., i, j].ravel()]
     else:
-        parts.append(0.5 * np.log(law.scale / unit.scale).ravel())
-    if not getattr(law, "fixed_dof", True):
-        parts.append((unit.dof / law.dof).ravel())
+        parts.append(0.5 * np.log(distribution.scale / unit.scale).ravel())
+    if not getattr(distribution, "fixed_dof", True):
+        parts.append((unit.dof / distribution.dof).ravel())
     return np.concatenate(parts)
 
 
 def from_vector(vector: Array, unit: Any) -> Any:
-    """The law with such a vector; degrees of freedom stay within their ends."""
-    deviation, shape = np.sqrt(unit._shape.variance), unit.centre.shape
-    size = unit.centre.size
-    changes: dict[str, Array] = {"centre": unit.centre + deviation * vector[:size].reshape(shape)}
+    """The distribution with such a vector; degrees of freedom stay within their ends."""
+    deviation, shape = np.sqrt(unit._shape.variance), unit.center.shape
+    size = unit.center.size
+    changes: dict[str, Array] = {"center": unit.center + deviation * vector[:size].reshape(shape)}
     rest = vector[size:]
     if getattr(unit, "kind", "full") == "full":
         i, j = np.tril_indices(unit.dim, -1)

@@ -1,4 +1,4 @@
-"""A t law learnt from rows: what a Gaussian would learn if outliers did not count."""
+"""A t distribution learned from rows: what a Gaussian would learn if outliers did not count."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class StudentTDensity(DensityEstimator):
-    """Learn a Student t law: robust, because rows far out count little. `model_` is a `StudentT`.
+    """Learn a Student t distribution: robust, because rows far out count little. `model_` is a `StudentT`.
 
-    - **covariance**: the kind of scale: "full", "diagonal", "spherical", or "independent": a t law of its own,
+    - **covariance**: the kind of scale: "full", "diagonal", "spherical", or "independent": a t distribution of its own,
       with its own degrees of freedom, for each column.
-    - **dof**: None learns the degrees of freedom; a number keeps them (4 is a usual choice; 1 is the Cauchy law).
-    - **prior**: "weak" (that of a Gaussian for centre and scale, and ν ~ Gamma(2, 0.1)), None for maximum
+    - **dof**: None learns the degrees of freedom; a number keeps them (4 is a usual choice; 1 is the Cauchy
+      distribution).
+    - **prior**: "weak" (that of a Gaussian for center and scale, and ν ~ Gamma(2, 0.1)), None for maximum
       likelihood, where ν may go up to 10⁶ if tails are no heavier than a Gaussian's; or a `Prior`.
     - **max_iter, tol**: of the EM iteration over hidden scales.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (500, 2))
     >>> X[:100] = 50.0  # a fifth of all rows is wrong
-    >>> lk.StudentTDensity().fit(X).centre_.round(1)
+    >>> lk.StudentTDensity().fit(X).center_.round(1)
     array([0.9, 4.9])
     """
 
@@ -49,16 +50,16 @@ class StudentTDensity(DensityEstimator):
         return StudentT.blank(X[:4096], self.covariance, members, self.dof)
 
     @property
-    def centre_(self) -> Any:
-        """The learnt centre (d,)."""
-        return self._learnt.centre
+    def center_(self) -> Any:
+        """The learned center (d,)."""
+        return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learnt squared scale: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) of it."""
-        return self._learnt.scale
+        """The learned squared scale: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) of it."""
+        return self._learned.scale
 
     @property
     def dof_(self) -> Any:
-        """The learnt degrees of freedom: a number, or (d,) for independent columns."""
-        return self._learnt.dof
+        """The learned degrees of freedom: a number, or (d,) for independent columns."""
+        return self._learned.dof

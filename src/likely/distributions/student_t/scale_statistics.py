@@ -1,4 +1,4 @@
-"""What a t law takes from rows: their moments, each row counted the less the further out it lies.
+"""What a t distribution takes from rows: their moments, each row counted the less the further out it lies.
 
 A row at squared distance q of which o entries were seen counts r = (ν + o)/(ν + q) times: once where it is expected,
 hardly where it is an outlier.
@@ -25,8 +25,8 @@ PLAIN = ("seen", "entries", "near", "far", "excess", "level")
 class ScaleSums(Addable, Value):
     """Moments under weights w r, and sums over rows of what the degrees of freedom depend on.
 
-    Never complete: r is that of the model that looked. In a law of independent columns each column has an r of its
-    own, and the last four sums are (..., d).
+    Never complete: r is that of the model that looked. In a distribution of independent columns each column has an r of
+    its own, and the last four sums are (..., d).
     """
 
     seen: Array  # (..., d + 1): weight of the rows of which so many entries were seen
@@ -41,7 +41,7 @@ class ScaleSums(Addable, Value):
 
     @property
     def filled(self) -> bool:
-        """True if gaps were filled by the model that looked; laws without correlations leave them out."""
+        """True if gaps were filled by the model that looked; distributions without correlations leave them out."""
         return isinstance(self.moments, Moments) and bool(self.seen[..., 1:-1].any())
 
     @property

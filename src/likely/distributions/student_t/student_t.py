@@ -1,4 +1,4 @@
-"""Student's t law: a Gaussian whose scale is not known for certain, and therefore ready for outliers."""
+"""Student's t distribution: a Gaussian whose scale is not known for certain, and therefore ready for outliers."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ class StudentT(LearnsScales):
 
     q = (x − μ)ᵀ S⁻¹ (x − μ); the exponent is −(ν + d)/2, not the −(ν + 1)/2 of the notes. `scale` is the
     squared scale S, in the shapes and kinds of a Gaussian's covariance; `dof` is a number or (K,). A fourth
-    kind, "independent", has a t law of its own in each column: squared scales and dof (d,) or (K, d).
-    NaN entries of x are integrated out: what is left is a t law with the same dof. `StudentT.fit(X)` learns all
-    parameters, `StudentT.fit(X, dof=4.0)` keeps the dof (`fixed_dof`).
+    kind, "independent", has a t distribution of its own in each column: squared scales and dof (d,) or (K, d).
+    NaN entries of x are integrated out: what is left is a t distribution with the same dof. `StudentT.fit(X)` learns
+    all parameters, `StudentT.fit(X, dof=4.0)` keeps the dof (`fixed_dof`).
 
     >>> StudentT([0.0, 1.0], [1.0, 4.0], 3.0).log_prob([[0.0, 1.0], [9.0, np.nan]]).round(4)
     array([-2.531 , -7.6653])
     """
 
-    centre: Array  # (d,) or (K, d): the mean, where dof > 1
+    center: Array  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
     dof: Array  # () or (K,); (d,) or (K, d) if independent
     kind: str
     fixed_dof: bool = False  # learning leaves dof as it is
 
     def __init__(
-        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, centre: Any = None,
+        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, center: Any = None,
         fixed_dof: bool = False,
     ) -> None:  # fmt: skip
-        """`mean` is the centre by the name that a Gaussian's has; files and copies call it by its own."""
-        parts = {"mean": mean if centre is None else centre, "scale": scale, "dof": dof}
+        """`mean` is the center by the name that a Gaussian's has; files and copies call it by its own."""
+        parts = {"mean": mean if center is None else center, "scale": scale, "dof": dof}
         if missing := [name for name, part in parts.items() if part is None]:
             raise DomainError(sentence("StudentT", f"{' and '.join(missing)} must be given"))
         mean, scale, dof = (parameter(part, "StudentT", name) for name, part in parts.items())
-        self._set(centre=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind, fixed_dof=bool(fixed_dof))
+        self._set(center=np.atleast_1d(mean), scale=scale, dof=dof, kind=kind, fixed_dof=bool(fixed_dof))
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        mean, scale, dof = self.centre, self.scale, self.dof
+        mean, scale, dof = self.center, self.scale, self.dof
         if mean.ndim > 2 or 0 in mean.shape:
             raise ShapeError(sentence("StudentT", "mean must have shape (d,) or (K, d)", mean.shape))
         if not (dof > 0).all():
@@ -76,12 +76,12 @@ class StudentT(LearnsScales):
     @property
     def dim(self) -> int:
         """Number of columns d."""
-        return int(self.centre.shape[-1])
+        return int(self.center.shape[-1])
 
     @property
     def members(self) -> int | None:
         """Number of members K of a stack; None for one value."""
-        return len(self.centre) if self.centre.ndim == 2 else None
+        return len(self.center) if self.center.ndim == 2 else None
 
     @property
     def tied(self) -> bool:
@@ -90,19 +90,19 @@ class StudentT(LearnsScales):
 
     @cached_property
     def _shape(self) -> Gaussian:
-        """The Gaussian of the same centre and scale: what it would be if the scale were known."""
+        """The Gaussian of the same center and scale: what it would be if the scale were known."""
         kind = "diagonal" if self.kind == "independent" else self.kind
-        return Gaussian.trusted(mean=self.centre, covariance=self.scale, kind=kind)
+        return Gaussian.trusted(mean=self.center, covariance=self.scale, kind=kind)
 
     def member(self, k: int) -> StudentT:
         """One member of a stack."""
         scale = self.scale if self.tied else self.scale[k]
-        return self.replace(centre=self.centre[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
+        return self.replace(center=self.center[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
 
     def some(self, index: Any) -> StudentT:
         """Some members, as a stack."""
         scale = self.scale if self.tied else self.scale[index]
-        return self.replace(centre=self.centre[index], scale=np.array(scale), dof=self.dof[index])
+        return self.replace(center=self.center[index], scale=np.array(scale), dof=self.dof[index])
 
     # ---------------------------------------------------------------- density
 
@@ -121,7 +121,7 @@ class StudentT(LearnsScales):
 
     def _by_column(self, x: Array) -> Array:
         out = []
-        for m, s, v in zip(*(np.atleast_2d(a) for a in (self.centre, self.scale, self.dof)), strict=True):
+        for m, s, v in zip(*(np.atleast_2d(a) for a in (self.center, self.scale, self.dof)), strict=True):
             with np.errstate(over="ignore", divide="ignore"):
                 z = np.abs(x - m) / np.sqrt(s)
                 each = _head(v, 1.0, np.log(s)) - 0.5 * _fall(z * z, v, 1.0, 2 * np.log(z))
@@ -166,23 +166,23 @@ class StudentT(LearnsScales):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: Gaussian ones over the root of a gamma variate of mean 1."""
-        noise = self._shape.replace(mean=np.zeros_like(self.centre)).sample(n, rng)
+        noise = self._shape.replace(mean=np.zeros_like(self.center)).sample(n, rng)
         half = 0.5 * self.dof
         shrink = np.maximum(rng.standard_gamma(half, (n, *half.shape)) / half, 1e-200)
-        return self.centre + noise / np.sqrt(shrink if self.kind == "independent" else shrink[..., None])
+        return self.center + noise / np.sqrt(shrink if self.kind == "independent" else shrink[..., None])
 
     # ---------------------------------------------------------------- moments
 
     @property
     def mode(self) -> Array:
-        """The most likely point: the centre."""
-        return self.centre
+        """The most likely point: the center."""
+        return self.center
 
     @property
     def mean(self) -> Array:
-        """The centre, which is the mean for dof above 1; below, there is none."""
+        """The center, which is the mean for dof above 1; below, there is none."""
         self._exists("mean", 1.0)
-        return self.centre
+        return self.center
 
     @property
     def covariance(self) -> Array:
@@ -194,12 +194,12 @@ class StudentT(LearnsScales):
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, for each column: the centre."""
-        return self.centre
+        """The number that half of the draws exceed, for each column: the center."""
+        return self.center
 
     @property
     def variance(self) -> Array:
-        """Variance of each column, the shape of the centre; it exists for dof above 2."""
+        """Variance of each column, the shape of the center; it exists for dof above 2."""
         self._exists("variance", 2.0)
         grown = self.dof / (self.dof - 2)
         return (grown if self.kind == "independent" else grown[..., None]) * self._shape.variance
@@ -221,31 +221,31 @@ class StudentT(LearnsScales):
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) in one dimension."""
-        centre, deviation, dof = self._one_column()
-        return _cdf((one_column(x, self.members) - centre) / deviation, dof)
+        center, deviation, dof = self._one_column()
+        return _cdf((one_column(x, self.members) - center) / deviation, dof)
 
     def quantile(self, p: Any) -> Array:
         """x with P(X ≤ x) = p in one dimension; for a stack, (n, K)."""
-        centre, deviation, dof = self._one_column()
+        center, deviation, dof = self._one_column()
         p = np.asarray(p, dtype=np.float64)
-        return np.asarray(centre + deviation * _quantile(p[..., None] if self.members else p, dof))
+        return np.asarray(center + deviation * _quantile(p[..., None] if self.members else p, dof))
 
     def _one_column(self) -> tuple[Any, Any, Any]:
         if self.dim != 1:
             expected = "cdf and quantile exist in one dimension"
             raise DomainError(sentence("StudentT", expected, f"{self.dim} columns", "take marginal([j]) first"))
         dof = self.dof[..., 0] if self.kind == "independent" else self.dof
-        return self.centre[..., 0], np.sqrt(self._shape.variance[..., 0]), dof
+        return self.center[..., 0], np.sqrt(self._shape.variance[..., 0]), dof
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: centres, scales and degrees of freedom, unless these are fixed."""
+        """Free parameters: centers, scales and degrees of freedom, unless these are fixed."""
         return self._shape.n_parameters + (0 if self.fixed_dof else int(self.dof.size))
 
     # ---------------------------------------------------------------- algebra
 
     def marginal(self, columns: Sequence[int]) -> StudentT:
-        """The law of some columns, the others integrated out: their part of μ and S, the same dof.
+        """The distribution of some columns, the others integrated out: their part of μ and S, the same dof.
 
         >>> StudentT([1.0, 2.0, 3.0], [1.0, 4.0, 9.0], 5.0).marginal([2])
         StudentT([3.0], scale=[9.0], dof=5.0, kind='diagonal')
@@ -253,12 +253,12 @@ class StudentT(LearnsScales):
         with _own_name():
             part = self._shape.marginal(columns)
             dof = self.dof[..., self._shape._columns(columns)] if self.kind == "independent" else self.dof
-        return self.replace(centre=part.mean, scale=part.covariance, dof=np.array(dof))
+        return self.replace(center=part.mean, scale=part.covariance, dof=np.array(dof))
 
     def condition(self, values: Mapping[int, Any]) -> StudentT:
-        """The law of the other columns once o of them are known: {column: value}.
+        """The distribution of the other columns once o of them are known: {column: value}.
 
-        Centre and S as for a Gaussian, S times (ν + q)/(ν + o) with q the distance of what is known, and
+        Center and S as for a Gaussian, S times (ν + q)/(ν + o) with q the distance of what is known, and
         ν + o degrees of freedom: a surprise widens the rest. Vectors of n values give a stack of n members.
 
         >>> t = StudentT([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]], 4.0).condition({1: 3.0})
@@ -279,20 +279,20 @@ class StudentT(LearnsScales):
         o = known.form.rank if self.members else known.form.rank[0]
         grown = np.asarray((self.dof + q) / (self.dof + o))
         dof = np.array(np.broadcast_to(self.dof + o, grown.shape))
-        return self.replace(centre=part.mean, scale=grown[..., None, None] * part.covariance, dof=dof, kind="full")
+        return self.replace(center=part.mean, scale=grown[..., None, None] * part.covariance, dof=dof, kind="full")
 
     def _others(self, known: Sequence[int], part: Gaussian) -> StudentT:
         """Independent columns learn nothing from each other."""
         left = np.setdiff1d(np.arange(self.dim), self._shape._columns(known))
         scale, dof = (np.broadcast_to(a[..., left], part.mean.shape).copy() for a in (self.scale, self.dof))
-        return self.replace(centre=part.mean, scale=scale, dof=dof)
+        return self.replace(center=part.mean, scale=scale, dof=dof)
 
     def __repr__(self) -> str:
-        if self.centre.size > 8:
+        if self.center.size > 8:
             return f"StudentT({self.kind}, d={self.dim}{f', {self.members} members' if self.members else ''})"
         numbers = {"scale": self.scale, "dof": self.dof}
         parts = ", ".join(f"{name}={six_digits(part)}" for name, part in numbers.items())
-        return f"StudentT({six_digits(self.centre)}, {parts}, kind={self.kind!r})"
+        return f"StudentT({six_digits(self.center)}, {parts}, kind={self.kind!r})"
 
 
 def _head(v: Any, o: Any, logdet: Any) -> Array:

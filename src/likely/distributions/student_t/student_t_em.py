@@ -1,4 +1,4 @@
-"""How a t law learns: outliers are found by the model and count less, again and again, until nothing moves.
+"""How a t distribution learns: outliers are found by the model and count less, again and again, until nothing moves.
 
 Each row's log p holds −(ν + o)/2 · log(ν + q), and log is concave: with r = (ν' + o)/(ν' + q') of the model that looked
 and any γ > 0, log(ν + q) ≤ r (ν + q)/(γ (ν + o)) − 1 + log γ (ν + o) − log r. The right-hand side is linear in q, so
@@ -20,7 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, enumerated, s
 from likely.core.fit_loop import Step, Stop, fit, iterate
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell, unheard
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
@@ -50,11 +50,11 @@ FARTHEST = 1e300  # a squared distance beyond counts as this
 ROUNDS = 4  # of the inner climb between a prior, γ and ν: the passes go on with it
 
 
-class LearnsScales(Law):
+class LearnsScales(Distribution):
     """Learning of `StudentT`; the value itself is in `student_t`."""
 
     if TYPE_CHECKING:
-        centre: Array
+        center: Array
         scale: Array
         dof: Array
         kind: str
@@ -78,17 +78,17 @@ class LearnsScales(Law):
         refuse_infinite(z, "StudentT")
         z = np.unique(z, axis=0) if z.size else z  # copies of a row must not move the start: weights are copies too
         start = Gaussian.blank(z, kind=look)
-        centre, variance = _middle(z, start.mean, np.array(start.variance))
+        center, variance = _middle(z, start.mean, np.array(start.variance))
         scale = np.diag(variance) if look == "full" else variance if look == "diagonal" else np.asarray(variance.mean())
         lead = () if members is None else (members,)
-        free = np.full((*lead, len(centre)) if kind == "independent" else lead, FIRST_DOF if dof is None else dof)
+        free = np.full((*lead, len(center)) if kind == "independent" else lead, FIRST_DOF if dof is None else dof)
         made = cls(  # type: ignore[call-arg]
-            np.array(np.broadcast_to(centre, (*lead, *centre.shape))),
+            np.array(np.broadcast_to(center, (*lead, *center.shape))),
             np.array(np.broadcast_to(scale, (*lead, *scale.shape))), free, kind,
         )  # fmt: skip
         return made.replace(fixed_dof=dof is not None)
 
-    def _learnt_from(
+    def _learned_from(
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop | None = None,
     ) -> FitReport:  # fmt: skip
@@ -122,7 +122,7 @@ class LearnsScales(Law):
         if not all(block.weight is None or block.weight.any() for block in some):
             return self
         with unheard():
-            found = self._learnt_from(Blocks([list(some)]), prior, engine)
+            found = self._learned_from(Blocks([list(some)]), prior, engine)
         return found.model if found.converged else self
 
     @classmethod
@@ -265,11 +265,11 @@ class LearnsScales(Law):
         return found.replace(origin=origin, scatter=found.scatter + spread), -0.5 * determinant
 
     def _by_columns(self, z: Array, mask: Any, w: Array, counts: dict[str, Array]) -> ScaleSums:
-        """Each column has a t law, and so an r, of its own."""
+        """Each column has a t distribution, and so an r, of its own."""
         out = []
         lead: Any = [w] if w.ndim == 1 else list(w.T)
-        laws = zip(*(np.atleast_2d(a) for a in (self.centre, self.scale, self.dof)), lead, strict=True)
-        for m, s, v, own in laws:
+        distributions = zip(*(np.atleast_2d(a) for a in (self.center, self.scale, self.dof)), lead, strict=True)
+        for m, s, v, own in distributions:
             with np.errstate(over="ignore", invalid="ignore"):
                 q = np.clip(np.where(mask, (z - m) ** 2 / s, 0.0), 0.0, FARTHEST)
             r, dev = _pull(q, 1.0, v)
@@ -288,10 +288,10 @@ class LearnsScales(Law):
     # --------------------------------------------------------------- M-step
 
     def refit(self, stats: ScaleSums, prior: Any = None) -> Self:
-        """A t law that explains the rows better, or with a prior is more probable; the same once none is.
+        """A t distribution that explains the rows better, or with a prior is more probable; the same once none is.
 
-        Degrees of freedom stay within 0.1 … 10⁶, where a t law is a Gaussian to all intents. A singular scale is
-        lifted just enough to be a density, and a warning says where and why.
+        Degrees of freedom stay within 0.1 … 10⁶, where a t distribution is a Gaussian to all intents. A singular scale
+        is lifted just enough to be a density, and a warning says where and why.
         """
         self._suited(stats)
         tell_of_gaps("StudentT", stats.entries, stats.total_weight, prior)
@@ -301,22 +301,22 @@ class LearnsScales(Law):
             raise DataError(sentence("StudentT", "at least one row with weight is needed", "none", "or give a prior"))
         n, U = self._cells(stats)
         seen = stats.entries > 0
-        centre = np.where(seen, stats.moments.mean, self.centre)
+        center = np.where(seen, stats.moments.mean, self.center)
         scale = self._lifted(best_scales(self, stats, n, U), stats)
         with np.errstate(divide="ignore", invalid="ignore"):
             s = np.where(n > 0, stats.surplus / n, 0.0)
             need = stats.excess - n * (s - np.log1p(s))  # the best γ is U/n
         dof = self.dof if self.fixed_dof else best_dof(self._by_seen(stats), need, self.dof)
-        return self.replace(centre=centre, scale=scale, dof=np.array(dof))
+        return self.replace(center=center, scale=scale, dof=np.array(dof))
 
     def _with_prior(self, stats: ScaleSums, prior: Any) -> Self:
-        """Climb in turns: centre and scale, degrees of freedom, γ; each step is exact, so none can lose."""
+        """Climb in turns: center and scale, degrees of freedom, γ; each step is exact, so none can lose."""
         n, _ = self._cells(stats)
         shape = getattr(prior, "shape", prior)
         gamma, found = np.ones_like(n), self
         for _ in range(ROUNDS):
             point = prior_mode(shape, stats, gamma, self.kind)
-            found = found.replace(centre=point.mean, scale=self._shaped(point))
+            found = found.replace(center=point.mean, scale=self._shaped(point))
             if not self.fixed_dof:
                 need = stats.excess + n * deviance(np.ones_like(gamma), 1 / gamma) + stats.surplus * (1 / gamma - 1)
                 found = found.replace(dof=best_dof(self._by_seen(stats), need, found.dof, prior))
@@ -326,7 +326,7 @@ class LearnsScales(Law):
         return found
 
     def _shaped(self, point: Gaussian) -> Array:
-        """A Gaussian's covariance in the kind of this law."""
+        """A Gaussian's covariance in the kind of this distribution."""
         if self.kind == "full":
             return np.array(point.covariance_matrix)
         return np.array(point.covariance if self.kind == "spherical" else point.variance)
@@ -354,9 +354,11 @@ class LearnsScales(Law):
             raise DomainError(sentence("StudentT", expected, "one for all", remedy))
         full = isinstance(getattr(stats, "moments", None), Moments)
         if not isinstance(stats, ScaleSums) or full != (self.kind == "full"):
-            raise ShapeError(sentence("StudentT", f"sums of a {self.kind} t law are needed", type(stats).__name__))
-        if stats.entries.shape != self.centre.shape or stats.excess.shape != self.dof.shape:
-            expected = f"statistics must be of shape {self.centre.shape}"
+            raise ShapeError(
+                sentence("StudentT", f"sums of a {self.kind} t distribution are needed", type(stats).__name__)
+            )
+        if stats.entries.shape != self.center.shape or stats.excess.shape != self.dof.shape:
+            expected = f"statistics must be of shape {self.center.shape}"
             raise ShapeError(sentence("StudentT", expected, stats.entries.shape))
 
     def _cells(self, stats: ScaleSums) -> tuple[Array, Array]:
@@ -384,7 +386,7 @@ class LearnsScales(Law):
 
     def _distances(self, stats: ScaleSums) -> Array:
         """Q = Σ w r q of these rows, from their moments."""
-        found, delta = stats.moments, stats.moments.mean - self.centre
+        found, delta = stats.moments, stats.moments.mean - self.center
         if isinstance(found, Moments):
             roots = self._shape.form.roots
             if roots is None:
@@ -430,11 +432,11 @@ def _middle(z: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a column that is all NaN has no median
-        centre = np.nanmedian(z, axis=0) if len(z) else mean
-        spread = np.nanmedian(np.abs(z - centre), axis=0) if len(z) else np.zeros(len(mean))
+        center = np.nanmedian(z, axis=0) if len(z) else mean
+        spread = np.nanmedian(np.abs(z - center), axis=0) if len(z) else np.zeros(len(mean))
     squared = (1.4826 * np.nan_to_num(spread)) ** 2
     use = (squared > 1e-12 * variance) & np.isfinite(squared)
-    return np.where(use, centre, mean), np.where(use, squared, variance)
+    return np.where(use, center, mean), np.where(use, squared, variance)
 
 
 __all__ = ["LARGEST_DOF", "LEAST_DOF", "LearnsScales"]

@@ -1,4 +1,4 @@
-"""The steps of a t law's learning, each the exact maximum of the bound over one thing: scale, degrees of freedom."""
+"""The steps of a t distribution's learning, each the exact maximum of the bound over one thing: scale, degrees of freedom."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LEAST_DOF, LARGEST_DOF = 0.1, 1e6
 CUTS, ROUNDS = 63, 9  # of the bracket of log ν, again and again: 64⁹ leaves it no inside
 
 
-def best_scales(law: Any, stats: ScaleSums, n: Array, U: Array) -> Array:
+def best_scales(distribution: Any, stats: ScaleSums, n: Array, U: Array) -> Array:
     """Scatter over Σ w r: the best scale at the best γ; what was not seen keeps its own."""
-    T, entries, old = stats.moments.scatter, stats.entries, law.scale
-    if law.kind in ("full", "independent"):
-        by = U[..., None, None] if law.kind == "full" else U
+    T, entries, old = stats.moments.scatter, stats.entries, distribution.scale
+    if distribution.kind in ("full", "independent"):
+        by = U[..., None, None] if distribution.kind == "full" else U
         return np.where(by > 0, T / np.where(by > 0, by, 1.0), old)
     with np.errstate(divide="ignore", invalid="ignore"):
         gamma = np.where(n > 0, U / n, 1.0)
-        if law.kind == "spherical":
+        if distribution.kind == "spherical":
             return np.where(n > 0, T.sum(axis=-1) / (entries.sum(axis=-1) * gamma), old)
         return np.where(entries > 0, T / (entries * gamma[..., None]), old)
 
@@ -53,27 +53,27 @@ def best_dof(by_seen: Array, need: Array, old: Array, prior: Any = None) -> Arra
     return np.where(by_seen.sum(axis=-1) > 0, found, old)
 
 
-def bound(law: Any, stats: ScaleSums, log_gamma: Array, n: Array) -> float:
+def bound(distribution: Any, stats: ScaleSums, log_gamma: Array, n: Array) -> float:
     """The bound of the log-likelihood at the best γ, summed over members."""
-    v = law.dof[..., None]
-    by_seen = law._by_seen(stats)
+    v = distribution.dof[..., None]
+    by_seen = distribution._by_seen(stats)
     o = np.arange(1, by_seen.shape[-1] + 1)
     head = gamma_excess(0.5 * v, 0.5 * o) - 0.5 * o * LOG_2PI - 0.5 * (v + o) * np.log1p(o / v)
-    value = (by_seen * head).sum(axis=-1) + 0.5 * law.dof * (stats.surplus - stats.excess) + stats.level
-    value = value - 0.5 * (n * law.dof + law._entries(stats)) * log_gamma
-    return float(np.sum(value)) - 0.5 * float(np.sum(_determinants(law, stats)))
+    value = (by_seen * head).sum(axis=-1) + 0.5 * distribution.dof * (stats.surplus - stats.excess) + stats.level
+    value = value - 0.5 * (n * distribution.dof + distribution._entries(stats)) * log_gamma
+    return float(np.sum(value)) - 0.5 * float(np.sum(_determinants(distribution, stats)))
 
 
-def _determinants(law: Any, stats: ScaleSums) -> Array:
+def _determinants(distribution: Any, stats: ScaleSums) -> Array:
     """n log det S, or column by column with the rows in which each was seen."""
-    if law.kind == "full":
-        logdet = law._shape.form.logdet
-        return np.asarray(stats.rows * (logdet if law.members else logdet[0]))
-    return np.asarray(stats.entries * np.log(law._shape.variance))
+    if distribution.kind == "full":
+        logdet = distribution._shape.form.logdet
+        return np.asarray(stats.rows * (logdet if distribution.members else logdet[0]))
+    return np.asarray(stats.entries * np.log(distribution._shape.variance))
 
 
 def prior_mode(prior: Any, stats: ScaleSums, gamma: Array, kind: str) -> Gaussian:
-    """Centre and scale of highest density, given γ: a Gaussian's, whose mean counts U/γ rows and its scatter n."""
+    """Center and scale of highest density, given γ: a Gaussian's, whose mean counts U/γ rows and its scatter n."""
     found = stats.moments
     if isinstance(found, Moments):
         eased: Any = found.replace(weight=found.weight / gamma, scatter=found.scatter / gamma[..., None, None])

@@ -1,8 +1,8 @@
-"""The law of a sum: densities of independent variables are folded into each other.
+"""The distribution of a sum: densities of independent variables are folded into each other.
 
-Known sums are known laws (Gaussian, Poisson, gamma …). Sums of discrete laws are added up value by value. All others
-go through a grid: each variable is moved to the nearest point of it, one keeps its own distribution function, and
-Fourier turns folding into products. The grid is halved until the distribution function no longer changes.
+Known sums are known distributions (Gaussian, Poisson, gamma …). Sums of discrete distributions are added up value by
+value. All others go through a grid: each variable is moved to the nearest point of it, one keeps its own distribution
+function, and Fourier turns folding into products. The grid is halved until the distribution function no longer changes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.sums.closed_form_sums import Term, known_sum
-from likely.distributions.sums.grid_distribution import GridLaw
-from likely.distributions.sums.lattice_distribution import LatticeLaw
+from likely.distributions.sums.grid_distribution import GridDistribution
+from likely.distributions.sums.lattice_distribution import LatticeDistribution
 from likely.distributions.support import Atoms, Line, look
 
 ME = "sum_of"
@@ -26,18 +26,18 @@ CELLS = 1 << 12, 1 << 20  # of the first grid, and of the last
 CLEANEST = 1e-13  # probability that is cut off without a word
 PAIRS = 1 << 27  # products of a direct sum; beyond it, Fourier
 LIST = 1 << 22  # values of a list without a lattice
-RESOLVED = 64  # cells below which a law is too narrow for halvings to show what rounding does to it
+RESOLVED = 64  # cells below which a distribution is too narrow for halvings to show what rounding does to it
 WIDEST = 1e5  # ranges, in quartile distances: heavier tails are cut earlier, and the error says so
 
 
-def sum_of(*laws: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
-    """The law of w₁x₁ + … + w_m x_m for independent x_i ~ laws: a density with log_prob, cdf, quantile, mean, sample.
+def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
+    """The distribution of w₁x₁ + … + w_m x_m for independent x_i ~ distributions: a density with log_prob, cdf, quantile, mean, sample.
 
-    `copies` says how many independent x_i of each law there are (one number for all, or one a law). Known sums come as
-    the law they are. Otherwise it is a `LatticeLaw` (all are discrete: exact) or a `GridLaw`, each with `.error`: the
-    probability cut off, and a cautious estimate of how far the distribution function is off, from what the last two
-    halvings of the grid changed, from means that the grid moved and from what lies between its edges. An error that
-    cannot be met, as with tails like Cauchy's or poles, is told.
+    `copies` says how many independent x_i of each distribution there are (one number for all, or one a distribution).
+    Known sums come as the distribution they are. Otherwise it is a `LatticeDistribution` (all are discrete: exact) or a
+    `GridDistribution`, each with `.error`: the probability cut off, and a cautious estimate of how far the distribution
+    function is off, from what the last two halvings of the grid changed, from means that the grid moved and from what
+    lies between its edges. An error that cannot be met, as with tails like Cauchy's or poles, is told.
 
     >>> import likely as lk
     >>> lk.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
@@ -50,7 +50,7 @@ def sum_of(*laws: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8
     """
     if not 0 < error < 1:
         raise DomainError(sentence(ME, "error must lie between 0 and 1", error))
-    terms = _terms(laws, weights, copies)
+    terms = _terms(distributions, weights, copies)
     known = known_sum(terms)
     if known is not None:
         return known
@@ -62,7 +62,7 @@ def sum_of(*laws: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8
 
 
 def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
-    """The law of a sum of two independent variables: `sum_of(a, b)`.
+    """The distribution of a sum of two independent variables: `sum_of(a, b)`.
 
     >>> import likely as lk
     >>> lk.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
@@ -74,26 +74,30 @@ def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: flo
 # ------------------------------------------------------------------------------ terms
 
 
-def _terms(laws: Sequence[Any], weights: Any, copies: Any) -> list[Term]:
-    if not laws:
-        raise DomainError(sentence(ME, "at least one law is needed", "none"))
-    w = _one_each(1.0 if weights is None else weights, len(laws), "weights")
-    c = _one_each(copies, len(laws), "copies")
+def _terms(distributions: Sequence[Any], weights: Any, copies: Any) -> list[Term]:
+    if not distributions:
+        raise DomainError(sentence(ME, "at least one distribution is needed", "none"))
+    w = _one_each(1.0 if weights is None else weights, len(distributions), "weights")
+    c = _one_each(copies, len(distributions), "copies")
     if (c < 1).any() or (c != np.floor(c)).any():
         raise DomainError(sentence(ME, "copies must be whole numbers above 0", c.tolist()))
-    for law in laws:
-        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
-            raise DomainError(sentence(ME, "densities are needed", type(law).__name__))
-        if getattr(law, "members", None) is not None:
-            raise DomainError(sentence(ME, "lone laws are needed", f"a stack of {law.members}", "take member(k)"))
-    return [Term(law, float(a), int(k)) for law, a, k in zip(laws, w, c, strict=True) if a]
+    for distribution in distributions:
+        if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
+            raise DomainError(sentence(ME, "densities are needed", type(distribution).__name__))
+        if getattr(distribution, "members", None) is not None:
+            raise DomainError(
+                sentence(ME, "lone distributions are needed", f"a stack of {distribution.members}", "take member(k)")
+            )
+    return [Term(distribution, float(a), int(k)) for distribution, a, k in zip(distributions, w, c, strict=True) if a]
 
 
 def _one_each(given: Any, n: int, name: str) -> Array:
     try:
         a = np.broadcast_to(np.asarray(given, dtype=np.float64), (n,))
     except (TypeError, ValueError) as wrong:
-        raise ShapeError(sentence(ME, f"{name} must be one number, or one for each of {n} laws", given)) from wrong
+        raise ShapeError(
+            sentence(ME, f"{name} must be one number, or one for each of {n} distributions", given)
+        ) from wrong
     if not np.isfinite(a).all():
         raise DomainError(sentence(ME, f"{name} must be finite", given))
     return a
@@ -112,14 +116,14 @@ class _Part(NamedTuple):
 
 
 def _part(term: Term, cut: float) -> _Part:
-    seen = look(term.law)
+    seen = look(term.distribution)
     if isinstance(seen, Atoms):
         return _atoms(term, seen, cut)
     if not isinstance(seen, Line):
-        expected = "laws of one real number are needed"
+        expected = "distributions of one real number are needed"
         remedy = "Gaussians add in any dimension; take marginals of others"
-        raise DomainError(sentence(ME, expected, type(term.law).__name__, remedy))
-    low, high, lost = _range(term.law, seen, cut)
+        raise DomainError(sentence(ME, expected, type(term.distribution).__name__, remedy))
+    low, high, lost = _range(term.distribution, seen, cut)
     ends = sorted((term.weight * low, term.weight * high))
     return _Part(term.copies, ends[0], ends[1], lost, cells=_cells(term))
 
@@ -131,7 +135,7 @@ def _atoms(term: Term, seen: Atoms, cut: float) -> _Part:
         raise DomainError(sentence(ME, "values must be numbers to be added", "labels", "give levels=")) from wrong
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
-        raise DomainError(sentence(ME, "laws of one column are needed", f"{values.shape[1]} columns"))
+        raise DomainError(sentence(ME, "distributions of one column are needed", f"{values.shape[1]} columns"))
     order = np.argsort(term.weight * values)
     values, probs = term.weight * values[order], np.exp(seen.log_probs[order])
     left, right = np.cumsum(probs), np.cumsum(probs[::-1])[::-1]
@@ -140,27 +144,27 @@ def _atoms(term: Term, seen: Atoms, cut: float) -> _Part:
     return _Part(term.copies, values[kept][0], values[kept][-1], lost, values[kept], probs[kept])
 
 
-def _range(law: Any, seen: Line, cut: float) -> tuple[float, float, float]:
+def _range(distribution: Any, seen: Line, cut: float) -> tuple[float, float, float]:
     """Ends with no more than `cut` outside, earlier where tails are so heavy that no grid would do."""
-    if not hasattr(law, "quantile"):
-        return _range_by_panels(law, seen, cut)
-    ends = np.ravel(law.quantile(np.array([0.0, 1.0])))
-    low, quarter, most, high = np.ravel(law.quantile(np.array([0.01, 0.25, 0.75, 0.99])))
-    # a law with a pole may have quartiles that hardly differ: its width is that of nearly all draws
+    if not hasattr(distribution, "quantile"):
+        return _range_by_panels(distribution, seen, cut)
+    ends = np.ravel(distribution.quantile(np.array([0.0, 1.0])))
+    low, quarter, most, high = np.ravel(distribution.quantile(np.array([0.01, 0.25, 0.75, 0.99])))
+    # a distribution with a pole may have quartiles that hardly differ: its width is that of nearly all draws
     widest = WIDEST * max(float(most - quarter), float(high - low) / 30, 1e-300)
     while True:
-        inner = np.ravel(law.quantile(np.array([cut, 1 - cut])))
+        inner = np.ravel(distribution.quantile(np.array([cut, 1 - cut])))
         low, high = (float(e if math.isfinite(e) else i) for e, i in zip(ends, inner, strict=True))
         if high - low <= widest or cut > 0.01:
             return low, high, cut * int((~np.isfinite(ends)).sum())
         cut *= 4
 
 
-def _range_by_panels(law: Any, seen: Line, cut: float) -> tuple[float, float, float]:
+def _range_by_panels(distribution: Any, seen: Line, cut: float) -> tuple[float, float, float]:
     t = np.linspace(seen.edges[0], seen.edges[-1], 6001)
     while True:
         with np.errstate(all="ignore"):
-            logs = np.asarray(law.log_prob(seen.places(t)[:, None]), dtype=np.float64)
+            logs = np.asarray(distribution.log_prob(seen.places(t)[:, None]), dtype=np.float64)
             height = np.nan_to_num(np.exp(logs) * seen.scale * np.cosh(t), nan=0.0)
         sums = np.cumsum(height) * (t[1] - t[0])
         inside = np.flatnonzero((sums > cut) & (sums < sums[-1] - cut))
@@ -172,17 +176,17 @@ def _range_by_panels(law: Any, seen: Line, cut: float) -> tuple[float, float, fl
 
 def _cells(term: Term) -> Callable[[Array], Array]:
     """The mass of cells of w x: by the distribution function, or by Gauss's rule where there is none."""
-    law, w = term.law, term.weight
-    if hasattr(law, "cdf"):
-        return lambda edges: np.abs(np.diff(np.ravel(law.cdf(edges / w))))
-    if hasattr(getattr(law, "parts", None), "cdf") and getattr(law, "weights", None) is not None:
-        return lambda edges: np.abs(np.diff(np.asarray(law.parts.cdf(edges / w)) @ law.weights))
+    distribution, w = term.distribution, term.weight
+    if hasattr(distribution, "cdf"):
+        return lambda edges: np.abs(np.diff(np.ravel(distribution.cdf(edges / w))))
+    if hasattr(getattr(distribution, "parts", None), "cdf") and getattr(distribution, "weights", None) is not None:
+        return lambda edges: np.abs(np.diff(np.asarray(distribution.parts.cdf(edges / w)) @ distribution.weights))
     nodes, shares = np.polynomial.legendre.leggauss(6)
 
     def by_density(edges: Array) -> Array:
         half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
         x = (middle[:, None] + half[:, None] * nodes) / w
-        density = np.exp(np.asarray(law.log_prob(x.reshape(-1, 1)), dtype=np.float64)).reshape(x.shape)
+        density = np.exp(np.asarray(distribution.log_prob(x.reshape(-1, 1)), dtype=np.float64)).reshape(x.shape)
         return np.asarray(density @ shares * np.abs(half / w))
 
     return by_density
@@ -213,7 +217,7 @@ def lattice_step(values: Sequence[Array]) -> float | None:
     return step if exact else None
 
 
-def _listed(parts: list[_Part]) -> LatticeLaw | Any:
+def _listed(parts: list[_Part]) -> LatticeDistribution | Any:
     step = lattice_step([part.values for part in parts if part.values is not None])
     if step is None:
         return _without_lattice(parts)
@@ -222,7 +226,7 @@ def _listed(parts: list[_Part]) -> LatticeLaw | Any:
         probs = folded(probs, _power(_on_lattice(part, step), part.copies))
         first += part.copies * part.low
     lost = sum(part.copies * part.cut for part in parts)
-    return LatticeLaw.trusted(first=float(first), step=step, probs=probs / probs.sum(), error=float(lost))
+    return LatticeDistribution.trusted(first=float(first), step=step, probs=probs / probs.sum(), error=float(lost))
 
 
 def _on_lattice(part: _Part, step: float) -> Array:
@@ -296,7 +300,7 @@ class _Grid(NamedTuple):
         return np.asarray(np.bincount(np.arange(len(masses)) % self.n, masses, self.n), dtype=np.float64)
 
 
-def _gridded(parts: list[_Part], error: float) -> GridLaw:
+def _gridded(parts: list[_Part], error: float) -> GridDistribution:
     """Finer and finer grids, until the distribution function at common points stays."""
     grid, cut = _first_grid(parts, error / 8)
     lost = cut + sum(part.copies * part.cut for part in parts)
@@ -314,7 +318,7 @@ def _gridded(parts: list[_Part], error: float) -> GridLaw:
         width = sum(part.copies * (part.high - part.low) for part in parts)
         masses = masses[: math.ceil(width / grid.step * (1 - 1e-12)) + total // 2]
     masses = masses / masses.sum()
-    return GridLaw.trusted(first=grid.first, step=grid.step, masses=masses, error=float(change + lost))
+    return GridDistribution.trusted(first=grid.first, step=grid.step, masses=masses, error=float(change + lost))
 
 
 def _still_to_come(before: float, last: float) -> float:
@@ -324,7 +328,7 @@ def _still_to_come(before: float, last: float) -> float:
 
 
 def _moved(parts: list[_Part], grid: _Grid, masses: Array) -> float:
-    """How far rounding to points moved the mean of the sum, times the highest density: halving does not see a law that
+    """How far rounding to points moved the mean of the sum, times the highest density: halving does not see a distribution that
     is narrower than a cell."""
     keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
     shift = 0.0

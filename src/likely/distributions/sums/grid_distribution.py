@@ -1,4 +1,4 @@
-"""A law of one real number, known by the mass of many equal cells."""
+"""A distribution of one real number, known by the mass of many equal cells."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law, in_units
+from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 
 FAINT = 1e-16  # of the peak: what a Fourier transform cannot tell from nothing
 
 
 @dataclass(frozen=True, eq=False)
-class GridLaw(Law):
+class GridDistribution(Distribution):
     """P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` says how far the cdf may be off.
 
     The density goes straight from the middle of one cell to that of the next; the distribution function is right at
     the edges of cells and goes straight between them. Within the range a density below 10⁻¹⁶ of the peak is given
     as that, since less cannot be told apart; outside it is 0.
 
-    >>> law = GridLaw(0.0, 0.5, [0.25, 0.25, 0.25, 0.25])
-    >>> law.mean, law.cdf([0.3]).round(3).tolist(), law.quantile(0.75).tolist()
+    >>> distribution = GridDistribution(0.0, 0.5, [0.25, 0.25, 0.25, 0.25])
+    >>> distribution.mean, distribution.cdf([0.3]).round(3).tolist(), distribution.quantile(0.75).tolist()
     (1.0, [0.15], 1.5)
     """
 
@@ -36,7 +36,7 @@ class GridLaw(Law):
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        me = "GridLaw"
+        me = "GridDistribution"
         m = parameter(self.masses, me, "masses")
         first, step, error = (float(parameter(part, me, "first, step and error")) for part in
                               (self.first, self.step, self.error))  # fmt: skip
@@ -71,8 +71,8 @@ class GridLaw(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows (n,) or (n, 1); 0 where nothing was observed."""
-        z = rows(sliceable(x, 1), 1, "GridLaw")
-        refuse_infinite(z, "GridLaw")
+        z = rows(sliceable(x, 1), 1, "GridDistribution")
+        refuse_infinite(z, "GridDistribution")
         at, gap = z[:, 0], np.isnan(z[:, 0])
         inside = (at >= self.first) & (at <= self.edges[-1])
         density = np.interp(np.where(gap, self.first, at), self._middles, self._density)

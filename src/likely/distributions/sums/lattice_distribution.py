@@ -1,4 +1,4 @@
-"""A law on a lattice: equally spaced values, each with its probability; what sums of counts and dice follow."""
+"""A distribution on a lattice: equally spaced values, each with its probability; what sums of counts and dice follow."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.distribution import Law, in_units
+from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 
 NEAR = 1e-7  # of a step: how far from its place a value may lie
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeLaw(Law):
+class LatticeDistribution(Distribution):
     """P(x = first + j · step) = p_j, for j = 0 … m − 1; `error` bounds the probability that was left out.
 
-    >>> dice = LatticeLaw(1.0, 1.0, np.full(6, 1 / 6))
+    >>> dice = LatticeDistribution(1.0, 1.0, np.full(6, 1 / 6))
     >>> dice.mean, dice.cdf([3.0]).round(3).tolist(), dice.log_prob([7.0, 1.5]).tolist()
     (3.5, [0.5], [-inf, -inf])
     """
@@ -32,7 +32,7 @@ class LatticeLaw(Law):
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        me = "LatticeLaw"
+        me = "LatticeDistribution"
         p = parameter(self.probs, me, "probs")
         first, step, error = (float(parameter(part, me, "first, step and error")) for part in
                               (self.first, self.step, self.error))  # fmt: skip
@@ -54,8 +54,8 @@ class LatticeLaw(Law):
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows (n,) or (n, 1); −inf between the values, 0 where nothing was observed."""
-        z = rows(sliceable(x, 1), 1, "LatticeLaw")
-        refuse_infinite(z, "LatticeLaw")
+        z = rows(sliceable(x, 1), 1, "LatticeDistribution")
+        refuse_infinite(z, "LatticeDistribution")
         at = (z[:, 0] - self.first) / self.step
         gap = np.isnan(at)
         place = np.rint(np.where(gap, 0.0, at))

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 
-ME = "Change"
+ME = "Bijector"
 
 
 class Kind(NamedTuple):
@@ -71,12 +71,12 @@ KINDS: dict[str, Kind] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Change(Value):
-    """A ready-made change of variables y = g(x), entry by entry or by a matrix: `Change.exp()`, `Change.affine(2)` …
+class Bijector(Value):
+    """A ready-made change of variables y = g(x), entry by entry or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
 
-    >>> Change.box_cox(0.5).forward(np.array([[4.0]])).tolist()
+    >>> Bijector.box_cox(0.5).forward(np.array([[4.0]])).tolist()
     [[2.0]]
-    >>> Change.affine([[2.0, 1.0], [0.0, 1.0]], [1.0, 0.0]).log_slope(np.zeros((1, 2))).round(4)
+    >>> Bijector.affine([[2.0, 1.0], [0.0, 1.0]], [1.0, 0.0]).log_slope(np.zeros((1, 2))).round(4)
     array([0.6931])
     """
 
@@ -98,37 +98,37 @@ class Change(Value):
         self._set(scale=c, shift=b)
 
     @classmethod
-    def affine(cls, scale: Any, shift: Any = 0.0) -> Change:
+    def affine(cls, scale: Any, shift: Any = 0.0) -> Bijector:
         """y = c x + b with a number, one per column, or a matrix."""
         return cls("affine", scale, shift)
 
     @classmethod
-    def exp(cls) -> Change:
+    def exp(cls) -> Bijector:
         """y = eˣ: a Gaussian becomes log-normal."""
         return cls("exp")
 
     @classmethod
-    def log(cls) -> Change:
+    def log(cls) -> Bijector:
         """y = log x."""
         return cls("log")
 
     @classmethod
-    def logit(cls) -> Change:
+    def logit(cls) -> Bijector:
         """y = log x / (1 − x)."""
         return cls("logit")
 
     @classmethod
-    def logistic(cls) -> Change:
+    def logistic(cls) -> Bijector:
         """y = 1 / (1 + e⁻ˣ)."""
         return cls("logistic")
 
     @classmethod
-    def power(cls, exponent: Any) -> Change:
+    def power(cls, exponent: Any) -> Bijector:
         """y = xᶜ for x > 0."""
         return cls("power", exponent)
 
     @classmethod
-    def box_cox(cls, exponent: Any) -> Change:
+    def box_cox(cls, exponent: Any) -> Bijector:
         """y = (xᶜ − 1) / c for x > 0; log x where c is 0."""
         return cls("box-cox", exponent)
 

@@ -1,4 +1,4 @@
-"""A law in other coordinates: p(y) = p(x) |dx/dy|, so that probability stays where it was."""
+"""A distribution in other coordinates: p(y) = p(x) |dx/dy|, so that probability stays where it was."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.support import Atoms, Line, integral, is_discrete, look
-from likely.distributions.transforms.bijector import Change, FunctionChange
+from likely.distributions.transforms.bijector import Bijector, FunctionChange
 from likely.distributions.transforms.bijector_checks import (
     refuse_other_inverses,
     refuse_outside_domain,
@@ -29,74 +29,75 @@ from likely.distributions.transforms.bijector_checks import (
 )
 
 ME = "Transformed"
-FAR = 1e100  # where a law without ends is taken to end, for who looks for an inverse
+FAR = 1e100  # where a distribution without ends is taken to end, for who looks for an inverse
 
 
 @dataclass(frozen=True, eq=False)
-class Transformed(Law):
-    """The law of y = g(x) for x ~ law: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
+class Transformed(Distribution):
+    """The distribution of y = g(x) for x ~ distribution: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
 
-    g is a ready-made `Change`, which a file can keep, or a function of rows (n, d) → (n, d) that is one to one, with
+    g is a ready-made `Bijector`, which a file can keep, or a function of rows (n, d) → (n, d) that is one to one, with
     its `inverse` and `log_slope` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs neither.
-    Of a discrete law the values move and their probabilities stay. The law inside may be a stack, and it may learn.
+    Of a discrete distribution the values move and their probabilities stay. The distribution inside may be a stack, and
+    it may learn.
 
     >>> import likely as lk
-    >>> lognormal = lk.Transformed(lk.Gaussian([0.0], 1.0), lk.Change.exp())
+    >>> lognormal = lk.Transformed(lk.Gaussian([0.0], 1.0), lk.Bijector.exp())
     >>> lognormal.log_prob([1.0, -1.0]).round(4), lognormal.quantile(0.5), round(lognormal.mean, 4)
     (array([-0.9189,    -inf]), array(1.), 1.6487)
     >>> lk.Transformed(lk.Gaussian([0.0], 1.0), np.sinh).cdf([0.0]).round(6)
     array([0.5])
     """
 
-    law: Any
+    distribution: Any
     change: Any
 
     def __init__(
-        self, law: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
+        self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
         log_slope: Callable[[Array], Any] | None = None, *, change: Any = None,
     ) -> None:  # fmt: skip
-        if not (hasattr(law, "log_prob") and hasattr(law, "sample")):
-            raise DomainError(sentence(ME, "a density is needed", type(law).__name__))
+        if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
+            raise DomainError(sentence(ME, "a density is needed", type(distribution).__name__))
         given = forward if change is None else change
         if isinstance(given, str):
-            given = Change(given)
-        if not isinstance(given, Change | FunctionChange):
+            given = Bijector(given)
+        if not isinstance(given, Bijector | FunctionChange):
             if not callable(given):
                 expected = "forward must be a Change, its name, or a function of rows"
                 raise DomainError(sentence(ME, expected, type(given).__name__))
-            given = _of_functions(law, given, inverse, log_slope)
-        if isinstance(given, Change):
-            refuse_outside_domain(law, given)
-        self._set(law=law, change=given)
+            given = _of_functions(distribution, given, inverse, log_slope)
+        if isinstance(given, Bijector):
+            refuse_outside_domain(distribution, given)
+        self._set(distribution=distribution, change=given)
 
     # ------------------------------------------------------------------ shape
 
     @property
     def dim(self) -> int:
         """Number of columns."""
-        return int(getattr(self.law, "dim", 1))
+        return int(getattr(self.distribution, "dim", 1))
 
     @property
     def members(self) -> int | None:
-        """Number of members of a stack; None for one law."""
-        return getattr(self.law, "members", None)
+        """Number of members of a stack; None for one distribution."""
+        return getattr(self.distribution, "members", None)
 
     def member(self, k: int) -> Transformed:
         """One member of a stack."""
-        return self.replace(law=self.law.member(k))
+        return self.replace(distribution=self.distribution.member(k))
 
     def some(self, index: Any) -> Transformed:
         """Some members, as a stack."""
-        return self.replace(law=self.law.some(index))
+        return self.replace(distribution=self.distribution.some(index))
 
     @property
     def n_parameters(self) -> int:
-        """Those of the law inside."""
-        return int(self.law.n_parameters)
+        """Those of the distribution inside."""
+        return int(self.distribution.n_parameters)
 
     @cached_property
     def _discrete(self) -> bool:
-        return is_discrete(self.law if self.members is None else self.law.member(0))
+        return is_discrete(self.distribution if self.members is None else self.distribution.member(0))
 
     # ---------------------------------------------------------------- density
 
@@ -107,7 +108,7 @@ class Transformed(Law):
         def evaluate(block: Any) -> Array:
             x, impossible = self._inside(rows(block, self.dim, ME))
             with np.errstate(all="ignore"):
-                logs = np.asarray(self.law.log_prob(x), dtype=np.float64)
+                logs = np.asarray(self.distribution.log_prob(x), dtype=np.float64)
                 if not self._discrete:
                     slope = self.change.log_slope(x)
                     logs = logs - (slope[:, None] if logs.ndim == 2 else slope)
@@ -134,7 +135,7 @@ class Transformed(Law):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack."""
-        x = np.asarray(self.law.sample(n, rng), dtype=np.float64)
+        x = np.asarray(self.distribution.sample(n, rng), dtype=np.float64)
         flat = x.reshape(-1, self.dim)
         return self.change.forward(flat).reshape(x.shape if x.ndim > 1 else (n, 1))
 
@@ -146,11 +147,11 @@ class Transformed(Law):
         z = one_column(y, None)
         flat = np.atleast_1d(z).reshape(-1, 1)
         x = self.change.inverse(flat)[:, 0]
-        found = np.asarray(self.law.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
+        found = np.asarray(self.distribution.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
         if not self.change.rises:
             found = 1.0 - found
             if self._discrete:
-                found = found + np.exp(self.law.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
+                found = found + np.exp(self.distribution.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
         beyond = np.where(flat[:, 0] > self._some_value, 1.0, 0.0)  # an y that cannot be lies below or above all others
         beyond = np.where(np.isnan(flat[:, 0]), np.nan, beyond)
         outside = np.isnan(x)[:, None] if found.ndim == 2 else np.isnan(x)
@@ -165,34 +166,39 @@ class Transformed(Law):
         """y with P(Y ≤ y) = p in one column; (n, K) for a stack."""
         self._one_column("quantile")
         p = np.asarray(p, dtype=np.float64)
-        x = np.asarray(self.law.quantile(p if self.change.rises else 1.0 - p), dtype=np.float64)
+        x = np.asarray(self.distribution.quantile(p if self.change.rises else 1.0 - p), dtype=np.float64)
         return self.change.forward(x.reshape(-1, 1)).reshape(x.shape)
 
     def _one_column(self, what: str) -> None:
-        if self.dim != 1 or not hasattr(self.law, what):
-            expected = f"{what} exists in one column, where the law inside has one"
-            raise DomainError(sentence(ME, expected, f"{self.dim} columns of {type(self.law).__name__}"))
+        if self.dim != 1 or not hasattr(self.distribution, what):
+            expected = f"{what} exists in one column, where the distribution inside has one"
+            raise DomainError(sentence(ME, expected, f"{self.dim} columns of {type(self.distribution).__name__}"))
 
     @property
     def mean(self) -> Any:
-        """E[y]: in closed form for affine changes and the log-normal law, by sums or quadrature in one column."""
-        if isinstance(self.change, Change) and self.change.kind == "affine":
-            inner = np.atleast_1d(np.asarray(self.law.mean, dtype=np.float64))
+        """E[y]: in closed form for affine changes and the log-normal distribution, by sums or quadrature in one column."""
+        if isinstance(self.change, Bijector) and self.change.kind == "affine":
+            inner = np.atleast_1d(np.asarray(self.distribution.mean, dtype=np.float64))
             return lone(self.change.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
         if self._lognormal:
-            return lone(np.exp(self.law.mean + 0.5 * self.law.variance).squeeze())
+            return lone(np.exp(self.distribution.mean + 0.5 * self.distribution.variance).squeeze())
         return self._expected(lambda y: y)
 
     @property
     def variance(self) -> Any:
         """E[(y − mean)²] of each column, likewise."""
-        if isinstance(self.change, Change) and self.change.kind == "affine":
+        if isinstance(self.change, Bijector) and self.change.kind == "affine":
             c = self.change.scale
-            spread = c**2 * np.asarray(self.law.variance) if c.ndim < 2 else np.diagonal(
-                c @ self.law.covariance_matrix @ c.T, axis1=-2, axis2=-1)  # fmt: skip
+            spread = c**2 * np.asarray(self.distribution.variance) if c.ndim < 2 else np.diagonal(
+                c @ self.distribution.covariance_matrix @ c.T, axis1=-2, axis2=-1)  # fmt: skip
             return lone(np.squeeze(spread))
         if self._lognormal:
-            return lone((np.expm1(self.law.variance) * np.exp(2 * self.law.mean + self.law.variance)).squeeze())
+            return lone(
+                (
+                    np.expm1(self.distribution.variance)
+                    * np.exp(2 * self.distribution.mean + self.distribution.variance)
+                ).squeeze()
+            )
         mean = np.asarray(self.mean)
         return self._expected(lambda y: (y - mean) ** 2) if self.members is None else self._each("variance")
 
@@ -202,34 +208,36 @@ class Transformed(Law):
         return lone(np.squeeze(self.quantile(0.5)))
 
     def entropy(self, bits: bool = False) -> Any:
-        """H[y] = H[x] + E[log |det ∂g/∂x|]; that of x itself where the law is discrete."""
+        """H[y] = H[x] + E[log |det ∂g/∂x|]; that of x itself where the distribution is discrete."""
         if self.members is not None:
             return in_units(np.array([self.member(k).entropy() for k in range(self.members)]), bits)
         return in_units(float(self._entropy_estimate(100_000, np.random.default_rng(0)).value), bits)
 
     def _entropy_estimate(self, n: int, rng: Generator) -> Estimate:
-        """The same with its standard error, where the law inside or its mean slope is known by draws only."""
+        """The same with its standard error, where the distribution inside or its mean slope is known by draws only."""
         from likely.distributions.entropy import added, entropy
 
-        return added([entropy(self.law, n=n, rng=rng), self._mean_log_slope(n, rng)])
+        return added([entropy(self.distribution, n=n, rng=rng), self._mean_log_slope(n, rng)])
 
     def _mean_log_slope(self, n: int, rng: Generator) -> Estimate:
-        """E[log |det ∂g/∂x|]; 0 of a discrete law, whose probabilities stay."""
-        kind = self.change.kind if isinstance(self.change, Change) else ""
+        """E[log |det ∂g/∂x|]; 0 of a discrete distribution, whose probabilities stay."""
+        kind = self.change.kind if isinstance(self.change, Bijector) else ""
         if self._discrete:
             return Estimate(0.0, 0.0)
         if kind == "affine":
             return Estimate(float(self.change.log_slope(np.zeros((1, self.dim)))[0]), 0.0)
-        if kind == "exp" and hasattr(self.law, "mean"):
-            return Estimate(float(np.sum(self.law.mean)), 0.0)
+        if kind == "exp" and hasattr(self.distribution, "mean"):
+            return Estimate(float(np.sum(self.distribution.mean)), 0.0)
         if self.dim == 1:
             return Estimate(self._expected_inside(lambda x: self.change.log_slope(x[:, None])), 0.0)
-        slopes = self.change.log_slope(np.asarray(self.law.sample(n, rng), dtype=np.float64))
+        slopes = self.change.log_slope(np.asarray(self.distribution.sample(n, rng), dtype=np.float64))
         return Estimate(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(n))
 
     @property
     def _lognormal(self) -> bool:
-        return isinstance(self.law, Gaussian) and isinstance(self.change, Change) and self.change.kind == "exp"
+        return (
+            isinstance(self.distribution, Gaussian) and isinstance(self.change, Bijector) and self.change.kind == "exp"
+        )
 
     def _each(self, name: str) -> Array:
         return np.array([getattr(self.member(k), name) for k in range(self.members or 0)])
@@ -240,12 +248,12 @@ class Transformed(Law):
         return self._expected_inside(lambda x: f(self.change.forward(x[:, None])[:, 0]))
 
     def _expected_inside(self, f: Callable[[Array], Array]) -> float:
-        """E[f(x)] over the law inside, summed or integrated."""
-        seen = look(self.law)
+        """E[f(x)] over the distribution inside, summed or integrated."""
+        seen = look(self.distribution)
         if isinstance(seen, Atoms):
             values = np.asarray(seen.values, dtype=np.float64)
             return float(np.exp(seen.log_probs) @ f(values[:, 0] if values.ndim == 2 else values))
-        found = integral(seen, self.law, lambda x, logs: f(x)) if isinstance(seen, Line) else None
+        found = integral(seen, self.distribution, lambda x, logs: f(x)) if isinstance(seen, Line) else None
         if found is None:
             remedy = "use expect, which draws"
             raise DomainError(sentence(ME, "moments are integrated in one column only", f"{self.dim}", remedy))
@@ -254,19 +262,19 @@ class Transformed(Law):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, law: Any = Gaussian, change: Any = "exp", **options: Any) -> Transformed:
-        """A first model: the `change` of a blank law for the rows in its coordinates.
+    def blank(cls, x: Any, distribution: Any = Gaussian, change: Any = "exp", **options: Any) -> Transformed:
+        """A first model: the `change` of a blank distribution for the rows in its coordinates.
 
         >>> rows = np.exp([[0.0], [1.0], [2.0]])
-        >>> Transformed.fit(rows, law=Gaussian, change="exp").law.mean
+        >>> Transformed.fit(rows, distribution=Gaussian, change="exp").distribution.mean
         array([1.])
         """
-        change = Change(change) if isinstance(change, str) else change
+        change = Bijector(change) if isinstance(change, str) else change
         inner = change.inverse(rows(x, None, ME))
-        return cls(law.blank(inner, **options), change)
+        return cls(distribution.blank(inner, **options), change)
 
     def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> TransformedStats:
-        """What the law inside takes from the rows in its own coordinates, and how much they were stretched."""
+        """What the distribution inside takes from the rows in its own coordinates, and how much they were stretched."""
         y = rows(x, self.dim, ME)
         w = weights(weight, n_rows(x), ME)
         inner, impossible = self._inside(y)
@@ -276,30 +284,30 @@ class Transformed(Law):
         slope = np.zeros(len(y)) if self._discrete else self.change.log_slope(inner)
         named = {} if owner is None else {"owner": owner}
         return TransformedStats.trusted(
-            parts=self.law.collect(inner, w, **named), slope=_shared_out(slope, w, owner, self.members)
+            parts=self.distribution.collect(inner, w, **named), slope=_shared_out(slope, w, owner, self.members)
         )
 
     def refit(self, stats: TransformedStats, prior: Any = None) -> Transformed:
-        """The same change of the law inside, refitted."""
-        return self.replace(law=self.law.refit(stats.parts, prior))
+        """The same change of the distribution inside, refitted."""
+        return self.replace(distribution=self.distribution.refit(stats.parts, prior))
 
     def objective(self, stats: TransformedStats, prior: Any = None) -> float:
         """Log-likelihood of the rows as they came (+ log prior)."""
-        return float(self.law.objective(stats.parts, prior)) - float(np.sum(stats.slope))
+        return float(self.distribution.objective(stats.parts, prior)) - float(np.sum(stats.slope))
 
     @property
     def log_smoothing(self) -> float:
-        """That of the law before the change."""
-        return float(getattr(self.law, "log_smoothing", 0.0))
+        """That of the distribution before the change."""
+        return float(getattr(self.distribution, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: TransformedStats) -> Any:
-        """That of the law inside."""
-        return self.law.weak_prior(stats.parts)
+        """That of the distribution inside."""
+        return self.distribution.weak_prior(stats.parts)
 
 
 @dataclass(frozen=True, eq=False)
 class TransformedStats(Addable, Value):
-    """Statistics of the law inside, and the sum of the log-slopes of the rows."""
+    """Statistics of the distribution inside, and the sum of the log-slopes of the rows."""
 
     parts: Any
     slope: Array  # () or (K,)
@@ -350,31 +358,35 @@ def _shared_out(slope: Array, w: Array | None, owner: Index | None, members: int
     return np.asarray(w.T @ slope)
 
 
-def _of_functions(law: Any, forward: Any, inverse: Any, log_slope: Any) -> FunctionChange:
-    low, high = _ends(law) if inverse is None else (-FAR, FAR)
+def _of_functions(distribution: Any, forward: Any, inverse: Any, log_slope: Any) -> FunctionChange:
+    low, high = _ends(distribution) if inverse is None else (-FAR, FAR)
     change = FunctionChange.trusted(function=forward, back=inverse, slope=log_slope, low=low, high=high, rises=True)
-    if int(getattr(law, "dim", 1)) == 1:
-        refuse_turns(law, change)
-        change = change.replace(rises=_rises(law, change))
-    refuse_other_inverses(law, change)
+    if int(getattr(distribution, "dim", 1)) == 1:
+        refuse_turns(distribution, change)
+        change = change.replace(rises=_rises(distribution, change))
+    refuse_other_inverses(distribution, change)
     return change
 
 
-def _rises(law: Any, change: FunctionChange) -> bool:
-    one = law if getattr(law, "members", None) is None else law.member(0)
+def _rises(distribution: Any, change: FunctionChange) -> bool:
+    one = distribution if getattr(distribution, "members", None) is None else distribution.member(0)
     a, b = change.forward(np.quantile(spread_over(one), [0.25, 0.75])[:, None]).ravel()
     if not (math.isfinite(a) and math.isfinite(b)):
-        raise DomainError(sentence(ME, "forward must be finite where the law has its weight", (a, b)))
+        raise DomainError(sentence(ME, "forward must be finite where the distribution has its weight", (a, b)))
     return bool(b >= a)
 
 
-def _ends(law: Any) -> tuple[float, float]:
-    """Where an inverse is looked for: where the law ends, or far away."""
-    if int(getattr(law, "dim", 1)) != 1:
+def _ends(distribution: Any) -> tuple[float, float]:
+    """Where an inverse is looked for: where the distribution ends, or far away."""
+    if int(getattr(distribution, "dim", 1)) != 1:
         return -FAR, FAR
-    ends = np.asarray(law.quantile(np.array([0.0, 1.0])), dtype=np.float64) if hasattr(law, "quantile") else None
+    ends = (
+        np.asarray(distribution.quantile(np.array([0.0, 1.0])), dtype=np.float64)
+        if hasattr(distribution, "quantile")
+        else None
+    )
     low, high = (-np.inf, np.inf) if ends is None else (float(np.min(ends)), float(np.max(ends)))
     return (low if math.isfinite(low) else -FAR), (high if math.isfinite(high) else FAR)
 
 
-__all__ = ["Change", "Transformed", "TransformedStats"]
+__all__ = ["Bijector", "Transformed", "TransformedStats"]

@@ -1,4 +1,4 @@
-"""The beta law: what we believe of a coin before and after tossing it."""
+"""The beta distribution: what we believe of a coin before and after tossing it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Beta(BetaLearning):
     """log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
 
     The conjugate prior of `Bernoulli`: a − 1 ones and b − 1 zeros were seen before. Both are numbers, (d,) or
-    (K, d) for a stack. One prior serves all members of a stack of Bernoulli laws, and one of a single column all
-    their columns. It is also that of a `Binomial` law of known trials, and of the p of a `NegativeBinomial` of known
-    size: `of` and `known` say of which, and statistics of Bernoulli and binomial laws do so themselves. As a law of
-    its own it learns too: `Beta.fit`.
+    (K, d) for a stack. One prior serves all members of a stack of Bernoulli distributions, and one of a single column
+    all their columns. It is also that of a `Binomial` distribution of known trials, and of the p of a
+    `NegativeBinomial` of known size: `of` and `known` say of which, and statistics of Bernoulli and binomial
+    distributions do so themselves. As a distribution of its own it learns too: `Beta.fit`.
 
     >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
     array([0.8])
@@ -45,7 +45,7 @@ class Beta(BetaLearning):
     BetaBinomial(trials=[3.], a=[4.], b=[1.])
     """
 
-    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # laws whose parameters it speaks of
+    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # distributions whose parameters it speaks of
 
     a: Array  # (d,) or (K, d)
     b: Array
@@ -105,30 +105,30 @@ class Beta(BetaLearning):
         return self.replace(a=self.a[k].copy(), b=self.b[k].copy(), known=known)
 
     def _pairs(self) -> Dirichlet:
-        """Each column's law as that of (x, 1 − x), all in one stack."""
+        """Each column's distribution as that of (x, 1 − x), all in one stack."""
         return Dirichlet.trusted(alpha=np.stack([self.a.ravel(), self.b.ravel()], axis=1), levels=None)
 
     def _first(self, each: Any) -> Array:
         """The first of each pair, in the shape of the parameters."""
         return np.reshape(each[..., 0], (*each.shape[:-2], *self.a.shape)).copy()
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- the distribution
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is 'not observed'."""
         x = sliceable(x, self.dim)
-        laws = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
+        distributions = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Beta")
             refuse_infinite(z, "Beta")
-            each = [added(_log_density(z, *law)) for law in laws]
+            each = [added(_log_density(z, *distribution)) for distribution in distributions]
             return np.stack(each, axis=1) if self.members else each[0]
 
         return map_rows(evaluate, x, self.members)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack; never quite 0 or 1, where the law may have a pole."""
+        """Draws (n, d), or (n, K, d) for a stack; never quite 0 or 1, where the distribution may have a pole."""
         info = np.finfo(np.float64)
         return np.clip(self._first(self._pairs().sample(n, rng)), info.tiny, 1.0 - info.epsneg)
 
@@ -155,16 +155,16 @@ class Beta(BetaLearning):
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) for one column."""
-        a, b = self._one_law()
+        a, b = self._one_distribution()
         return np.asarray(betainc(a, b, np.clip(one_column(x, self.members), 0.0, 1.0)))
 
     def quantile(self, p: Any) -> Array:
         """The x with P(X ≤ x) = p, for one column; (n, K) for a stack."""
-        a, b = self._one_law()
+        a, b = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
         return lower_point(a, b, p[..., None] if self.members else p)
 
-    def _one_law(self) -> tuple[Any, Any]:
+    def _one_distribution(self) -> tuple[Any, Any]:
         if self.dim != 1:
             raise DomainError(sentence("Beta", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.a[..., 0], self.b[..., 0]
@@ -195,7 +195,7 @@ class Beta(BetaLearning):
         if isinstance(stats, WeightedValues):
             return self._waits(stats)
         if not isinstance(stats, Trials | Successes):
-            got, remedy = type(stats).__name__, "collect them with a Bernoulli or Binomial law"
+            got, remedy = type(stats).__name__, "collect them with a Bernoulli or Binomial distribution"
             raise DomainError(sentence("Beta", "statistics of successes and failures are needed", got, remedy))
         self._serves(stats.ones.shape, "statistics")
         coins = {"of": "bernoulli", "known": None}
@@ -216,12 +216,12 @@ class Beta(BetaLearning):
         return np.array(np.broadcast_to(np.asarray(self.known), shape))
 
     def point(self, rule: str = "mode") -> Any:
-        """A Bernoulli, binomial or negative binomial law with the "mode", "mean" or "median" of the probabilities."""
+        """A Bernoulli, binomial or negative binomial distribution with the "mode", "mean" or "median" of the probabilities."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Beta", 'rule must be "mode", "mean" or "median"', repr(rule)))
-        return self._law(np.array(getattr(self, rule)), rule)
+        return self._distribution(np.array(getattr(self, rule)), rule)
 
-    def _law(self, probs: Array, rule: str = "draw") -> Any:
+    def _distribution(self, probs: Array, rule: str = "draw") -> Any:
         if self.of == "bernoulli":
             return Bernoulli.trusted(probs=probs)
         if self.of == "binomial":
@@ -232,13 +232,13 @@ class Beta(BetaLearning):
         return NegativeBinomial.trusted(size=self._known(probs.shape), prob=probs, rest=1.0 - probs)
 
     def draw(self, rng: Generator) -> Any:
-        """A Bernoulli, binomial or negative binomial law with probabilities from this law."""
-        return self._law(self.sample(1, rng)[0].copy())
+        """A Bernoulli, binomial or negative binomial distribution with probabilities from this distribution."""
+        return self._distribution(self.sample(1, rng)[0].copy())
 
     def predictive(self) -> Any:
-        """One new row: a 1 with probability a / (a + b) (Herbst 2.1); successes, a `BetaBinomial` law.
+        """One new row: a 1 with probability a / (a + b) (Herbst 2.1); successes, a `BetaBinomial` distribution.
 
-        Of negative binomial counts it is a `BetaNegativeBinomial` law.
+        Of negative binomial counts it is a `BetaNegativeBinomial` distribution.
         """
         if self.of == "bernoulli":
             return self.point("mean")
@@ -262,7 +262,7 @@ class Beta(BetaLearning):
         return lone(value)
 
     def log_density(self, model: Any) -> Any:
-        """log p(the probabilities of a Bernoulli, binomial or negative binomial law); one per member for a stack."""
+        """log p(the probabilities of a Bernoulli, binomial or negative binomial distribution); one per member for a stack."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
         return lone(added(_log_density(probs, self.a, self.b)))
@@ -284,7 +284,7 @@ def lower_point(a: Any, b: Any, p: Any) -> Array:
 def _log_density(x: Array, a: Array, b: Array) -> Array:
     """log p of each entry; 0 where it is NaN, −inf outside 0 … 1.
 
-    Gamma laws of x and 1 − x, at rate a + b, over that of their sum: it keeps its digits for large a and b.
+    Gamma distributions of x and 1 − x, at rate a + b, over that of their sum: it keeps its digits for large a and b.
     """
     inside, whole = (x >= 0) & (x <= 1), a + b
     at = x if inside.all() else np.where(inside, x, 0.5)

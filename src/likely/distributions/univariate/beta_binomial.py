@@ -1,4 +1,4 @@
-"""The beta-binomial law: successes among known trials when the chance of success varies from row to row."""
+"""The beta-binomial distribution: successes among known trials when the chance of success varies from row to row."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from scipy.special import polygamma
 from likely.core.arrays import Array, rows
 from likely.core.errors import DomainError, ShapeError, about_columns, sentence
 from likely.core.warnings import tell
-from likely.distributions.column_distribution import ValueLaw, column_moments
+from likely.distributions.column_distribution import ValueDistribution, column_moments
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation
 from likely.distributions.univariate.binomial import refuse_more
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
 from likely.numerics.newton_ascent import Spot, climb
-from likely.numerics.polya_urn import log_two_colours, nearly_certain
+from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import digamma_gap, gamma_excess
 
-LONGEST = 1 << 24  # trials of a law whose probabilities are summed one by one
-SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial law
+LONGEST = 1 << 24  # trials of a distribution whose probabilities are summed one by one
+SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial distribution
 
 
 @dataclass(frozen=True, eq=False)
-class BetaBinomial(KnownTrials, ValueLaw):
-    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn of two colours).
+class BetaBinomial(KnownTrials, ValueDistribution):
+    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn of two colors).
 
-    What a `Beta` law of the probability predicts for N trials: mean N a / (a + b), and more spread than a `Binomial`.
+    What a `Beta` distribution of the probability predicts for N trials: mean N a / (a + b), and more spread than a
+    `Binomial`.
 
     >>> BetaBinomial(2, 1.0, 1.0).log_prob([0, 1, 2]).round(4)
     array([-1.0986, -1.0986, -1.0986])
@@ -50,11 +51,13 @@ class BetaBinomial(KnownTrials, ValueLaw):
 
     def _cdf(self, x: Array, trials: Array, a: Array, b: Array) -> Array:
         x, trials, a, b = np.broadcast_arrays(np.floor(x), trials, a, b)
-        return _by_law(x, _shares_at, trials, a, b)
+        return _by_distribution(x, _shares_at, trials, a, b)
 
     def _quantile(self, p: Array, trials: Array, a: Array, b: Array) -> Array:
         p, trials, a, b = np.broadcast_arrays(p, trials, a, b)
-        found = _by_law(p, lambda p, table: np.minimum(np.searchsorted(table, p), len(table) - 1), trials, a, b)
+        found = _by_distribution(
+            p, lambda p, table: np.minimum(np.searchsorted(table, p), len(table) - 1), trials, a, b
+        )
         return np.where(p >= 1, trials, found)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, trials: Array, a: Array, b: Array) -> Array:
@@ -64,7 +67,10 @@ class BetaBinomial(KnownTrials, ValueLaw):
         return rng.binomial(trials.astype(np.int64), probs, shape).astype(np.float64)
 
     def _entropy(self, trials: Array, a: Array, b: Array) -> Array:
-        each = [_mean_log(law, law) for law in zip(trials.ravel(), a.ravel(), b.ravel(), strict=True)]
+        each = [
+            _mean_log(distribution, distribution)
+            for distribution in zip(trials.ravel(), a.ravel(), b.ravel(), strict=True)
+        ]
         return -np.array(each).reshape(trials.shape)
 
     def _agree(self, **parts: Array) -> None:
@@ -127,12 +133,12 @@ class BetaBinomial(KnownTrials, ValueLaw):
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
             which = about_columns(np.flatnonzero(found.binomial_like).tolist())
-            tell(f"BetaBinomial: {which} spread no more than a binomial law: a + b stands for infinity")
+            tell(f"BetaBinomial: {which} spread no more than a binomial distribution: a + b stands for infinity")
         return found
 
     @property
     def binomial_like(self) -> Any:
-        """Columns whose a + b stands for infinity: they spread no more than a binomial law's (..., d)."""
+        """Columns whose a + b stands for infinity: they spread no more than a binomial distribution's (..., d)."""
         return np.asarray(np.maximum(self.a, self.b) >= LARGEST * (1 - 1e-6))
 
     @classmethod
@@ -143,7 +149,7 @@ class BetaBinomial(KnownTrials, ValueLaw):
         refuse_more(z, shares, self.trials, "BetaBinomial")
         return super()._collected(z, shares)
 
-    def _log_learnt(self, x: Array, **parts: Array) -> Array:
+    def _log_learned(self, x: Array, **parts: Array) -> Array:
         return between_counts(x, **{{"trials": "n"}.get(name, name): part for name, part in parts.items()})
 
     def _from_values(self, values: Array, weight: Array, trials: float, a: float, b: float) -> dict[str, float]:
@@ -151,7 +157,7 @@ class BetaBinomial(KnownTrials, ValueLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any, trials: Any) -> BetaBinomial:  # type: ignore[override]
-        """The law of N trials with this mean and variance, which must exceed a binomial law's.
+        """The distribution of N trials with this mean and variance, which must exceed a binomial distribution's.
 
         >>> BetaBinomial.from_moments(4.0, 6.0, trials=10).a.round(4)
         array([2.])
@@ -181,18 +187,18 @@ def log_pmf(x: Array, n: Any, a: Any, b: Any) -> Array:
 
 
 def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts, and of expected counts between them: two colours of an urn."""
+    """log p of counts, and of expected counts between them: two colors of an urn."""
     x, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b))
-    logs, none = log_two_colours(x, n - x, n, a, b), x == 0
+    logs, none = log_two_colors(x, n - x, n, a, b), x == 0
     ends = np.broadcast_to(none | (x == n), logs.shape)
     return nearly_certain(logs, ends, np.where(none, a, b), np.where(none, b, a), n)
 
 
-def _by_law(x: Array, f: Callable[[Array, Array], Any], n: Array, a: Array, b: Array) -> Array:
-    """f(x, cumulated probabilities), each law's table made once."""
-    laws, which = np.unique(np.stack([n.ravel(), a.ravel(), b.ravel()], axis=1), axis=0, return_inverse=True)
+def _by_distribution(x: Array, f: Callable[[Array, Array], Any], n: Array, a: Array, b: Array) -> Array:
+    """f(x, cumulated probabilities), each distribution's table made once."""
+    distributions, which = np.unique(np.stack([n.ravel(), a.ravel(), b.ravel()], axis=1), axis=0, return_inverse=True)
     out, flat, which = np.empty(x.size), x.ravel(), np.ravel(which)
-    for k, (trials, one, other) in enumerate(laws):
+    for k, (trials, one, other) in enumerate(distributions):
         mine = which == k
         table = np.cumsum(np.exp(log_pmf(np.arange(trials + 1), trials, one, other)))
         table[-1] = 1.0
@@ -204,25 +210,27 @@ def _shares_at(x: Array, table: Array) -> Array:
     return np.where(x < 0, 0.0, table[np.clip(x, 0, len(table) - 1).astype(np.intp)])
 
 
-def _mean_log(law: tuple[Any, ...], other: tuple[Any, ...]) -> float:
+def _mean_log(distribution: tuple[Any, ...], other: tuple[Any, ...]) -> float:
     """Σ p log p' over all counts."""
-    x = np.arange(float(law[0]) + 1)
-    p, logs = np.exp(log_pmf(x, *law)), log_pmf(x, *other)
+    x = np.arange(float(distribution[0]) + 1)
+    p, logs = np.exp(log_pmf(x, *distribution)), log_pmf(x, *other)
     return float(p @ np.where(p > 0, logs, 0.0))
 
 
 def fitted(x: Array, w: Array, n: float, old: tuple[float, float] = (1.0, 1.0)) -> dict[str, float]:
     """a and b of maximum likelihood for counts with weights, by Newton's steps for their logarithms.
 
-    Steps begin at the law of before or at that of the moments, whichever is better.
+    Steps begin at the distribution of before or at that of the moments, whichever is better.
     """
     total = float(w.sum())
     mean = float(w @ x) / total / n
-    if mean <= 0 or mean >= 1 or n == 1:  # all or nothing, or coins, whose spread says nothing: a law worth one row
+    if (
+        mean <= 0 or mean >= 1 or n == 1
+    ):  # all or nothing, or coins, whose spread says nothing: a distribution worth one row
         mean = min(max(mean, 0.5 / (total * n + 1)), 1 - 0.5 / (total * n + 1))
         return {"a": mean, "b": 1 - mean}
     spread = float(w @ (x / n - mean) ** 2) / total / (mean * (1 - mean))
-    if spread <= 1 / n:  # no more than a binomial law's: the likelihood rises with a + b for ever
+    if spread <= 1 / n:  # no more than a binomial distribution's: the likelihood rises with a + b for ever
         whole = LARGEST / max(mean, 1 - mean)
         return {"a": mean * whole, "b": (1 - mean) * whole}
     whole = min(max((1 - spread) / max(spread - 1 / n, 1e-6), 1e-3), 1e4)
@@ -240,16 +248,18 @@ def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
     """Log-likelihood of log a and log b, but for what they do not touch, its slope and curvature."""
     size = np.exp(logs)
     whole, total = float(size.sum()), float(w.sum())
-    law = np.concatenate([np.repeat(size, len(x)), [whole]])
+    distribution = np.concatenate([np.repeat(size, len(x)), [whole]])
     drawn = np.concatenate([x, n - x, [n]])
 
     def summed(each: Array) -> tuple[Array, float]:
-        """Σ w over the counts of either colour, and over those of both."""
+        """Σ w over the counts of either color, and over those of both."""
         return each[:-1].reshape(2, -1) @ w, total * float(each[-1])
 
-    excess, all_excess = summed(gamma_excess(law, drawn))
-    rise, common = summed(np.log1p(drawn / law) + digamma_gap(law) - digamma_gap(law + drawn))
-    own, lift = summed(polygamma(1, law) - polygamma(1, law + drawn))
+    excess, all_excess = summed(gamma_excess(distribution, drawn))
+    rise, common = summed(
+        np.log1p(drawn / distribution) + digamma_gap(distribution) - digamma_gap(distribution + drawn)
+    )
+    own, lift = summed(polygamma(1, distribution) - polygamma(1, distribution + drawn))
     counted = np.array([w @ x, w @ (n - x)])
     height = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
     slope = (rise - common) * size

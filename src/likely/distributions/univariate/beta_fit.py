@@ -1,4 +1,4 @@
-"""The beta law as a density that learns: from mean logarithms of x and of 1 − x."""
+"""The beta distribution as a density that learns: from mean logarithms of x and of 1 − x."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from likely.core.arrays import Array, BadEntry, n_rows, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.column_distribution import FeatureLaw
+from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.statistics.feature_sums import FeatureSums
 from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_height, dirichlet_shapes
 
 
-class BetaLearning(FeatureLaw):
+class BetaLearning(FeatureDistribution):
     """Maximum likelihood of a and b by Newton's steps for their logarithms, to rounding, for shapes from 10⁻⁸ to 10¹².
 
     0 and 1 have no logarithms: learning refuses them, by row and column. A column so narrow that shapes would exceed
@@ -25,7 +25,7 @@ class BetaLearning(FeatureLaw):
     _support = "unit"
     _n_features = 2
     _limits: ClassVar[dict[str, tuple[float, str]]] = {
-        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be learnt") for name in ("a", "b")
+        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be learned") for name in ("a", "b")
     }
 
     @classmethod
@@ -34,7 +34,7 @@ class BetaLearning(FeatureLaw):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Self:  # type: ignore[override]
-        """A first look: as many columns as the rows have, each a flat law."""
+        """A first look: as many columns as the rows have, each a flat distribution."""
         width = rows(x, None, "Beta").shape[1]
         if width == 0:
             raise ShapeError(sentence("Beta", "at least one column is needed", n_rows(x)))
@@ -62,7 +62,7 @@ class BetaLearning(FeatureLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:
-        """The law with this mean m and variance v < m (1 − m): a + b = m (1 − m) / v − 1."""
+        """The distribution with this mean m and variance v < m (1 − m): a + b = m (1 − m) / v − 1."""
         mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
         whole = mean * (1 - mean) / np.where(variance > 0, variance, np.nan) - 1
         if not ((mean > 0) & (mean < 1) & (whole > 0)).all():

@@ -1,4 +1,4 @@
-"""The beta negative binomial law: failures before the r-th success, by a chance that is not known for certain."""
+"""The beta negative binomial distribution: failures before the r-th success, by a chance that is not known for certain."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.statistics.counts import draw_counts
 from likely.distributions.statistics.weighted_values import WeightedValues
-from likely.numerics.polya_urn import log_two_colours, nearly_certain
+from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import count_by_count, log_factorial, log_gamma_ratio
 
 LONGEST = 1 << 22  # counts that are summed one by one
 
 
 @dataclass(frozen=True, eq=False)
-class BetaNegativeBinomial(ColumnLaw):
+class BetaNegativeBinomial(ColumnDistribution):
     """log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
 
-    What a `Beta` law of p predicts for a `NegativeBinomial` count of known size r. Its tail falls as x^(−a − 1): the
-    mean is infinite for a ≤ 1 and the variance for a ≤ 2. It scores and imagines; it has no estimator of its own.
+    What a `Beta` distribution of p predicts for a `NegativeBinomial` count of known size r. Its tail falls as x^(−a −
+    1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It scores and imagines; it has no estimator of its
+    own.
 
     >>> BetaNegativeBinomial(1.0, 2.0, 1.0).log_prob([0, 1]).round(4)
     array([-0.4055, -1.7918])
@@ -52,10 +53,12 @@ class BetaNegativeBinomial(ColumnLaw):
             raise DomainError(sentence("BetaNegativeBinomial", "cdf sums at most 2**22 counts", last))
         return self._tabled(x, last, size, a, b)
 
-    def _tabled(self, x: Array, last: float, *law: Array) -> Array:
-        laws, which = np.unique(np.stack([part.ravel() for part in law], axis=1), axis=0, return_inverse=True)
+    def _tabled(self, x: Array, last: float, *distribution: Array) -> Array:
+        distributions, which = np.unique(
+            np.stack([part.ravel() for part in distribution], axis=1), axis=0, return_inverse=True
+        )
         out, flat, which = np.zeros(x.size), x.ravel(), np.ravel(which)
-        for k, one in enumerate(laws):
+        for k, one in enumerate(distributions):
             mine = (which == k) & (flat >= 0)
             table = np.minimum(np.cumsum(np.exp(log_pmf(np.arange(max(last, 0.0) + 1), *one))), 1.0)
             out[mine] = table[flat[mine].astype(np.intp)]
@@ -69,7 +72,7 @@ class BetaNegativeBinomial(ColumnLaw):
         return out
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, size: Array, a: Array, b: Array) -> Array:
-        """p from the beta law as one gamma variate among two, a rate from the gamma law, then a count."""
+        """p from the beta distribution as one gamma variate among two, a rate from the gamma distribution, then a count."""
         odds = rng.standard_gamma(b, shape) / np.maximum(rng.standard_gamma(a, shape), 1e-290)
         return draw_counts(np.minimum(rng.standard_gamma(size, shape) * odds, 1e300), rng)
 
@@ -104,10 +107,10 @@ class BetaNegativeBinomial(ColumnLaw):
 
 
 def log_pmf(x: Any, r: Any, a: Any, b: Any) -> Array:
-    """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first colour."""
+    """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first color."""
     x = np.asarray(x, dtype=np.float64)
     n = r + x
-    logs = log_two_colours(r, x, n, a, b, r / n)
+    logs = log_two_colors(r, x, n, a, b, r / n)
     return nearly_certain(logs, np.broadcast_to(x == 0, logs.shape), b, a, r)
 
 

@@ -1,4 +1,4 @@
-"""The binomial law: how many of a known number of trials succeed."""
+"""The binomial distribution: how many of a known number of trials succeed."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from likely.core.arrays import Array, BadEntry, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.column_distribution import ColumnLaw, column_moments
+from likely.distributions.column_distribution import ColumnDistribution, column_moments
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation, member_weights, per_member, smallest
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
 from likely.numerics.special import LOG_2PI, deviance, log_factorial, peak_parts
 
 ROUNDING = 1e-13  # share of a column's trials that is left where all that succeeded are subtracted from all
-FEW = 1 << 17  # counts that are summed one by one; of wider laws, the entropy is a series
+FEW = 1 << 17  # counts that are summed one by one; of wider distributions, the entropy is a series
 TAIL = 1e-25  # probability that may be left out
 
 
 @dataclass(frozen=True, eq=False)
-class Binomial(KnownTrials, ColumnLaw):
+class Binomial(KnownTrials, ColumnDistribution):
     """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
 
     Independent columns of successes among `trials` N, which are known. What is no count from 0 to N has probability
@@ -166,7 +166,7 @@ class Binomial(KnownTrials, ColumnLaw):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Successes) -> Any:
-        """A beta law worth one trial, about the pooled mean."""
+        """A beta distribution worth one trial, about the pooled mean."""
         from likely.distributions.univariate.beta import Beta
 
         return Beta.weak(stats)
@@ -200,16 +200,19 @@ class Binomial(KnownTrials, ColumnLaw):
 
 def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
     """No count may exceed the trials of a member that it has weight for; the first is named by row and column."""
-    laws = np.atleast_2d(trials)
-    for k in [0] if (laws == laws[0]).all() else range(len(laws)):
+    distributions = np.atleast_2d(trials)
+    for k in [0] if (distributions == distributions[0]).all() else range(len(distributions)):
         with np.errstate(invalid="ignore"):
-            more = z > laws[k]
-        if more.any() and len(laws) > 1 and not (laws == laws[0]).all():
+            more = z > distributions[k]
+        if more.any() and len(distributions) > 1 and not (distributions == distributions[0]).all():
             mine = shares[[min(k, shares.shape[0] - 1)]]
             more &= (np.ravel(mine.toarray() if hasattr(mine, "toarray") else mine) > 0)[:, None]
         if more.any():
             i, j = (int(at) for at in np.argwhere(more)[0])
-            expected, remedy = f"counts must not exceed the {laws[k, j]:g} trials", "give more trials, or correct it"
+            expected, remedy = (
+                f"counts must not exceed the {distributions[k, j]:g} trials",
+                "give more trials, or correct it",
+            )
             raise BadEntry(whose, expected, z[i, j], i, j, remedy)
 
 
@@ -241,7 +244,7 @@ def _summed_kl(n: float, p: float, m: float, q: float) -> float:
     low, high = _where(n, p)
     if high - low >= FEW:
         got, remedy = f"{n:g} and {m:g} trials", "estimate it by draws: E[log p − log p']"
-        raise DomainError(sentence("Binomial.kl", "laws this wide must have as many trials", got, remedy))
+        raise DomainError(sentence("Binomial.kl", "distributions this wide must have as many trials", got, remedy))
     x = np.arange(low, high + 1)
     mine, theirs = log_pmf(x, n, p), log_pmf(x, m, q)
     seen = np.isfinite(mine)
@@ -335,11 +338,11 @@ def successes(z: Array, shares: Any, trials: Array, members: int | None) -> Succ
     return Successes.trusted(**parts, zeros=zeros, log_ways=log_ways, trials=np.array(trials))
 
 
-def _ways(counts: Array, seen: Array, shares: Any, laws: Array) -> Array:
+def _ways(counts: Array, seen: Array, shares: Any, distributions: Array) -> Array:
     """Σ w log N!/(x!(N − x)!), (1,) where all members have the same trials and weights, else (K,)."""
-    if (laws == laws[0]).all():
-        return np.asarray(shares @ np.where(seen, _log_ways(counts, laws[0]), 0.0).sum(axis=1))
-    each = np.stack([np.where(seen, _log_ways(counts, n), 0.0).sum(axis=1) for n in laws], axis=1)  # (n, K)
+    if (distributions == distributions[0]).all():
+        return np.asarray(shares @ np.where(seen, _log_ways(counts, distributions[0]), 0.0).sum(axis=1))
+    each = np.stack([np.where(seen, _log_ways(counts, n), 0.0).sum(axis=1) for n in distributions], axis=1)  # (n, K)
     table = np.asarray(shares @ each)
     return np.asarray(np.diagonal(table) if len(table) > 1 else table[0])
 

@@ -9,11 +9,11 @@ import numpy as np
 from likely.core.arrays import Array, parameter, rows
 from likely.core.errors import ShapeError, sentence
 from likely.core.warnings import tell
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 
 
-class KnownTrials(ColumnLaw):
-    """What laws of successes share: `trials` are a setting of learning, not learnt."""
+class KnownTrials(ColumnDistribution):
+    """What distributions of successes share: `trials` are a setting of learning, not learned."""
 
     trials: Array
 

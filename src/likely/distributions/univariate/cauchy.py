@@ -1,4 +1,4 @@
-"""The Cauchy law: tails so heavy that means do not settle, however many rows there are."""
+"""The Cauchy distribution: tails so heavy that means do not settle, however many rows there are."""
 
 from __future__ import annotations
 
@@ -10,81 +10,81 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ValueLaw
+from likely.distributions.column_distribution import ValueDistribution
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.symmetric import Centred
+from likely.distributions.symmetric import Centered
 from likely.distributions.univariate.cauchy_fit import best_cauchy
 from likely.numerics.special import LOG_2, LOG_PI
 
 
 @dataclass(frozen=True, eq=False)
-class Cauchy(Centred, ValueLaw):
+class Cauchy(Centered, ValueDistribution):
     """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
-    Student's t law with one degree of freedom. It has no mean and no variance: `centre` is the median, and the
+    Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
     scale is half the distance between the quartiles. The likelihood of both has one maximum (Copas 1975), found by
-    Newton's method, unless half of the weight lies on one value: the law then shrinks to it.
+    Newton's method, unless half of the weight lies on one value: the distribution then shrinks to it.
 
     >>> Cauchy(0.0, 1.0).log_prob([0.0, 1.0]).round(4)
     array([-1.1447, -1.8379])
     """
 
-    centre: Array  # μ: (d,) or (K, d)
+    center: Array  # μ: (d,) or (K, d)
     scale: Array  # s
 
-    _domains: ClassVar[dict[str, str]] = {"centre": "real", "scale": "positive"}
+    _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
 
-    def _log_pdf(self, x: Array, centre: Array, scale: Array) -> Array:
-        away = np.abs(x - centre)
+    def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
+        away = np.abs(x - center)
         spread = np.pi * (scale + away * (away / scale))
         inside = (spread > 0) & (spread < np.inf)
         if np.all(inside):
             return np.asarray(-np.log(spread))
         # in logarithms, and in halves where the difference itself overflows
-        log_away = np.where(np.isinf(away), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * centre)), np.log(away))
+        log_away = np.where(np.isinf(away), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * center)), np.log(away))
         far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_away - np.log(scale))
         return -np.where(inside, np.log(spread), far)
 
-    def _cdf(self, x: Array, centre: Array, scale: Array) -> Array:
-        return np.arctan2(scale, centre - x) / np.pi
+    def _cdf(self, x: Array, center: Array, scale: Array) -> Array:
+        return np.arctan2(scale, center - x) / np.pi
 
-    def _quantile(self, p: Array, centre: Array, scale: Array) -> Array:
+    def _quantile(self, p: Array, center: Array, scale: Array) -> Array:
         tail = np.minimum(p, 1.0 - p)
         far = scale / np.tan(np.pi * tail)
         near = scale * np.tan(np.pi * (p - 0.5))
-        return centre + np.where(tail > 0.25, near, np.where(p < 0.5, -far, far))
+        return center + np.where(tail > 0.25, near, np.where(p < 0.5, -far, far))
 
-    def _draw(self, shape: tuple[int, ...], rng: Generator, centre: Array, scale: Array) -> Array:
-        return centre + scale * rng.standard_cauchy(shape)
+    def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, scale: Array) -> Array:
+        return center + scale * rng.standard_cauchy(shape)
 
-    def _entropy(self, centre: Array, scale: Array) -> Array:
+    def _entropy(self, center: Array, scale: Array) -> Array:
         return np.log(4 * np.pi) + np.log(scale)
 
     @property
     def mean(self) -> NoReturn:
         """There is none."""
-        raise DomainError(sentence("Cauchy", "the law has no mean", remedy="use centre, the median"))
+        raise DomainError(sentence("Cauchy", "the distribution has no mean", remedy="use center, the median"))
 
     @property
     def variance(self) -> NoReturn:
         """There is none."""
         raise DomainError(
-            sentence("Cauchy", "the law has no variance", remedy="use scale, half the quartiles' distance")
+            sentence("Cauchy", "the distribution has no variance", remedy="use scale, half the quartiles' distance")
         )
 
     @property
     def expected(self) -> Array:
         """What a gap is filled with: the median."""
-        return self.centre
+        return self.center
 
     def kl(self, other: Cauchy, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); members one by one."""
         self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
         with np.errstate(over="ignore"):
-            away = np.hypot(self.scale - other.scale, self.centre - other.centre) / (2 * root)
-            sum_ = np.hypot(0.5 * self.scale + 0.5 * other.scale, 0.5 * self.centre - 0.5 * other.centre)
+            away = np.hypot(self.scale - other.scale, self.center - other.center) / (2 * root)
+            sum_ = np.hypot(0.5 * self.scale + 0.5 * other.scale, 0.5 * self.center - 0.5 * other.center)
             far = 2 * np.log(sum_) - np.log(self.scale) - np.log(other.scale)
             each = np.where(away < 1e100, np.log1p(away**2), far)
         return in_units(lone(each.sum(axis=-1)), bits)
@@ -94,12 +94,12 @@ class Cauchy(Centred, ValueLaw):
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> NoReturn:
         """There are no moments."""
-        raise DomainError(sentence("Cauchy", "the law has no moments to match", remedy="use fit"))
+        raise DomainError(sentence("Cauchy", "the distribution has no moments to match", remedy="use fit"))
 
     @classmethod
     def _plain(cls, d: int) -> Cauchy:
-        return cls.trusted(centre=np.zeros(d), scale=np.ones(d))
+        return cls.trusted(center=np.zeros(d), scale=np.ones(d))
 
     def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
-        centre, scale = best_cauchy(values, weight)
-        return {"centre": centre, "scale": scale}
+        center, scale = best_cauchy(values, weight)
+        return {"center": center, "scale": scale}

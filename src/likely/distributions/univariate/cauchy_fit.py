@@ -1,4 +1,4 @@
-"""The best Cauchy law for weighted values: Newton's steps, and a step of EM where one would go downhill."""
+"""The best Cauchy distribution for weighted values: Newton's steps, and a step of EM where one would go downhill."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ FLOOR = 3e-5  # of the median distance of the other values: the scale where half
 
 
 def best_cauchy(values: Array, weight: Array) -> tuple[float, float]:
-    """Centre and scale of greatest likelihood for sorted values (m,) with weights (m,).
+    """Center and scale of greatest likelihood for sorted values (m,) with weights (m,).
 
     The likelihood has one stationary point, a maximum, if no value has half of the weight (Copas 1975). Where one
-    has, there is no maximum: the law is set on that value, with a small scale.
+    has, there is no maximum: the distribution is set on that value, with a small scale.
     """
     share = weight / weight.sum()
     heaviest = int(share.argmax())
@@ -32,9 +32,9 @@ def best_cauchy(values: Array, weight: Array) -> tuple[float, float]:
     unit = unit if unit > 0 else float(away[order][away[order] > 0][0])
     with np.errstate(over="ignore"):
         z = np.clip((values - middle) / unit, -FAR, FAR)
-    centre, log_scale = _climbed(z, share)
+    center, log_scale = _climbed(z, share)
     scale = max(float(unit * np.exp(log_scale)), float(np.finfo(np.float64).smallest_subnormal))
-    return (middle + unit * centre) / smaller, scale / smaller
+    return (middle + unit * center) / smaller, scale / smaller
 
 
 def _least(values: Array, share: Array, at: int) -> float:
@@ -44,7 +44,7 @@ def _least(values: Array, share: Array, at: int) -> float:
 
 
 def _climbed(z: Array, share: Array) -> tuple[float, float]:
-    """From (0, 1) to the summit, in centre and log scale."""
+    """From (0, 1) to the summit, in center and log scale."""
     at, value = np.zeros(2), _mean_log(z, share, np.zeros(2))
     for _ in range(STEPS):
         step = _newton(z, share, at)
@@ -65,7 +65,7 @@ def _mean_log(z: Array, share: Array, at: Array) -> float:
 
 
 def _newton(z: Array, share: Array, at: Array) -> Array:
-    """The Newton step for (centre, log scale); as long as 2 scales and a factor of e at most."""
+    """The Newton step for (center, log scale); as long as 2 scales and a factor of e at most."""
     scale = np.exp(at[1])
     t = (z - at[0]) / scale
     pull = 1 / (1 + t * t)
@@ -84,6 +84,6 @@ def _of_em(z: Array, share: Array, at: Array) -> Array:
     """A step of EM over hidden scales, which never goes down."""
     scale = np.exp(at[1])
     pull = 1 / (1 + ((z - at[0]) / scale) ** 2)
-    centre = share @ (pull * z) / (share @ pull)
-    square = 2 * (share @ (pull * (z - centre) ** 2))
-    return np.array([centre - at[0], 0.5 * np.log(square) - at[1]])
+    center = share @ (pull * z) / (share @ pull)
+    square = 2 * (share @ (pull * (z - center) ** 2))
+    return np.array([center - at[0], 0.5 * np.log(square) - at[1]])

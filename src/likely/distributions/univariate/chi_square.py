@@ -1,4 +1,4 @@
-"""The chi-square law: how far a row of D standard normal numbers lies from the origin, squared."""
+"""The chi-square distribution: how far a row of D standard normal numbers lies from the origin, squared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.distributions.column_distribution import FeatureLaw
+from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.gamma_cdf import lower_point, lower_share
 from likely.numerics.inverse_digamma import inverse_digamma
@@ -19,10 +19,10 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class ChiSquare(FeatureLaw):
+class ChiSquare(FeatureDistribution):
     """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
-    The gamma law of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. Learning
+    The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. Learning
     refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.
 
     >>> import likely as lk

@@ -1,4 +1,4 @@
-"""The exponential law: waiting times without memory."""
+"""The exponential distribution: waiting times without memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.distributions.column_distribution import FeatureLaw, refuse_few
+from likely.distributions.column_distribution import FeatureDistribution, refuse_few
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.special import deviance
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(FeatureLaw):
+class Exponential(FeatureDistribution):
     """log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
 
     The conjugate prior of its rate is `Gamma`.
@@ -70,7 +70,7 @@ class Exponential(FeatureLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any = None) -> Exponential:
-        """The law of this mean; it has no second parameter for a variance."""
+        """The distribution of this mean; it has no second parameter for a variance."""
         return cls(1.0 / np.asarray(mean, dtype=np.float64))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The gamma law: what we believe of a rate before and after counting, or waiting."""
+"""The gamma distribution: what we believe of a rate before and after counting, or waiting."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Gamma(GammaLearning):
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
     before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
     and before there are any, `of` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
-    for a stack. One prior serves all members of a stack of laws, and one of a single column all their columns. As a law
-    of its own it also learns: `Gamma.fit`.
+    for a stack. One prior serves all members of a stack of distributions, and one of a single column all their columns.
+    As a distribution of its own it also learns: `Gamma.fit`.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
@@ -54,7 +54,7 @@ class Gamma(GammaLearning):
     array([0.4444])
     """
 
-    serves = ("Poisson", "Exponential")  # laws whose parameters it speaks of
+    serves = ("Poisson", "Exponential")  # distributions whose parameters it speaks of
 
     shape: Array  # a: (d,) or (K, d)
     rate: Array  # b
@@ -90,24 +90,24 @@ class Gamma(GammaLearning):
         mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
         return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), of="poisson")
 
-    # ---------------------------------------------------------------- the law
+    # ---------------------------------------------------------------- the distribution
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is 'not observed'."""
         x = sliceable(x, self.dim)
-        laws = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
+        distributions = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Gamma")
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "Gamma"), "Gamma")
-            each = [added(_log_density(z, *law)) for law in laws]
+            each = [added(_log_density(z, *distribution)) for distribution in distributions]
             return np.stack(each, axis=1) if self.members else each[0]
 
         return map_rows(evaluate, x, self.members)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, as the law has no 0."""
+        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, as the distribution has no 0."""
         draws = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
         return np.maximum(draws, np.finfo(np.float64).tiny)
 
@@ -133,16 +133,16 @@ class Gamma(GammaLearning):
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) for one column."""
-        shape, rate = self._one_law()
+        shape, rate = self._one_distribution()
         return lower_share(shape, rate * np.maximum(one_column(x, self.members), 0.0))
 
     def quantile(self, p: Any) -> Array:
         """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
-        shape, rate = self._one_law()
+        shape, rate = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
         return np.asarray(lower_point(shape, p[..., None] if self.members else p) / rate)
 
-    def _one_law(self) -> tuple[Any, Any]:
+    def _one_distribution(self) -> tuple[Any, Any]:
         if self.dim != 1:
             raise DomainError(sentence("Gamma", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.shape[..., 0], self.rate[..., 0]
@@ -154,7 +154,7 @@ class Gamma(GammaLearning):
     def kl(self, other: Gamma, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log Γ(a')/Γ(a) + (a − a') ψ(a) + a' log(b/b') + a (b'/b − 1).
 
-        Summed as divergences of shapes and of rates, which is exact for like laws, or as entropy and other's
+        Summed as divergences of shapes and of rates, which is exact for like distributions, or as entropy and other's
         height at this mean, which is exact for unlike ones.
         """
         same_columns(self, other)
@@ -181,7 +181,7 @@ class Gamma(GammaLearning):
             self._serves(stats.weight.shape, "statistics")
             return "exponential", stats.weight, stats.sums[..., 0]
         if not isinstance(stats, Counts):
-            got, remedy = type(stats).__name__, "collect them with a Poisson or an Exponential law"
+            got, remedy = type(stats).__name__, "collect them with a Poisson or an Exponential distribution"
             raise DomainError(sentence("Gamma", "statistics of counts or of waiting times are needed", got, remedy))
         self._serves(stats.total.shape, "statistics")
         return "poisson", stats.total, stats.weight
@@ -191,17 +191,19 @@ class Gamma(GammaLearning):
         return Poisson if self.of == "poisson" else Exponential
 
     def point(self, rule: str = "mode") -> Any:
-        """A law with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
+        """A distribution with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
         rate = np.array(getattr(self, rule))
         if self.of == "exponential" and not (rate > 0).all():
             remedy = 'take the "mean", or a prior of shape above 1'
-            raise DomainError(sentence("Gamma", "the mode of a waiting law's rate must not be 0", remedy=remedy))
+            raise DomainError(
+                sentence("Gamma", "the mode of a waiting distribution's rate must not be 0", remedy=remedy)
+            )
         return self._whose.trusted(rate=rate)
 
     def draw(self, rng: Generator) -> Any:
-        """A Poisson or exponential law with rates from this law."""
+        """A Poisson or exponential distribution with rates from this distribution."""
         return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
 
     def predictive(self) -> Any:
@@ -223,7 +225,7 @@ class Gamma(GammaLearning):
         return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
     def log_density(self, model: Any) -> Any:
-        """log p(the rates of a Poisson or exponential law); one per member for a stack."""
+        """log p(the rates of a Poisson or exponential distribution); one per member for a stack."""
         self._serves(model.rate.shape, "a model")
         return lone(added(_log_density(model.rate, self.shape, self.rate)))
 

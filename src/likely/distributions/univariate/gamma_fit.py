@@ -1,4 +1,4 @@
-"""The gamma law as a density that learns: from the mean of each column, and what its mean logarithm lacks."""
+"""The gamma distribution as a density that learns: from the mean of each column, and what its mean logarithm lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import FeatureLaw
+from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.statistics.positive_sums import PositiveSums, positive_sums
 from likely.numerics.gamma_dirichlet_shapes import gamma_shape
 from likely.numerics.special import deviance, log_ratio, peak
@@ -17,7 +17,7 @@ GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, where all values 
 ONE_VALUE = 1e-33  # a gap that is rounding alone
 
 
-class GammaLearning(FeatureLaw):
+class GammaLearning(FeatureDistribution):
     """Maximum likelihood of shape and rate: log a − ψ(a) = log x̄ − mean log x, and b = a / x̄ (Minka's Newton steps).
 
     A 0 has no logarithm: learning refuses it, by row and column. A constant column gets a spread of 4e-8 of its value.
@@ -53,7 +53,7 @@ class GammaLearning(FeatureLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:
-        """The law with this mean and variance: a = m² / v, b = m / v."""
+        """The distribution with this mean and variance: a = m² / v, b = m / v."""
         mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
         if not ((mean > 0) & (variance > 0)).all():
             raise DomainError(sentence("Gamma.from_moments", "mean and variance must be positive", (mean, variance)))

@@ -1,4 +1,4 @@
-"""The Laplace law: two exponential tails back to back. Its centre is the median, not the mean."""
+"""The Laplace distribution: two exponential tails back to back. Its center is the median, not the mean."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.distributions.column_distribution import ValueLaw, unsigned_variance
+from likely.distributions.column_distribution import ValueDistribution, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.least_width import grain
-from likely.distributions.symmetric import Centred
+from likely.distributions.symmetric import Centered
 from likely.numerics.special import LOG_2, deviance, log_ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Laplace(Centred, ValueLaw):
+class Laplace(Centered, ValueDistribution):
     """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
     a whole interval of values is one (an even number of rows), its middle.
 
-    >>> law = Laplace.fit([1.0, 2.0, 4.0, 8.0, 16.0])
-    >>> law.centre, law.scale
+    >>> distribution = Laplace.fit([1.0, 2.0, 4.0, 8.0, 16.0])
+    >>> distribution.center, distribution.scale
     (array([4.]), array([4.2]))
     """
 
-    centre: Array  # μ: (d,) or (K, d)
+    center: Array  # μ: (d,) or (K, d)
     scale: Array  # v
 
-    _domains: ClassVar[dict[str, str]] = {"centre": "real", "scale": "positive"}
+    _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
 
-    def _log_pdf(self, x: Array, centre: Array, scale: Array) -> Array:
-        return -(np.abs(x - centre) / scale) - np.log(scale) - LOG_2
+    def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
+        return -(np.abs(x - center) / scale) - np.log(scale) - LOG_2
 
-    def _cdf(self, x: Array, centre: Array, scale: Array) -> Array:
-        tail = 0.5 * np.exp(-np.abs(x - centre) / scale)
-        return np.where(x < centre, tail, 1.0 - tail)
+    def _cdf(self, x: Array, center: Array, scale: Array) -> Array:
+        tail = 0.5 * np.exp(-np.abs(x - center) / scale)
+        return np.where(x < center, tail, 1.0 - tail)
 
-    def _quantile(self, p: Array, centre: Array, scale: Array) -> Array:
+    def _quantile(self, p: Array, center: Array, scale: Array) -> Array:
         away = -scale * np.log(2.0 * np.minimum(p, 1.0 - p))
-        return np.where(p < 0.5, centre - away, centre + away)
+        return np.where(p < 0.5, center - away, center + away)
 
-    def _draw(self, shape: tuple[int, ...], rng: Generator, centre: Array, scale: Array) -> Array:
+    def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, scale: Array) -> Array:
         waits = rng.standard_exponential((2, *shape))
-        return centre + scale * (waits[0] - waits[1])
+        return center + scale * (waits[0] - waits[1])
 
-    def _entropy(self, centre: Array, scale: Array) -> Array:
+    def _entropy(self, center: Array, scale: Array) -> Array:
         return 1.0 + LOG_2 + np.log(scale)
 
     @property
@@ -62,7 +62,7 @@ class Laplace(Centred, ValueLaw):
         """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; stacks go member by member."""
         self._same_shape(other)
         v, w = self.scale, other.scale
-        apart = np.abs(self.centre - other.centre) / v
+        apart = np.abs(self.center - other.center) / v
         value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (apart + np.expm1(-apart))
         return in_units(lone(value.sum(axis=-1)), bits)
 
@@ -70,17 +70,17 @@ class Laplace(Centred, ValueLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Laplace:
-        """The law of this mean, with v = √(variance / 2)."""
+        """The distribution of this mean, with v = √(variance / 2)."""
         return cls(mean, np.sqrt(0.5 * unsigned_variance(variance, "Laplace")))
 
     @classmethod
     def _plain(cls, d: int) -> Laplace:
-        return cls.trusted(centre=np.zeros(d), scale=np.ones(d))
+        return cls.trusted(center=np.zeros(d), scale=np.ones(d))
 
     def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
-        centre = weighted_median(values, weight)
-        scale = float(weight @ np.abs(values - centre) / weight.sum())
-        return {"centre": centre, "scale": scale if scale > 0 else float(grain(centre))}
+        center = weighted_median(values, weight)
+        scale = float(weight @ np.abs(values - center) / weight.sum())
+        return {"center": center, "scale": scale if scale > 0 else float(grain(center))}
 
 
 def weighted_median(values: Array, weight: Array) -> float:

@@ -1,4 +1,4 @@
-"""The Lomax law: an exponential wait whose rate is not known, only believed."""
+"""The Lomax distribution: an exponential wait whose rate is not known, only believed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from numpy.random import Generator
 from scipy.special import hyp2f1
 
 from likely.core.arrays import Array
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.special import log_ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Lomax(ColumnLaw):
+class Lomax(ColumnDistribution):
     """log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
 
-    A Pareto law that begins at 0, and what a `Gamma` law of shape a and rate b of an exponential rate predicts.
+    A Pareto distribution that begins at 0, and what a `Gamma` distribution of shape a and rate b of an exponential rate
+    predicts.
 
     >>> Lomax(2.0, 3.0).log_prob([0.0, 3.0]).round(4)
     array([-0.4055, -2.4849])

@@ -1,4 +1,4 @@
-"""The negative binomial law: a Poisson law whose rate is not known for certain."""
+"""The negative binomial distribution: a Poisson distribution whose rate is not known for certain."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from likely.distributions.categorical.sparse_counts import (
     unstored,
     whole_counts,
 )
-from likely.distributions.column_distribution import LOOK, ValueLaw
+from likely.distributions.column_distribution import LOOK, ValueDistribution
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.distributions.statistics.weighted_values import WeightedValues, sparse_values, weighted_values
 from likely.distributions.univariate.negative_binomial_sizes import fitted_sizes, limit_of
 from likely.numerics.special import count_by_count, deviance, peak, peak_parts
 
-FEW = 1 << 17  # counts that are summed one by one; wider laws are integrated beyond the first 4096
+FEW = 1 << 17  # counts that are summed one by one; wider distributions are integrated beyond the first 4096
 TAIL = 1e-25  # probability that may be left out
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(ValueLaw):
+class NegativeBinomial(ValueDistribution):
     """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
-    Counts that spread more than a Poisson law's. What a `Gamma` law of the rate predicts: r is its shape and
-    p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest` is 1 − p,
-    for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of p with r
-    known is `Beta`. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
+    Counts that spread more than a Poisson distribution's. What a `Gamma` distribution of the rate predicts: r is its
+    shape and p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest`
+    is 1 − p, for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of
+    p with r known is `Beta`. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
 
     >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
     array([-1.3863, -2.0794])
@@ -78,11 +78,11 @@ class NegativeBinomial(ValueLaw):
         if is_sparse(x):
             x = SparseRows.of(x, self.dim, "NegativeBinomial")
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
-        laws = [np.atleast_2d(part) for part in (self.size, self.prob, self.rest)]
+        distributions = [np.atleast_2d(part) for part in (self.size, self.prob, self.rest)]
 
         def evaluate(block: Any) -> Array:
             if isinstance(block, SparseRows):
-                found = self._sparse(block, laws)
+                found = self._sparse(block, distributions)
                 return found if self.members else found[:, 0]
             z = rows(block, self.dim, "NegativeBinomial")
             if np.isinf(z).any():
@@ -90,26 +90,26 @@ class NegativeBinomial(ValueLaw):
             seen = ~np.isnan(z)
             possible = ~seen | ((z >= 0) & (z == np.floor(z)))
             counts = np.where(seen & possible, z, 0.0)
-            each = [count_by_count(counts, log_pmf, *law) for law in zip(*laws, strict=True)]
+            each = [count_by_count(counts, log_pmf, *distribution) for distribution in zip(*distributions, strict=True)]
             sums = [np.where(possible, np.where(seen, logs, 0.0), -np.inf).sum(axis=1) for logs in each]
             return np.stack(sums, axis=1) if self.members else sums[0]
 
         return map_rows(evaluate, x, self.members)
 
-    def _sparse(self, block: SparseRows, laws: list[Array]) -> Array:
+    def _sparse(self, block: SparseRows, distributions: list[Array]) -> Array:
         """log p of sparse rows under each member (n, K): all entries that are not stored are 0."""
         block, possible = whole_counts(block)
         x, each = block.matrix, []
-        for law in zip(*laws, strict=True):
-            stored = log_pmf(x.data, *(part[x.indices] for part in law))
-            each.append(row_sums(stored, x.indptr) + unstored(log_pmf(np.zeros(self.dim), *law), block))
+        for distribution in zip(*distributions, strict=True):
+            stored = log_pmf(x.data, *(part[x.indices] for part in distribution))
+            each.append(row_sums(stored, x.indptr) + unstored(log_pmf(np.zeros(self.dim), *distribution), block))
         out = np.stack(each, axis=1)
         if not np.all(possible):
             out[~possible] = -np.inf
         return out
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma law, then a count."""
+        """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma distribution, then a count."""
         rate = rng.standard_gamma(self.size, (n, *self.size.shape)) * (self.rest / self.prob)
         return draw_counts(rate, rng)
 
@@ -136,9 +136,9 @@ class NegativeBinomial(ValueLaw):
         return smallest(lambda x: betainc(self.size, x + 1, self.prob) >= 0.5, self.mean)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ p log p, summed count by count; far out, where the law is smooth, by quadrature."""
-        laws = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
-        each = np.array([_entropy(*law) for law in laws]).reshape(self.size.shape)
+        """−Σ p log p, summed count by count; far out, where the distribution is smooth, by quadrature."""
+        distributions = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
+        each = np.array([_entropy(*distribution) for distribution in distributions]).reshape(self.size.shape)
         return in_units(lone(each.sum(axis=-1)), bits)
 
     def kl(self, other: NegativeBinomial, bits: bool = False) -> Any:
@@ -150,19 +150,27 @@ class NegativeBinomial(ValueLaw):
         0.575364
         """
         self._same_shape(other)
-        laws = np.broadcast_arrays(*(part for law in (self, other) for part in (law.size, law.prob, law.rest)))
-        each = np.array([_divergence(*one) for one in zip(*(part.ravel().tolist() for part in laws), strict=True)])
-        return in_units(lone(each.reshape(laws[0].shape).sum(axis=-1)), bits)
+        distributions = np.broadcast_arrays(
+            *(
+                part
+                for distribution in (self, other)
+                for part in (distribution.size, distribution.prob, distribution.rest)
+            )
+        )
+        each = np.array(
+            [_divergence(*one) for one in zip(*(part.ravel().tolist() for part in distributions), strict=True)]
+        )
+        return in_units(lone(each.reshape(distributions[0].shape).sum(axis=-1)), bits)
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x) for one column: the regularised incomplete beta function I_p(r, x + 1)."""
-        r, p, _ = self._one_law()
+        """P(X ≤ x) for one column: the regularized incomplete beta function I_p(r, x + 1)."""
+        r, p, _ = self._one_distribution()
         count = np.floor(one_column(x, self.members))
         return np.where(count < 0, 0.0, betainc(r, np.maximum(count, 0.0) + 1, p))
 
     def quantile(self, p: Any) -> Array:
         """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
-        size, prob, rest = self._one_law()
+        size, prob, rest = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
         p, size, prob, rest = np.broadcast_arrays(p[..., None] if self.members else p, size, prob, rest)
         inside = (p >= 0) & (p < 1)
@@ -170,7 +178,7 @@ class NegativeBinomial(ValueLaw):
         found = smallest(lambda x: betainc(size, x + 1, prob) >= asked, size * rest / prob)
         return np.where(inside, found, np.where(p == 1, np.where(rest > 0, np.inf, 0.0), np.nan))
 
-    def _one_law(self) -> tuple[Any, Any, Any]:
+    def _one_distribution(self) -> tuple[Any, Any, Any]:
         if self.dim != 1:
             expected = "cdf and quantile are for one column"
             raise DomainError(sentence("NegativeBinomial", expected, f"{self.dim} columns"))
@@ -193,12 +201,12 @@ class NegativeBinomial(ValueLaw):
         return cls.trusted(size=np.ones(d), prob=np.full(d, 0.5), rest=np.full(d, 0.5))
 
     def _log_pdf(self, x: Array, size: Array, prob: Array, rest: Array) -> Array:
-        """Also between the counts: expected counts can be learnt from."""
+        """Also between the counts: expected counts can be learned from."""
         return log_pmf(x, size, prob, rest)
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> NegativeBinomial:
-        """A first look: the law of a block of rows, dense or sparse."""
+        """A first look: the distribution of a block of rows, dense or sparse."""
         if not is_sparse(x):
             return super().blank(x, members, **fixed)
         some = SparseRows.of(x, None, "NegativeBinomial")[:LOOK]
@@ -230,16 +238,16 @@ class NegativeBinomial(ValueLaw):
 
     @property
     def poisson_like(self) -> Array:
-        """Columns whose size stands for infinity: they spread no more than a Poisson law's (..., d)."""
+        """Columns whose size stands for infinity: they spread no more than a Poisson distribution's (..., d)."""
         return np.asarray(self.size >= limit_of(self.mean) * (1 - 1e-6))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
-        """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson law."""
+        """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson distribution."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
             which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
-            tell(f"NegativeBinomial: {which} spread no more than a Poisson law: size stands for infinity")
+            tell(f"NegativeBinomial: {which} spread no more than a Poisson distribution: size stands for infinity")
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:
@@ -256,7 +264,7 @@ class NegativeBinomial(ValueLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> NegativeBinomial:
-        """The law with this mean and variance, which must be the larger: p = m / v, r = m² / (v − m).
+        """The distribution with this mean and variance, which must be the larger: p = m / v, r = m² / (v − m).
 
         >>> NegativeBinomial.from_moments(3.0, 12.0).size
         array([1.])
@@ -265,13 +273,13 @@ class NegativeBinomial(ValueLaw):
         if not ((mean > 0) & (variance > mean)).all():
             expected = "the variance must exceed the mean, which must be positive"
             raise DomainError(
-                sentence("NegativeBinomial.from_moments", expected, (mean, variance), "take a Poisson law")
+                sentence("NegativeBinomial.from_moments", expected, (mean, variance), "take a Poisson distribution")
             )
         return cls(mean**2 / (variance - mean), mean / variance, (variance - mean) / variance)
 
 
 def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
-    """The log-probability of counts, by peaks and deviances of the binomial law of r among n = r + x.
+    """The log-probability of counts, by peaks and deviances of the binomial distribution of r among n = r + x.
 
     log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
     """
@@ -306,7 +314,7 @@ def _entropy(r: float, p: float, q: float) -> float:
 
 
 def _divergence(r: float, p: float, q: float, s: float, u: float, v: float) -> float:
-    """KL of the law (r, p, q) from the law (s, u, v)."""
+    """KL of the distribution (r, p, q) from the distribution (s, u, v)."""
     from likely.distributions.statistics.expected_counts import expected
 
     if v == 0:

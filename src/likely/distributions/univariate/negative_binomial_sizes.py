@@ -1,4 +1,4 @@
-"""How much more counts spread than a Poisson law's: sizes of negative binomial laws, by maximum likelihood."""
+"""How much more counts spread than a Poisson distribution's: sizes of negative binomial distributions, by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Index
 from likely.numerics.root_finding import crossings
 from likely.numerics.special import deviance, digamma_gap
 
-LIMIT = 1e8  # times the mean: a size from which the law is a Poisson law to eight digits
+LIMIT = 1e8  # times the mean: a size from which the distribution is a Poisson distribution to eight digits
 TINY = 1e-8  # the smallest size looked for
 
 
@@ -23,8 +23,8 @@ def fitted_sizes(cell: Index, x: Array, w: Array, cells: int) -> tuple[Array, Ar
     """Sizes r and means m (cells,) of maximum likelihood for counts x of each cell, in order, with weights w.
 
     The mean is that of the counts whatever r is. The slope of what is left in r goes from + to − once if the variance
-    exceeds the mean, and stays + otherwise: the best law is then a Poisson law, and r is `limit_of(m)`. Where nothing
-    was counted r is 1.
+    exceeds the mean, and stays + otherwise: the best distribution is then a Poisson distribution, and r is
+    `limit_of(m)`. Where nothing was counted r is 1.
     """
     total = np.bincount(cell, w, cells)
     known = np.where(total > 0, total, 1.0)

@@ -1,4 +1,4 @@
-"""The Poisson law: how often something happens that happens at its own pace."""
+"""The Poisson distribution: how often something happens that happens at its own pace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from likely.distributions.categorical.sparse_counts import (
     whole_counts,
 )
 from likely.distributions.column_distribution import refuse_empty, refuse_fractions, same_columns
-from likely.distributions.distribution import Estimate, Law, in_units, lone
+from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import (
     Counts,
     count_rows,
@@ -47,7 +47,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(Law):
+class Poisson(Distribution):
     """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
 
     One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
@@ -58,7 +58,7 @@ class Poisson(Law):
     array([-1.9959, -1.7836,    -inf])
     """
 
-    one_law = True  # a prior is of this law or of none of it
+    one_distribution = True  # a prior is of this distribution or of none of it
 
     rate: Array  # (d,) or (K, d)
 
@@ -159,7 +159,7 @@ class Poisson(Law):
         return np.stack([np.where(seen, logs, 0.0).sum(axis=1) for logs in each], axis=1)
 
     def _by_product(self, counts: Array, seen: Array) -> tuple[Array, Array]:
-        """One matrix product for all members, and the size (n,) of the numbers that cancelled in it."""
+        """One matrix product for all members, and the size (n,) of the numbers that canceled in it."""
         logs, largest = self._log_rates
         height = log_factorial(counts).sum(axis=1)
         spent = seen.astype(np.float64) @ self._rates.T
@@ -319,7 +319,7 @@ class Poisson(Law):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Counts) -> Any:
-        """A gamma law worth a tenth of a row, about the pooled mean."""
+        """A gamma distribution worth a tenth of a row, about the pooled mean."""
         from likely.distributions.univariate.gamma import Gamma
 
         return Gamma.weak(stats)

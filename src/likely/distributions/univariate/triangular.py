@@ -1,4 +1,4 @@
-"""The triangular law: rises in a straight line to its mode, and falls in another."""
+"""The triangular distribution: rises in a straight line to its mode, and falls in another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ValueLaw, refuse_options, unsigned_variance
+from likely.distributions.column_distribution import ValueDistribution, refuse_options, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.least_width import grain
 from likely.distributions.statistics.weighted_values import WeightedValues
@@ -30,10 +30,10 @@ NEAREST = 1e-290  # of the range, from the lowest value: nearer ones are taken f
 
 
 @dataclass(frozen=True, eq=False)
-class Triangular(ValueLaw):
+class Triangular(ValueDistribution):
     """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
 
-    `known` says which ends are given and not learnt: "", "low", "high" or "both". With known ends the likelihood
+    `known` says which ends are given and not learned: "", "low", "high" or "both". With known ends the likelihood
     has its maximum at one of the values; otherwise the best ends for it are found as well, and lie beyond the data
     unless the mode does.
 
@@ -105,7 +105,7 @@ class Triangular(ValueLaw):
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
         cuts = np.sort(np.stack([self.low, self.mode, self.high, np.clip(other.mode, self.low, self.high)]), axis=0)
-        cross = mean_log_of_lines(cuts, *(_heights(cuts, law) for law in (self, other)))
+        cross = mean_log_of_lines(cuts, *(_heights(cuts, distribution) for distribution in (self, other)))
         value = np.where(inside, -self._entropy(**self.parameters) - cross, np.inf)
         return in_units(lone(np.maximum(value, 0.0).sum(axis=-1)), bits)
 
@@ -118,7 +118,7 @@ class Triangular(ValueLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
-        """The law with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
+        """The distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
 
         >>> Triangular.from_moments(2.0, 1 / 6)
         Triangular(low=[1.], mode=[2.], high=[3.])
@@ -133,7 +133,7 @@ class Triangular(ValueLaw):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
-        """The law that has the mean, variance and skewness (over n) of weighted rows; fewer, where ends are known.
+        """The distribution that has the mean, variance and skewness (over n) of weighted rows; fewer, where ends are known.
 
         With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
         """
@@ -203,25 +203,25 @@ class Triangular(ValueLaw):
 
     def _from_values(self, values: Array, weight: Array, **old: float) -> dict[str, float]:
         a, b = (old[name] if known else None for name, known in zip(("low", "high"), self._known_ends, strict=True))
-        centre = float(values[0])
+        center = float(values[0])
         if len(values) == 1:
-            least = float(grain(centre))
-            a, b = centre - least if a is None else a, centre + least if b is None else b
-            return {"low": a, "mode": centre, "high": b if b > a else a + least}
+            least = float(grain(center))
+            a, b = center - least if a is None else a, center + least if b is None else b
+            return {"low": a, "mode": center, "high": b if b > a else a + least}
         with np.errstate(over="ignore"):
             unit = float(values[-1] - values[0])
         if not np.isfinite(unit):  # the ends would lie beyond all numbers
-            return {"low": -np.inf, "mode": centre, "high": np.inf}
-        low_end, high_end = (None if end is None else (end - centre) / unit for end in (a, b))
-        z = (values - centre) / unit
+            return {"low": -np.inf, "mode": center, "high": np.inf}
+        low_end, high_end = (None if end is None else (end - center) / unit for end in (a, b))
+        z = (values - center) / unit
         start = np.flatnonzero(np.diff(np.where(z < NEAREST, 0.0, z), prepend=-1.0))
         with np.errstate(over="ignore"):
-            tried = (old["low"] - centre) / unit, (old["high"] - centre) / unit
+            tried = (old["low"] - center) / unit, (old["high"] - center) / unit
         best = best_triangle(z[start], np.add.reduceat(weight, start), low_end, high_end, tried)
         mode, last = float(values[start[best.mode]]), float(values[-1])
         # an end that rounding put on a value would leave it no density
-        low = min(centre + unit * best.low, float(np.nextafter(centre, -np.inf)) if mode > centre else mode)
-        high = max(centre + unit * best.high, float(np.nextafter(last, np.inf)) if mode < last else mode)
+        low = min(center + unit * best.low, float(np.nextafter(center, -np.inf)) if mode > center else mode)
+        high = max(center + unit * best.high, float(np.nextafter(last, np.inf)) if mode < last else mode)
         low, high = low if a is None else a, high if b is None else b
         return {"low": min(low, mode), "mode": mode, "high": max(high, mode)}
 
@@ -256,10 +256,10 @@ def own_or(stats: WeightedValues, others: WeightedValues, worth: float) -> Weigh
     return stats.trusted(rows=np.full(stats.rows.shape, worth), weight=weight, cell=cell, value=value, each=each)
 
 
-def _heights(cuts: Array, law: Triangular) -> tuple[Array, Array]:
+def _heights(cuts: Array, distribution: Triangular) -> tuple[Array, Array]:
     """Density of a triangle at the two ends of each piece, seen from inside the piece."""
     middle = 0.5 * (cuts[:-1] + cuts[1:])
-    a, c, b = law.low, law.mode, law.high
+    a, c, b = distribution.low, distribution.mode, distribution.high
     rising = middle <= c
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = [

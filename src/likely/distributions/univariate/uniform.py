@@ -1,4 +1,4 @@
-"""The uniform law: every value between two ends is as likely as any other, and none beyond them."""
+"""The uniform distribution: every value between two ends is as likely as any other, and none beyond them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ColumnLaw, refuse_few, unsigned_variance
+from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.least_width import grain
 from likely.distributions.statistics.extremes import Extremes, extremes
@@ -18,11 +18,11 @@ from likely.numerics.special import LOG_2
 
 
 @dataclass(frozen=True, eq=False)
-class Uniform(ColumnLaw):
+class Uniform(ColumnDistribution):
     """log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
 
     Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside is impossible:
-    `weak_prior` widens them by the mean gap between neighbours, which is also the unbiased estimate, and
+    `weak_prior` widens them by the mean gap between neighbors, which is also the unbiased estimate, and
     `BilateralPareto`, the conjugate prior of both ends, predicts beyond them.
 
     >>> Uniform(0.0, 4.0).log_prob([1.0, 5.0]).round(4)
@@ -120,7 +120,7 @@ class Uniform(ColumnLaw):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Extremes) -> Any:
-        """`BilateralPareto.weak`: ends beyond the extremes by the mean gap between neighbours."""
+        """`BilateralPareto.weak`: ends beyond the extremes by the mean gap between neighbors."""
         from likely.distributions.priors.bilateral_pareto import BilateralPareto
 
         return BilateralPareto.weak(stats)

@@ -9,17 +9,17 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ColumnLaw
+from likely.distributions.column_distribution import ColumnDistribution
 
 
 @dataclass(frozen=True, eq=False)
-class Plateau(ColumnLaw):
+class UniformPredictive(ColumnDistribution):
     """log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
 
     Flat from l to u, with the share a/(a + 2), and a Pareto tail of exponent a to each side: what a
-    `BilateralPareto` belief about the ends of a `Uniform` law predicts.
+    `BilateralPareto` belief about the ends of a `Uniform` distribution predicts.
 
-    >>> Plateau(0.0, 1.0, 8.0).log_prob([0.5, 2.0]).round(4)
+    >>> UniformPredictive(0.0, 1.0, 8.0).log_prob([0.5, 2.0]).round(4)
     array([-0.2231, -6.4615])
     """
 
@@ -31,7 +31,7 @@ class Plateau(ColumnLaw):
 
     def _agree(self, **parts: Array) -> None:
         if not (parts["low"] < parts["high"]).all():
-            raise DomainError(sentence("Plateau", "low must lie below high"))
+            raise DomainError(sentence("UniformPredictive", "low must lie below high"))
 
     def _log_pdf(self, x: Array, low: Array, high: Array, shape: Array) -> Array:
         width = high - low
@@ -75,7 +75,7 @@ class Plateau(ColumnLaw):
         """The middle, which is the mean for a above 1; below, there is none."""
         if not (self.shape > 1).all():
             got, remedy = float(self.shape.min()), "use median"
-            raise DomainError(sentence("Plateau", "the mean exists for a shape above 1", got, remedy))
+            raise DomainError(sentence("UniformPredictive", "the mean exists for a shape above 1", got, remedy))
         return self.mode
 
     @property

@@ -1,4 +1,4 @@
-"""The von Mises law: directions about a mean direction, the normal law of the circle."""
+"""The von Mises distribution: directions about a mean direction, the normal distribution of the circle."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from scipy.special import ndtri
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import FeatureLaw
+from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.symmetric import Centred
+from likely.distributions.symmetric import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
@@ -24,51 +24,51 @@ PIECE = 1 << 14  # angles whose integrals are taken at once
 
 
 @dataclass(frozen=True, eq=False)
-class VonMises(Centred, FeatureLaw):
+class VonMises(Centered, FeatureDistribution):
     """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
 
-    Angles are any real numbers, and whole turns make no difference to `log_prob`. As a law of the line it is one turn,
-    cut opposite the centre: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform law. The
-    conjugate prior of μ with κ known is a von Mises law again: `DirectionPrior`. `log_prob`, `cdf` and `quantile` keep
-    their digits up to κ = 1e15, where the law is a Gaussian's. What is *learnt* is the length of a mean unit vector, in
-    double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a spread of 1e-5 radians and 2e-4 at 1e-6.
-    Beyond κ = 5e14 it is held there, and that is told.
+    Angles are any real numbers, and whole turns make no difference to `log_prob`. As a distribution of the line it is
+    one turn, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform
+    distribution. The conjugate prior of μ with κ known is a von Mises distribution again: `DirectionPrior`. `log_prob`,
+    `cdf` and `quantile` keep their digits up to κ = 1e15, where the distribution is a Gaussian's. What is *learned* is
+    the length of a mean unit vector, in double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a
+    spread of 1e-5 radians and 2e-4 at 1e-6. Beyond κ = 5e14 it is held there, and that is told.
 
     >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
     array([-0.6619, -4.6619, -0.6619])
     """
 
-    centre: Array  # μ: (d,) or (K, d)
+    center: Array  # μ: (d,) or (K, d)
     concentration: Array  # κ ≥ 0
 
-    _domains: ClassVar[dict[str, str]] = {"centre": "real", "concentration": "unsigned"}
+    _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned"}
     _spreads: ClassVar[bool] = True
     _support = "real"
     _n_features = 2
     _limits: ClassVar[dict[str, tuple[float, str]]] = {
-        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learnt")
+        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learned")
     }
     _harmless = 0.0
 
-    def _log_pdf(self, x: Array, centre: Array, concentration: Array) -> Array:
-        return -LOG_2PI - log_i0_scaled(concentration) - 2 * concentration * np.sin(0.5 * (x - centre)) ** 2
+    def _log_pdf(self, x: Array, center: Array, concentration: Array) -> Array:
+        return -LOG_2PI - log_i0_scaled(concentration) - 2 * concentration * np.sin(0.5 * (x - center)) ** 2
 
-    def _cdf(self, x: Array, centre: Array, concentration: Array) -> Array:
-        z, kappa = np.broadcast_arrays(x - centre, concentration)
+    def _cdf(self, x: Array, center: Array, concentration: Array) -> Array:
+        z, kappa = np.broadcast_arrays(x - center, concentration)
         below = lower_share(-np.minimum(np.abs(z), np.pi), kappa)
         return np.where(z <= 0, below, 1.0 - below)
 
-    def _quantile(self, p: Array, centre: Array, concentration: Array) -> Array:
+    def _quantile(self, p: Array, center: Array, concentration: Array) -> Array:
         p, kappa = np.broadcast_arrays(p, concentration)
         z = lower_point(np.minimum(p, 1.0 - p), kappa)
-        return np.asarray(centre + np.where(p <= 0.5, z, -z))
+        return np.asarray(center + np.where(p <= 0.5, z, -z))
 
-    def _draw(self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array) -> Array:
+    def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array) -> Array:
         """Best and Fisher's rejection, as NumPy has it."""
         # NumPy takes −0.0 for a negative number
-        return np.asarray(centre + rng.vonmises(0.0, np.abs(concentration), shape))
+        return np.asarray(center + rng.vonmises(0.0, np.abs(concentration), shape))
 
-    def _entropy(self, centre: Array, concentration: Array) -> Array:
+    def _entropy(self, center: Array, concentration: Array) -> Array:
         return LOG_2PI + log_i0_scaled(concentration) + concentration * bessel_lack(concentration)
 
     @property
@@ -83,14 +83,14 @@ class VonMises(Centred, FeatureLaw):
 
     @property
     def _turn(self) -> tuple[float, float]:
-        """Where the law of the line lies, of one column."""
-        return float(self.centre[0] - np.pi), float(self.centre[0] + np.pi)
+        """Where the distribution of the line lies, of one column."""
+        return float(self.center[0] - np.pi), float(self.center[0] + np.pi)
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
         """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""
         self._same_shape(other)
         a, b = self.concentration, other.concentration
-        turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.centre - other.centre)) ** 2
+        turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.center - other.center)) ** 2
         each = log_i0_scaled(b) - log_i0_scaled(a) + (b - a) * bessel_lack(a) + turned
         return in_units(lone(np.maximum(each, 0.0).sum(axis=-1)), bits)
 
@@ -98,7 +98,7 @@ class VonMises(Centred, FeatureLaw):
 
     @classmethod
     def _plain(cls, d: int) -> VonMises:
-        return cls.trusted(centre=np.zeros(d), concentration=np.ones(d))
+        return cls.trusted(center=np.zeros(d), concentration=np.ones(d))
 
     def _features(self, x: Array) -> list[Array]:
         return [np.cos(x), np.sin(x)]
@@ -106,10 +106,10 @@ class VonMises(Centred, FeatureLaw):
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
         # one direction alone: the likelihood has no maximum; as sharp as the sums can tell
         ratio = np.minimum(np.hypot(*means), 1.0 - GRAIN)
-        return {"centre": np.arctan2(means[1], means[0]), "concentration": np.asarray(concentration_of(ratio))}
+        return {"center": np.arctan2(means[1], means[0]), "concentration": np.asarray(concentration_of(ratio))}
 
-    def _expected_log(self, means: list[Array], centre: Array, concentration: Array) -> Array:
-        lack = 1.0 - means[0] * np.cos(centre) - means[1] * np.sin(centre)
+    def _expected_log(self, means: list[Array], center: Array, concentration: Array) -> Array:
+        lack = 1.0 - means[0] * np.cos(center) - means[1] * np.sin(center)
         return -LOG_2PI - log_i0_scaled(concentration) - concentration * lack
 
     @classmethod
@@ -119,7 +119,7 @@ class VonMises(Centred, FeatureLaw):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> VonMises:
-        """The law with this mean direction and circular variance (in 0 … 1).
+        """The distribution with this mean direction and circular variance (in 0 … 1).
 
         >>> VonMises.from_moments(0.5, 0.25).concentration.round(4)
         array([2.3693])
@@ -131,7 +131,7 @@ class VonMises(Centred, FeatureLaw):
 
 
 def lower_share(z: Array, kappa: Array) -> Array:
-    """P(Z ≤ z) for −π ≤ z ≤ 0 about the centre 0, to fourteen digits of it.
+    """P(Z ≤ z) for −π ≤ z ≤ 0 about the center 0, to fourteen digits of it.
 
     p(z) ∫ exp(−2κ sin(|z| + v/2) sin(v/2)) dv over v from 0 to where log p has fallen by 45, or to −π: the exponent is
     a difference of cosines that does not cancel, and 64 nodes of Gauss and Legendre are exact to rounding.

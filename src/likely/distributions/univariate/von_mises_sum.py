@@ -1,4 +1,4 @@
-"""A von Mises angle about a von Mises direction: what is predicted where the centre is not known for certain."""
+"""A von Mises angle about a von Mises direction: what is predicted where the center is not known for certain."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.distributions.column_distribution import ColumnLaw
-from likely.distributions.symmetric import Centred
+from likely.distributions.column_distribution import ColumnDistribution
+from likely.distributions.symmetric import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
@@ -21,25 +21,25 @@ POINTS = 1 << 12  # of a periodic rule, which converges faster than any power of
 
 
 @dataclass(frozen=True, eq=False)
-class VonMisesSum(Centred, ColumnLaw):
+class VonMisesSum(Centered, ColumnDistribution):
     """p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
-    What `DirectionPrior` predicts: κ is the known concentration of the angles, c that of the belief about their centre.
+    What `DirectionPrior` predicts: κ is the known concentration of the angles, c that of the belief about their center.
     It scores and imagines; it has no estimator of its own.
 
     >>> VonMisesSum(0.0, 2.0, 0.0).log_prob([0.0, 1.0]).round(4)
     array([-1.8379, -1.8379])
     """
 
-    centre: Array  # m: (d,) or (K, d)
+    center: Array  # m: (d,) or (K, d)
     concentration: Array  # κ
     belief: Array  # c
 
-    _domains: ClassVar[dict[str, str]] = {"centre": "real", "concentration": "unsigned", "belief": "unsigned"}
+    _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned", "belief": "unsigned"}
     _harmless = 0.0
 
-    def _log_pdf(self, x: Array, centre: Any, concentration: Array, belief: Array) -> Array:
-        square = np.sin(0.5 * (x - centre)) ** 2
+    def _log_pdf(self, x: Array, center: Any, concentration: Array, belief: Array) -> Array:
+        square = np.sin(0.5 * (x - center)) ** 2
         whole = concentration + belief
         length = np.sqrt(np.maximum(whole**2 - 4 * concentration * belief * square, 0.0))
         lost = np.where(whole > 0, 4 * concentration * belief * square / np.where(whole > 0, whole + length, 1.0), 0.0)
@@ -47,18 +47,18 @@ class VonMisesSum(Centred, ColumnLaw):
         return np.asarray(log_i0_quotient(length, more) - log_i0_scaled(less) - lost - LOG_2PI)
 
     def _draw(
-        self, shape: tuple[int, ...], rng: Generator, centre: Array, concentration: Array, belief: Array
+        self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array, belief: Array
     ) -> Array:
         turn = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
-        return np.asarray(centre + np.angle(np.exp(1j * turn)))
+        return np.asarray(center + np.angle(np.exp(1j * turn)))
 
-    def _entropy(self, centre: Array, concentration: Array, belief: Array) -> Array:
+    def _entropy(self, center: Array, concentration: Array, belief: Array) -> Array:
         """Over the whole turn, or over what of it counts: log p falls by κ c / (κ + c) · 2 z² / π² and more."""
         with np.errstate(divide="ignore"):
             wide = np.pi * np.sqrt(0.5 * DROP * (1 / concentration + 1 / belief))
         reach = np.minimum(wide, np.pi)
         x = np.linspace(-1.0, 1.0, POINTS, endpoint=False).reshape(-1, *(1,) * np.ndim(concentration)) * reach
-        logs = self._log_pdf(x, np.zeros_like(centre), concentration, belief)
+        logs = self._log_pdf(x, np.zeros_like(center), concentration, belief)
         return np.asarray(-(np.exp(logs) * logs).sum(axis=0) * 2 * reach / POINTS)
 
     @property
@@ -70,15 +70,15 @@ class VonMisesSum(Centred, ColumnLaw):
     @property
     def n_parameters(self) -> int:
         """Free parameters: three a column."""
-        return 3 * int(self.centre.size)
+        return 3 * int(self.center.size)
 
-    def _cdf(self, x: Array, centre: Array, concentration: Array, belief: Array) -> Array:
-        z, kappa, c = np.broadcast_arrays(x - centre, concentration, belief)
+    def _cdf(self, x: Array, center: Array, concentration: Array, belief: Array) -> Array:
+        z, kappa, c = np.broadcast_arrays(x - center, concentration, belief)
         below = self._lower_share(-np.minimum(np.abs(z), np.pi), kappa, c)
         return np.where(z <= 0, below, 1.0 - below)
 
     def _lower_share(self, z: Array, kappa: Array, c: Array) -> Array:
-        """P(Z ≤ z ≤ 0) about the centre 0: integrated from where log p is 45 lower, or from −π."""
+        """P(Z ≤ z ≤ 0) about the center 0: integrated from where log p is 45 lower, or from −π."""
         top = self._log_pdf(z, 0.0, kappa, c)
         start = _halved(lambda t: self._log_pdf(t, 0.0, kappa, c) >= top - DROP, np.full(z.shape, -np.pi), z)
         half = 0.5 * (z - start)
@@ -86,12 +86,12 @@ class VonMisesSum(Centred, ColumnLaw):
         heights = np.exp(self._log_pdf(at, 0.0, kappa[..., None], c[..., None]))
         return np.asarray((heights @ SHARES) * half)
 
-    def _quantile(self, p: Array, centre: Array, concentration: Array, belief: Array) -> Array:
+    def _quantile(self, p: Array, center: Array, concentration: Array, belief: Array) -> Array:
         p, kappa, c = np.broadcast_arrays(p, concentration, belief)
         tail = np.minimum(p, 1.0 - p)
         low, high = np.full(p.shape, -np.pi), np.zeros(p.shape)
         z = _halved(lambda t: self._lower_share(t, kappa, c) >= tail, low, high)
-        return np.asarray(centre + np.where(p <= 0.5, z, -z))
+        return np.asarray(center + np.where(p <= 0.5, z, -z))
 
 
 def _halved(reached: Callable[[Array], Any], low: Array, high: Array) -> Array:

@@ -1,7 +1,7 @@
 """Whether equal rows are copies of one observation, or observations that are equal by chance.
 
-A model that is asked about a left-out row must not have learnt from copies of it. Rows of few possible values are equal
-by chance: there, leaving out all equals of a row would leave out a value that new rows often have.
+A model that is asked about a left-out row must not have learned from copies of it. Rows of few possible values are
+equal by chance: there, leaving out all equals of a row would leave out a value that new rows often have.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from likely.core.ragged import Ragged
 from likely.estimation.novelty.novelty_score import _patterns
 from likely.hmm.hmm import HMM
 
-DRAWS = 4000  # from which the law of a chain's surprise is known
+DRAWS = 4000  # from which the distribution of a chain's surprise is known
 BLOCK = 256  # frames that are compared with all draws at a time
 
 
@@ -21,9 +21,9 @@ class ChainTail:
 
     def __init__(self, plays: HMM) -> None:
         self.plays = plays
-        self.law, self.each = plays.emissions, max(DRAWS // plays.states, 100)
+        self.distribution, self.each = plays.emissions, max(DRAWS // plays.states, 100)
         rng = np.random.default_rng(0)
-        self.drawn = [self.law.member(k).sample(self.each, rng) for k in range(plays.states)]
+        self.drawn = [self.distribution.member(k).sample(self.each, rng) for k in range(plays.states)]
         self.state = np.repeat(np.arange(plays.states), self.each)
         self.scored: dict[Any, tuple[Any, Any]] = {}  # by which entries were seen
 
@@ -73,7 +73,7 @@ class ChainTail:
     def _scores(self, gaps: Any) -> tuple[Any, Any]:
         """log of the best state's density of each draw (n,), and all relative to it (n, K)."""
         if gaps not in self.scored:
-            logs = np.concatenate([self.law.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
+            logs = np.concatenate([self.distribution.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
             top = logs.max(axis=1)
             self.scored[gaps] = top, np.exp(logs - top[:, None])
         return self.scored[gaps]

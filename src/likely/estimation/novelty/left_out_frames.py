@@ -1,4 +1,4 @@
-"""Surprises of frames under chains that had not learnt from them: what alarms of a live feed are set by."""
+"""Surprises of frames under chains that had not learned from them: what alarms of a live feed are set by."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from likely.metrics.false_alarms import TAIL, correlation_time, quantile, rule_o
 PARTS = 5  # each left out once
 JUDGED = 3000  # frames that are asked, at most, or a few more
 AGAIN = 4  # more steps of EM without a part, at most: every fit pays for them
-ANEW = 20  # steps of EM that the earlier halves are learnt by
+ANEW = 20  # steps of EM that the earlier halves are learned by
 ENTRY = 20  # frames before a part that is a piece of a sequence, in which the filter settles
-ENOUGH = 20  # frames left out, with fewer of which the model's own law is believed
+ENOUGH = 20  # frames left out, with fewer of which the model's own distribution is believed
 MUCH = 3.0  # times as many rare frames as expected: the level drifts
 
 
@@ -37,7 +37,7 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     topology lets them begin anywhere. Without a part, learning goes on from what all of them taught, as in
     `alarms`. Of very many frames the chain hardly knows any one: these it judges itself.
     """
-    learn = _learnt_on if len(X.values) <= MANY else lambda density, fold: density.model_
+    learn = _learned_on if len(X.values) <= MANY else lambda density, fold: density.model_
     return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
 
 
@@ -50,14 +50,14 @@ def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
     there, w = _there(X, weight)
     if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
         return 0.0
-    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _learnt_anew))
+    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _learned_anew))
     if not enough(found):
         return 0.0
     return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
 
 
 def enough(kept: Array) -> bool:
-    """Whether frames left out (3, m) say more of false alarms than the model's own law."""
+    """Whether frames left out (3, m) say more of false alarms than the model's own distribution."""
     return min(kept.shape[1], float(kept[1].sum())) >= ENOUGH
 
 
@@ -101,7 +101,7 @@ def drift(later: float) -> str:
 
 
 def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
-    """(3, m) of frames by chains that lack them; without any frame where no such chain can be learnt."""
+    """(3, m) of frames by chains that lack them; without any frame where no such chain can be learned."""
     out, stretch = [np.empty((3, 0))], 0
     try:
         with unheard(), one_blas_thread():
@@ -111,7 +111,7 @@ def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
                     seen = -np.log(u[entry:][~np.isnan(u[entry:])])
                     out.append(np.stack([seen, np.full(len(seen), v), np.full(len(seen), float(stretch))]))
                     stretch += 1
-    except LikelyError:  # too few frames, or a law that draws nothing: alarms then go by the model alone
+    except LikelyError:  # too few frames, or a distribution that draws nothing: alarms then go by the model alone
         return np.empty((3, 0))
     return np.concatenate(out, axis=1)
 
@@ -131,10 +131,7 @@ def _folds(density: Any, X: Ragged, weight: Any) -> list[_Fold]:
     if len(there) < PARTS:
         return [_cut_in_time(X, there, w, k, PARTS) for k in range(PARTS)] if _may_be_cut(density) else []
     dealt = [(there[k::PARTS], [i for j, i in enumerate(there) if j % PARTS != k]) for k in range(PARTS)]
-    return [
-        _Fold([X[i] for i in rest], w[rest], [X[i] for i in out], [0] * len(out), w[out])
-        for out, rest in dealt
-    ]
+    return [_Fold([X[i] for i in rest], w[rest], [X[i] for i in out], [0] * len(out), w[out]) for out, rest in dealt]
 
 
 def _there(X: Ragged, weight: Any) -> tuple[list[int], Array]:
@@ -149,7 +146,7 @@ def _may_be_cut(density: Any) -> bool:
 
 
 def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:
-    """Piece k of each sequence is left out; its neighbors depend on it, and nothing is learnt from them either."""
+    """Piece k of each sequence is left out; its neighbors depend on it, and nothing is learned from them either."""
     rest, rest_w, out, entries, own_w = [], [], [], [], []
     for i in there:
         a, b = (int(len(X[i]) * j / parts) for j in (k, k + 1))
@@ -173,10 +170,10 @@ def _judges(density: Any, folds: list[_Fold], most: int, learn: Any) -> Iterator
             yield learn(density, fold), _joined(asked), fold.entries[:some], fold.w[:some]
 
 
-def _learnt_on(density: Any, fold: _Fold) -> HMM:
+def _learned_on(density: Any, fold: _Fold) -> HMM:
     """From the chain of all, some steps of EM on all but a fold."""
     data = Blocks.of(_joined(fold.rest), fold.rest_w)
-    model: HMM = density._learnt
+    model: HMM = density._learned
     for _ in range(1 + min(density.n_iter_ // PASSES, AGAIN)):
         stats = Threads().total(partial(gather, model, hard=density.hard), data.whole())
         model = model.refit(stats, density.prior_)
@@ -184,7 +181,7 @@ def _learnt_on(density: Any, fold: _Fold) -> HMM:
     return found
 
 
-def _learnt_anew(density: Any, fold: _Fold) -> HMM:
+def _learned_anew(density: Any, fold: _Fold) -> HMM:
     """From the beginning, as the chain of all has states for what is left out; of very many frames the latest."""
     twin = copy(density)
     twin.component_ = deepcopy(density.component_)  # what a first look at frames finds stays with it

@@ -1,4 +1,4 @@
-"""Surprises of rows under mixtures that had not learnt from them: what an alarm for unlikely rows is set by."""
+"""Surprises of rows under mixtures that had not learned from them: what an alarm for unlikely rows is set by."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ STEPS = 25  # of EM without a fold: an alarm needs no more
 
 
 def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
-    """Surprise, weight and what was learnt from (3, m) of the rows X that a density was fitted to.
+    """Surprise, weight and what was learned from (3, m) of the rows X that a density was fitted to.
 
-    Rows are dealt into folds; each is scored by a density that was learnt anew from the others. Of very many rows the
+    Rows are dealt into folds; each is scored by a density that was learned anew from the others. Of very many rows the
     density hardly knows any one: there a share of them is scored as it is. Rows whose fold leaves too little to learn
     from are left out, and that is said: scores by a density that knows them would make the alarm too sharp.
     """
-    rows = density._known(density._rows(X, reset=False), density._learnt)[0]
+    rows = density._known(density._rows(X, reset=False), density._learned)[0]
     n = n_rows(rows)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     counted = np.flatnonzero(w > 0)
@@ -46,7 +46,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
 
 
 def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores: Array) -> None:
-    """Scores of `mine` by a density learnt from the `rest`; where these hold too little, none."""
+    """Scores of `mine` by a density learned from the `rest`; where these hold too little, none."""
     if not len(rest):
         return
     settings = density.get_params(deep=False)
@@ -56,7 +56,7 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
         rows = other._rows(take_rows(X, mine), reset=False)
     except LikelyError:
         return
-    scores[mine] = scores_of(other, other.model_, other._learnt, rows)
+    scores[mine] = scores_of(other, other.model_, other._learned, rows)
 
 
 def _say_so(lost: int, n: int) -> None:

@@ -2,7 +2,7 @@
 
 The surprise of a row is how far its log p(x) lies below the median of rows that the model itself would draw with the
 same gaps, in units of their spread. So rows with and without gaps are compared alike. The alarm is set so that a
-stated share of rows that the model had *not* learnt from would raise it.
+stated share of rows that the model had *not* learned from would raise it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds o
 PATTERNS = 4096  # of gaps that are remembered
 ENTRIES = 1 << 25  # of all draws together: of models with very many columns fewer rows are drawn, in parts
 WITHOUT_SUPPORT = (  # what is wrong with rows that are novel at any rate, and the remedy
-    "have p(x) = 0 under a model learnt without them, or a level that the others lack, and such rows are always novel; "
+    "have p(x) = 0 under a model learned without them, or a level that the others lack, and such rows are always novel; "
     "use a density without ends, or give more rows"
 )
 

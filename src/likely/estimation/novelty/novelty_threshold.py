@@ -1,6 +1,6 @@
-"""Surprises of rows that a classifier had not learnt from: what an alarm for novelty is set by.
+"""Surprises of rows that a classifier had not learned from: what an alarm for novelty is set by.
 
-They are kept as (3, m): surprise, weight, and how much the classifier had learnt from when it was asked.
+They are kept as (3, m): surprise, weight, and how much the classifier had learned from when it was asked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from likely.core.fit_loop import gather, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.distributions.statistics_subtraction import Cancelled, without
+from likely.distributions.statistics_subtraction import Canceled, without
 from likely.estimation.novelty.copied_rows import ranks
 from likely.estimation.novelty.novelty_score import missing_entries, surprise
 from likely.mixture.mixture import Mixture
@@ -29,7 +29,7 @@ MANY = 20_000  # rows beyond which only some are left out, from statistics that 
 MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 256  # gaps make each fold an iteration, and each pattern a question of its own
 STEPS = 5  # of EM for a fold: an alarm needs no more
 PASSES, AGAIN = 8, 12  # of the whole's learning for one more step of each fold, and so many of these at most
-FOLDS_OF_SEQUENCES = 5  # each is many rows, and hides its states: fewer folds, learnt on from what all of them taught
+FOLDS_OF_SEQUENCES = 5  # each is many rows, and hides its states: fewer folds, learned on from what all of them taught
 KEPT = 4096
 
 
@@ -44,8 +44,8 @@ def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
-        for f, model, learnt in _without_each_fold(clf, X, owner, weight, fold):
-            scores[fold == f] = scores_of(clf.density_, model, learnt, X[fold == f])
+        for f, model, learned in _without_each_fold(clf, X, owner, weight, fold):
+            scores[fold == f] = scores_of(clf.density_, model, learned, X[fold == f])
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
     scale = w.sum() / w[some].sum()
     return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
@@ -67,27 +67,27 @@ def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:
         with unheard(), one_blas_thread():
             for f in np.unique(fold):
                 here = fold == f
-                rest = without(clf.stats_, clf._learnt.collect(X[here], w[here], owner[here]))
-                scores[here] = clf._elsewhere(clf._stepped(clf._learnt, rest)).log_prob(X[here])
-    except (Cancelled, LikelyError, TypeError):
+                rest = without(clf.stats_, clf._learned.collect(X[here], w[here], owner[here]))
+                scores[here] = clf._elsewhere(clf._stepped(clf._learned, rest)).log_prob(X[here])
+    except (Canceled, LikelyError, TypeError):
         return None
     return scores
 
 
-def scores_of(density: Any, model: Any, learnt: Any, X: Any) -> Array:
-    """log p(x) of rows (n,); −inf where a row has a level that `learnt` lacks."""
-    known, strange = density._known(X, learnt)
+def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
+    """log p(x) of rows (n,); −inf where a row has a level that `learned` lacks."""
+    known, strange = density._known(X, learned)
     out = np.array(model.log_prob(known), dtype=np.float64)
     for mask in strange.values():
         out[mask] = -np.inf
     return out
 
 
-def streamed(before: Array, found: Array, weight: Any, learnt_from: float) -> Array:
-    """Surprises of a chunk, taken before it was learnt, join the others; those of a much younger model go."""
+def streamed(before: Array, found: Array, weight: Any, learned_from: float) -> Array:
+    """Surprises of a chunk, taken before it was learned, join the others; those of a much younger model go."""
     w = np.ones(len(found)) if weight is None else np.asarray(weight, dtype=np.float64)
-    together = np.concatenate([before, _kept(found, w, learnt_from)], axis=1)
-    together = together[:, together[2] >= 0.5 * learnt_from]
+    together = np.concatenate([before, _kept(found, w, learned_from)], axis=1)
+    together = together[:, together[2] >= 0.5 * learned_from]
     if together.shape[1] > KEPT:  # evenly over time, so that old and new keep their shares
         pick = np.linspace(0, together.shape[1] - 1, KEPT).round().astype(int)
         scale = together[1].sum() / together[1, pick].sum()
@@ -96,13 +96,13 @@ def streamed(before: Array, found: Array, weight: Any, learnt_from: float) -> Ar
     return together
 
 
-def _kept(found: Array, weight: Array, learnt_from: float) -> Array:
+def _kept(found: Array, weight: Array, learned_from: float) -> Array:
     """At most KEPT surprises, evenly over their order."""
     if len(found) > KEPT:
         order = np.argsort(found, kind="stable")
         pick = order[np.linspace(0, len(found) - 1, KEPT).round().astype(int)]
         found, weight = found[pick], weight[pick] * (weight.sum() / weight[pick].sum())
-    return np.stack([found, weight, np.full(len(found), float(learnt_from))])
+    return np.stack([found, weight, np.full(len(found), float(learned_from))])
 
 
 def folds(X: Any, among: int = FOLDS) -> Index:
@@ -111,16 +111,16 @@ def folds(X: Any, among: int = FOLDS) -> Index:
 
 
 def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
-    """Each fold, what would score and what would be learnt without it; where the others hold too little, with it."""
+    """Each fold, what would score and what would be learned without it; where the others hold too little, with it."""
     way = _way(clf, X)
-    learn, as_learnt = way(clf, X, owner, weight, fold), way is _anew or clf.density_._looks_once
+    learn, as_learned = way(clf, X, owner, weight, fold), way is _anew or clf.density_._looks_once
     for f in np.unique(fold):
         try:
             report = learn(f)
-            seen = report.model if as_learnt else clf._blank(X[fold != f])  # only the others' levels are known
+            seen = report.model if as_learned else clf._blank(X[fold != f])  # only the others' levels are known
             yield f, clf._elsewhere(report), seen.parts
         except LikelyError:
-            yield f, clf.model_, clf._learnt.parts
+            yield f, clf.model_, clf._learned.parts
 
 
 def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
@@ -128,7 +128,7 @@ def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[
     if clf.density_._climbs():
         return _nearby
     if isinstance(X, Ragged) and not clf.stats_.complete:
-        return _learnt_on
+        return _learned_on
     return _added if clf.stats_.complete and clf.density_._looks_once else _anew
 
 
@@ -137,7 +137,7 @@ def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable
 
     def collected(f: int) -> Any:
         here = fold == f
-        return clf._learnt.collect(X[here], None if weight is None else weight[here], owner[here])
+        return clf._learned.collect(X[here], None if weight is None else weight[here], owner[here])
 
     each = {f: collected(f) for f in np.unique(fold)}
 
@@ -145,14 +145,14 @@ def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-        return clf._stepped(clf._learnt, sum(rest))
+        return clf._stepped(clf._learned, sum(rest))
 
     return without
 
 
 def _nearby(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where learning is a climb: a step from the summit of all rows, by statistics that add."""
-    model = clf._learnt
+    model = clf._learned
     each = {f: _collected(clf, model, X, owner, weight, fold == f) for f in np.unique(fold)}
     everything: Any = sum(each.values())
 
@@ -181,7 +181,7 @@ def _anew(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[
     Edges and levels of all rows would hold the left-out row too, as they do not hold a new one. Of EM a few steps do.
     """
     other = copy(clf)
-    other.density_ = clf.density_._as_chosen(clf._learnt.parts)
+    other.density_ = clf.density_._as_chosen(clf._learned.parts)
 
     def without(f: int) -> FitReport:
         rest = fold != f
@@ -190,7 +190,7 @@ def _anew(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[
     return without
 
 
-def _learnt_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+def _learned_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where starts cost more than learning: a step on from what all taught, by statistics that add.
 
     It takes away what the fold's own frames added. Where learning was slow, states are ambiguous, and what a fold
@@ -198,14 +198,14 @@ def _learnt_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Call
     itself has cost.
     """
     collected = partial(_collected, clf, X=X, owner=owner, weight=weight)
-    each = {f: collected(clf._learnt, some=fold == f) for f in np.unique(fold)}
+    each = {f: collected(clf._learned, some=fold == f) for f in np.unique(fold)}
 
     def without(f: int) -> FitReport:
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
         stats: Any = sum(rest)
-        model = clf._learnt.refit(stats, clf.prior_)
+        model = clf._learned.refit(stats, clf.prior_)
         for _ in range(min(clf.n_iter_ // PASSES, AGAIN)):
             stats = collected(model, some=fold != f)
             model = model.refit(stats, clf.prior_)
@@ -219,7 +219,7 @@ def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 
     A level that was never seen is surprising beyond measure.
     """
-    known, strange = clf.density_._known(rows, clf._learnt.parts)
+    known, strange = clf.density_._known(rows, clf._learned.parts)
     out = surprise(clf.model_, known)
     for mask in strange.values():
         out[mask] = np.inf

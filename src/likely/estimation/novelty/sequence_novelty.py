@@ -64,7 +64,7 @@ class OrdinarySequences:
         low = np.floor(place).astype(int)
         out = np.zeros((2, len(lengths)))
         for part in np.unique(np.concatenate([low, np.ceil(place).astype(int)])).tolist():
-            near = np.abs(place - part) < 1  # linear between neighbouring shares
+            near = np.abs(place - part) < 1  # linear between neighboring shares
             out[:, near] += (1.0 - np.abs(place - part))[near] * np.stack(self._along(lengths[near], part))
         return out[0], out[1]
 

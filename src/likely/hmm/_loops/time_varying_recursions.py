@@ -33,7 +33,7 @@ def lower(logs, possible):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def normalise(logs, possible, probs, least):  # type: ignore[no-untyped-def]
+def normalize(logs, possible, probs, least):  # type: ignore[no-untyped-def]
     """After `lower`: log-probabilities (T, K, K), each row by itself, and probs, which come in as exp of logs.
 
     least (T,) is the smallest log-probability of a possible move.

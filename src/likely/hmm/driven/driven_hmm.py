@@ -16,7 +16,7 @@ from likely.core.covariates import apart, features, table, with_covariates
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.hmm.decoding import Forecast, Path, Smoothed, is_one
@@ -37,14 +37,14 @@ FURTHER = 1.5  # times the step to the top of a bound that is too steep: up to t
 
 
 @dataclass(frozen=True, eq=False)
-class DrivenHMM(Law):
+class DrivenHMM(Distribution):
     """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
     A row is a sequence of frames with covariates: `with_covariates(x, u)`, or the two side by side. The covariates are
     known, the frames explained: `log_prob` is log p(x | u). Covariates of a sequence's first frame drive nothing;
-    elsewhere a missing one is an error. Entries of frames may be missing. `units` (2, p), a centre and a scale, are
-    those in which the coefficients are told: (u − centre) / scale stands for u. Learning is a generalised EM: each
-    step maximises a lower bound of what the moves explain, so the likelihood never falls   (Böhning 1992).
+    elsewhere a missing one is an error. Entries of frames may be missing. `units` (2, p), a center and a scale, are
+    those in which the coefficients are told: (u − center) / scale stands for u. Learning is a generalized EM: each
+    step maximizes a lower bound of what the moves explain, so the likelihood never falls   (Böhning 1992).
 
     >>> import likely as lk
     >>> rain = np.array([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 moves state 0 on
@@ -57,7 +57,7 @@ class DrivenHMM(Law):
     coefficients: Array  # (K, K, p + 1): of 1 and the covariates; where a move is impossible, any number
     emissions: Any  # a stack of K
     possible: NDArray[np.bool_] | None = None  # (K, K); None: all moves
-    units: Array | None = None  # (2, p): centre and scale of the covariates; None: as they are
+    units: Array | None = None  # (2, p): center and scale of the covariates; None: as they are
 
     def __post_init__(self) -> None:
         starts, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("starts", "coefficients"))
@@ -73,7 +73,7 @@ class DrivenHMM(Law):
             raise DomainError(sentence("DrivenHMM", "starts must not be negative and sum to 1", starts.tolist()))
         units = None if self.units is None else parameter(self.units, "DrivenHMM", "units")
         if units is not None and (units.shape != (2, beta.shape[2] - 1) or not (units[1] > 0).all()):
-            wanted = f"units must be centre and scale (2, {beta.shape[2] - 1}), scales above 0"
+            wanted = f"units must be center and scale (2, {beta.shape[2] - 1}), scales above 0"
             raise DomainError(sentence("DrivenHMM", wanted, units.tolist()))
         self._set(starts=starts, coefficients=beta, possible=possible, units=units)
 

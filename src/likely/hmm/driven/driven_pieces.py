@@ -89,8 +89,8 @@ class Look(NamedTuple):
         return Moves.of(self.model.coefficients, self.model._possible, z)
 
     def _scores(self, frames: Any, offsets: Index, before: int, frame: int) -> Array:
-        law = self.model.emissions
-        score = getattr(law, "best_log_prob", law.log_prob) if self.best else law.log_prob
+        distribution = self.model.emissions
+        score = getattr(distribution, "best_log_prob", distribution.log_prob) if self.best else distribution.log_prob
         try:
             return np.array(score(_in_double(frames)), dtype=np.float64, order="C")
         except BadEntry as error:

@@ -20,28 +20,28 @@ EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation o
 class DrivenPrior(Value):
     """β ~ N(0, 1/ridge), not the intercepts; `worth` fictitious moves from each state, evenly over its possible ones.
 
-    The fictitious moves were made where covariates are `centre`; with constant covariates they are those of `HMMPrior`.
-    Up to a constant: log p(β) = −½ Σ ridge β² + worth Σ_i mean_j log p(j | i, centre).
+    The fictitious moves were made where covariates are `center`; with constant covariates they are those of `HMMPrior`.
+    Up to a constant: log p(β) = −½ Σ ridge β² + worth Σ_i mean_j log p(j | i, center).
 
-    >>> DrivenPrior(worth=1.0, centre=[0.0], ridge=[0.16], parts=None).ridge
+    >>> DrivenPrior(worth=1.0, center=[0.0], ridge=[0.16], parts=None).ridge
     array([0.16])
     """
 
     worth: float
-    centre: Array  # (p,): in the model's units
+    center: Array  # (p,): in the model's units
     ridge: Array  # (p,)
     parts: Any  # the emissions' prior, or None
 
     def __post_init__(self) -> None:
-        centre, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("centre", "ridge"))
-        if centre.ndim != 1 or centre.shape != ridge.shape:
-            shapes = [centre.shape, ridge.shape]
-            raise ShapeError(sentence("DrivenPrior", "centre (p,) and ridge (p,) must go together", shapes))
+        center, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("center", "ridge"))
+        if center.ndim != 1 or center.shape != ridge.shape:
+            shapes = [center.shape, ridge.shape]
+            raise ShapeError(sentence("DrivenPrior", "center (p,) and ridge (p,) must go together", shapes))
         if (ridge < 0).any() or not 0 <= self.worth < np.inf:
             raise DomainError(
                 sentence("DrivenPrior", "ridge and worth must not be negative", [ridge.min(), self.worth])
             )
-        self._set(worth=float(self.worth), centre=centre, ridge=ridge)
+        self._set(worth=float(self.worth), center=center, ridge=ridge)
 
     @classmethod
     def weak(cls, curvature: Array, parts: Any, effect: float = EFFECT, worth: float = 1.0) -> DrivenPrior:
@@ -63,7 +63,7 @@ class DrivenPrior(Value):
 
     def evidence(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
         """Gradient and curvature of the fictitious moves, as of real ones."""
-        place = np.concatenate([[1.0], self.centre])
+        place = np.concatenate([[1.0], self.center])
         probs = np.exp(log_moves(coefficients, possible, place[None])[0])
         even = possible / possible.sum(axis=1, keepdims=True)
         gradient = self.worth * (even - probs)[:, :, None] * place
@@ -71,7 +71,7 @@ class DrivenPrior(Value):
 
     def log_density_of_moves(self, starts: Array, coefficients: Array, possible: Mask) -> float:
         """log p of starts and coefficients, up to a constant."""
-        place = np.concatenate([[1.0], self.centre])[None]
+        place = np.concatenate([[1.0], self.center])[None]
         even = possible / possible.sum(axis=1, keepdims=True)
         logs = np.where(possible, log_moves(coefficients, possible, place)[0], 0.0)
         squares = np.where(possible[:, :, None], coefficients**2, 0.0) @ self.penalty
@@ -83,7 +83,7 @@ class DrivenPrior(Value):
         of_parts = 0.0 if self.parts is None else float(np.sum(self.parts.log_density(model.emissions)))
         return of_parts + self.log_density_of_moves(model.starts, model.coefficients, model.possible)
 
-    # ------------------------------------------------- what only conjugate laws can
+    # ------------------------------------------------- what only conjugate distributions can
 
     def update(self, stats: Any) -> NoReturn:
         """An error: what sequences say of a logit has no finite form; `DrivenHMM.refit` finds the mode step by step."""

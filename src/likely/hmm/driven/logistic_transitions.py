@@ -1,4 +1,4 @@
-"""Moves that depend on covariates: a multinomial logit from each state, learnt by steps that never overshoot."""
+"""Moves that depend on covariates: a multinomial logit from each state, learned by steps that never overshoot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Moves(NamedTuple):
         can, least = np.array(possible), np.empty(len(z))
         time_varying_recursions.lower(logs, can)
         probs = np.exp(logs)
-        time_varying_recursions.normalise(logs, can, probs, least)
+        time_varying_recursions.normalize(logs, can, probs, least)
         return cls(logs, probs, least)
 
 
@@ -90,27 +90,27 @@ def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> f
     The negative curvature of a logit of m outcomes is nowhere above B   (Böhning 1992).
     """
     change = np.where(possible[:, :, None], change, 0.0)
-    centred = _centred(change, possible)
+    centered = _centered(change, possible)
     gain = float((gradient * change).sum())
-    return gain - 0.25 * float(np.einsum("ijp,ipq,ijq->", centred, curvature, centred))
+    return gain - 0.25 * float(np.einsum("ijp,ipq,ijq->", centered, curvature, centered))
 
 
 def step(coefficients: Array, possible: Mask, gradient: Array, curvature: Array, ridge: Array) -> Array:
-    """The change (K, K, q) that maximises the bound less ½ Σ ridge · β²: one small system a state.
+    """The change (K, K, q) that maximizes the bound less ½ Σ ridge · β²: one small system a state.
 
     Along the mean over targets, which moves no probability, only the ridge speaks: it takes the mean to 0.
     """
     beta = np.where(possible[:, :, None], coefficients, 0.0)
     pull = np.where(possible[:, :, None], gradient - ridge * beta, 0.0)
-    centred, out = _centred(pull, possible), np.zeros_like(beta)
+    centered, out = _centered(pull, possible), np.zeros_like(beta)
     for i in range(len(beta)):
-        out[i] = _solved(0.5 * curvature[i] + np.diag(ridge), centred[i].T).T
+        out[i] = _solved(0.5 * curvature[i] + np.diag(ridge), centered[i].T).T
     mean = beta.sum(axis=1) / possible.sum(axis=1)[:, None]
     out -= np.where(ridge > 0, mean, 0.0)[:, None, :]
     return np.where(possible[:, :, None], out, 0.0)
 
 
-def _centred(a: Array, possible: Mask) -> Array:
+def _centered(a: Array, possible: Mask) -> Array:
     """Less the mean over the possible targets of each state."""
     mean = a.sum(axis=1) / possible.sum(axis=1)[:, None]
     return np.where(possible[:, :, None], a - mean[:, None, :], 0.0)

@@ -1,4 +1,4 @@
-"""A hidden Markov model whose moves depend on covariates, learnt: first the chain, then what drives it."""
+"""A hidden Markov model whose moves depend on covariates, learned: first the chain, then what drives it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DrivenHMMDensity(DensityEstimator):
     """Learn p(frames | covariates) of sequences by EM: `model_` is a `DrivenHMM`, whose moves covariates drive.
 
     - **component, states, topology, start, restarts, random_state**: as in `HMMDensity`; the topology says which moves
-      are possible, and sequences may stop anywhere. A plain chain is learnt first (`plain_`, with its restarts), and
+      are possible, and sequences may stop anywhere. A plain chain is learned first (`plain_`, with its restarts), and
       learning goes on from it; `start` may be a `DrivenHMM` instead.
     - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
       deviation of a covariate changes log-odds by about 2.5; a number says another size; None is maximum
@@ -48,7 +48,7 @@ class DrivenHMMDensity(DensityEstimator):
       small: a fit may take a few hundred where plain EM takes a few dozen.
 
     Covariates are given beside the frames, in the same form (a list of arrays (T_i, p), a `Ragged`, one array), or
-    travel with them: `with_covariates(X, U)`. They are standardised inside, so that their units do not matter;
+    travel with them: `with_covariates(X, U)`. They are standardized inside, so that their units do not matter;
     `coefficients_` are those of (1, u) as it came. Only differences of coefficients between targets mean something.
 
     >>> import likely as lk, numpy as np
@@ -103,7 +103,7 @@ class DrivenHMMDensity(DensityEstimator):
 
         `lengths` cut one long array X, and covariates alike. `given`: states that are known, for each frame of each
         sequence its number, −1 where it is not. `checkpoint` is a file name: a fit cut off goes on from there (the
-        plain chain, which comes first, is learnt anew).
+        plain chain, which comes first, is learned anew).
         """
         self._validate_params()
         driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, given)
@@ -174,7 +174,7 @@ class DrivenHMMDensity(DensityEstimator):
 
     def _first_model(self, units: Array) -> DrivenHMM:
         """The plain chain as a driven one that covariates do not move yet."""
-        plain = self.plain_._learnt
+        plain = self.plain_._learned
         if isinstance(self.start, DrivenHMM):
             wanted = (plain.states, plain.dim, units.shape[1])
             given = (self.start.states, self.start.dim, self.start.n_covariates)
@@ -189,7 +189,7 @@ class DrivenHMMDensity(DensityEstimator):
         return DrivenHMM(plain.starts, coefficients, plain.emissions, possible, units)
 
     def _prior_rule(self) -> Any:
-        """A `DrivenPrior` once there are statistics; emissions have the one that the plain chain was learnt with."""
+        """A `DrivenPrior` once there are statistics; emissions have the one that the plain chain was learned with."""
         if isinstance(self.prior, DrivenPrior):
             return self.prior
         parts = None if self.plain_.prior_ is None else self.plain_.prior_.parts

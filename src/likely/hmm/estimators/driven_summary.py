@@ -15,7 +15,7 @@ from likely.estimation.parameter_intervals import Row, rows_of
 def driven_summary(estimator: Any, level: float) -> Summary:
     """Coefficients against the first target that is possible, the emissions, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
-    n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator._learnt.objective(stats))
+    n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator._learned.objective(stats))
     parts = None if estimator.prior_ is None else estimator.prior_.parts
     facts: dict[str, Any] = {
         "frames": n, "columns": estimator.n_features_in_, "covariates": estimator.n_covariates_in_, "parameters": k,
@@ -48,6 +48,10 @@ def _emissions(model: Any, stats: Any, names: list[str], level: float) -> Iterat
     for k in range(model.states):
         try:
             inner = list(rows_of(model.emissions.member(k), stats.parts.member(k), names, level))
-        except (KeyError, AttributeError, LikelyError):  # a law that has no page of its own, or states that share one
+        except (
+            KeyError,
+            AttributeError,
+            LikelyError,
+        ):  # a distribution that has no page of its own, or states that share one
             return
         yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)

@@ -1,4 +1,4 @@
-"""A hidden Markov model learnt from sequences: which state a frame came from is hidden, and EM finds out."""
+"""A hidden Markov model learned from sequences: which state a frame came from is hidden, and EM finds out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.distributions.stacks.tied import Shared, untied
+from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.novelty.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
 from likely.estimation.partial_fit import one_step
@@ -55,11 +55,11 @@ class HMMDensity(ChainStarts, DensityEstimator):
     - **ends**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
       (left-to-right and parallel ones end in their last states).
     - **tie**: a number for each state; states with the same number share one density.
-    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its law is to
-      be learnt rather than geometric. **emit**: "states", or "moves": each move has a density of its own. All three are
-      written out as more states; `topology_.original` says which state each of them stands for.
+    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its
+      distribution is to be learned rather than geometric. **emit**: "states", or "moves": each move has a density of
+      its own. All three are written out as more states; `topology_.original` says which state each of them stands for.
     - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
-      likelihood; a number a ≥ 1 is a Dirichlet law over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
+      likelihood; a number a ≥ 1 is a Dirichlet distribution over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
     - **start**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
       "auto": segments where states follow each other, else clusters.
     - **restarts, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
@@ -211,7 +211,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """One step of EM with more sequences; the first ones are learnt as by `fit`.
+        """One step of EM with more sequences; the first ones are learned as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
@@ -324,7 +324,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         emissions = self.component_._blank_for(X.values, C * D, frames)
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
-            emissions = Shared(emissions, index)
+            emissions = Tied(emissions, index)
         there = X.lengths[X.lengths > 0]  # what is empty stays nowhere
         stay = float(np.clip(1.0 - K / max(float(there.mean()) if len(there) else K, 1.0), 0.3, 0.9))
         starts, moves, ends = topology.probabilities(stay)
@@ -442,7 +442,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return shares[0] if is_one(X) else shares
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Sequences drawn from the learnt density; where it does not say when to end, of the training's mean length."""
+        """Sequences drawn from the learned density; where it does not say when to end, of the training's mean length."""
         check_is_fitted(self)
         if length is None and self.model_.ends is None:
             length = max(round(self.lengths_), 1)

@@ -12,7 +12,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.ragged_input import joined
 from likely.core.row_hashes import row_hashes
-from likely.distributions.stacks.tied import Shared, untied
+from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.workload import own_streams, seed_of
 from likely.hmm.estimators.state_assignment import (
     arcs_by_path,
@@ -66,13 +66,16 @@ class ChainStarts:
 
     def _refuse_other_emissions(self, emissions: Any, blank: Any) -> None:
         """A start must emit by such densities as the component learns, with the ties that were asked for."""
-        inner, tied = untied(emissions), isinstance(blank, Shared) and blank.what == "all"
+        inner, tied = untied(emissions), isinstance(blank, Tied) and blank.what == "all"
         index = emissions.index if inner is not emissions else None
         if tied and (index is None or (index != blank.index).any()):
-            expected = f"start must tie its states as asked: Shared(…, {blank.index.tolist()})"
+            expected = f"start must tie its states as asked: Tied(…, {blank.index.tolist()})"
             raise DomainError(sentence(type(self).__name__, expected, type(emissions).__name__))
         like = untied(blank)
-        kinds = [(type(law).__name__, getattr(law, "kind", None), law.n_parameters) for law in (inner, like)]
+        kinds = [
+            (type(distribution).__name__, getattr(distribution, "kind", None), distribution.n_parameters)
+            for distribution in (inner, like)
+        ]
         if kinds[0] != kinds[1] and not (inner is not emissions and not tied):
             expected = f"start must emit as the component does: {_kind(kinds[1])}"
             raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
@@ -88,7 +91,7 @@ class ChainStarts:
     def _started_run(
         self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
     ) -> HMM:
-        """A stack whose chains learnt from frames that were dealt to their states."""
+        """A stack whose chains learned from frames that were dealt to their states."""
         if not isinstance(self.start, str):
             expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
             raise DomainError(sentence(type(self).__name__, expected, type(self.start).__name__))
@@ -124,9 +127,9 @@ class ChainStarts:
             if topology.states == len(topology.starts) and topology.origin is None:
                 dealt.arcs = arcs_by_path(topology, state, own, w)
             return dealt
-        law = untied(blank.emissions)
+        distribution = untied(blank.emissions)
         how = "random" if how == "random" else "kmeans++"
-        frames, group, shares = by_clusters(law, own.values, per_frame, topology.densities, rng, how)
+        frames, group, shares = by_clusters(distribution, own.values, per_frame, topology.densities, rng, how)
         return _Dealt(frames, group, shares, None)
 
     def _sure_states(self, given: Ragged) -> Index:
@@ -151,9 +154,9 @@ class ChainStarts:
         frames, _ = joined([p.frames for p in pieces])
         owner = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
         weights = [np.ones(len(p.density)) if p.weight is None else p.weight for p in pieces]
-        law = untied(blank.emissions)
-        started = self.component_._started_once(law, frames, owner, np.concatenate(weights), rng)
-        return started if law is blank.emissions else blank.emissions.replace(parts=started)
+        distribution = untied(blank.emissions)
+        started = self.component_._started_once(distribution, frames, owner, np.concatenate(weights), rng)
+        return started if distribution is blank.emissions else blank.emissions.replace(parts=started)
 
 
 class _Dealt:

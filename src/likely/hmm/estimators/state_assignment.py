@@ -73,14 +73,16 @@ def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
 FEW = 5  # distinct frames a density below which groups of them would say too little
 
 
-def by_clusters(law: Any, frames: Any, weight: Any, size: int, rng: Generator, how: str) -> tuple[Any, Index, Array]:
+def by_clusters(
+    distribution: Any, frames: Any, weight: Any, size: int, rng: Generator, how: str
+) -> tuple[Any, Index, Array]:
     """Frames that are alike share a density: frames of a sketch, the density that each teaches, and its weight.
 
     Few distinct frames, as of symbols, cannot be dealt out: each density then sees all of them, with random weights.
     """
     sketch = Sketch.of(frames, weight)
     if len(sketch) >= FEW * size and how != "random":
-        return sketch.rows, grouped(law, sketch, size, rng, how), sketch.weight
+        return sketch.rows, grouped(distribution, sketch, size, rng, how), sketch.weight
     again = np.tile(np.arange(len(sketch)), size)
     shares = rng.standard_gamma(1.0, (size, len(sketch)))
     shares /= shares.sum(axis=0)

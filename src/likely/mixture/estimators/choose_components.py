@@ -191,7 +191,7 @@ def _bic(fitted: Any, X: Any, weight: Any) -> float:
 
 
 def _by_held_out(found: _Curves, estimator: Any, X: Any, weight: Any, folds: Index) -> None:
-    """Mean log-likelihood of each fold under models of the others; −inf where one could not be learnt."""
+    """Mean log-likelihood of each fold under models of the others; −inf where one could not be learned."""
     turns = int(folds.max()) + 1
     scores, settled = np.full((turns, len(found.numbers)), np.nan), np.ones((turns, len(found.numbers)), dtype=bool)
     for f in range(turns if turns > 1 else 0):
@@ -207,7 +207,7 @@ def _by_held_out(found: _Curves, estimator: Any, X: Any, weight: Any, folds: Ind
 def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> tuple[float, bool]:
     try:
         fitted = _fitted(estimator, _taken(X, at[1]), w[1], k)
-        rows = fitted._known(fitted._rows(_taken(X, at[0]), reset=False), fitted._learnt)[0]  # new levels are gaps
+        rows = fitted._known(fitted._rows(_taken(X, at[0]), reset=False), fitted._learned)[0]  # new levels are gaps
         return mean_log_prob(fitted.model_, Blocks.of(rows, w[0])), _settled(fitted)
     except LikelyError:
         return -np.inf, True
@@ -249,7 +249,7 @@ def _by_prior(found: _Curves, estimator: Any, X: Any, weight: Any) -> None:
 def _walk(estimator: Any, X: Any, weight: Any, least: int, largest: int) -> tuple[dict[int, float], bool]:
     """Message lengths on the way from the largest number of components down, and whether all fits settled.
 
-    Learning goes on from what was learnt, so that a start by chance is made once.
+    Learning goes on from what was learned, so that a start by chance is made once.
     """
     patient = clone(estimator).set_params(early_stopping=None, **_patience(estimator))
     price, rows, total = _price(patient, X, weight, largest)
@@ -258,7 +258,7 @@ def _walk(estimator: Any, X: Any, weight: Any, least: int, largest: int) -> tupl
     while True:
         prior = _over_parts(estimator.prior, price.prior(size, total))
         fitted = _fitted(patient, X, weight, size, start=start, prior=prior)
-        left = fitted._learnt.pruned()
+        left = fitted._learned.pruned()
         lengths[left.size] = price.message_length(left.weights, total, _log_likelihood(left, rows, weight))
         settled &= _settled(fitted)
         if left.size <= least:

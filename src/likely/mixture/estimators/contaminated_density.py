@@ -17,7 +17,7 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
-from likely.mixture.scaled_copies import Scaled
+from likely.mixture.scaled_copies import ScaledCopies
 
 FIRST_SHARE = 0.05  # of outliers, before any row was looked at
 
@@ -30,7 +30,7 @@ class ContaminatedDensity(DensityEstimator):
     - **prior**: of μ and Σ: "weak", None or a `Prior`.
     - **max_iter, tol**: of EM.
 
-    μ, Σ and the share ε of outliers are learnt; `outlier_probability` tells which rows were taken for them.
+    μ, Σ and the share ε of outliers are learned; `outlier_probability` tells which rows were taken for them.
 
     >>> import likely as lk, numpy as np
     >>> X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
@@ -61,7 +61,7 @@ class ContaminatedDensity(DensityEstimator):
         share = np.array([1 - FIRST_SHARE, FIRST_SHARE])
         weights = share if members is None else np.tile(share, (members, 1))
         base = Gaussian.blank(X[:4096], kind=self.covariance, members=members)
-        return Mixture.trusted(weights=weights, parts=Scaled(base, np.array([1.0, float(self.scale)])))
+        return Mixture.trusted(weights=weights, parts=ScaledCopies(base, np.array([1.0, float(self.scale)])))
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         """What maximum likelihood says: a weak prior scaled by that is not led astray either."""
@@ -79,7 +79,7 @@ class ContaminatedDensity(DensityEstimator):
         return rule
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        return super()._fits(model, width, members) and isinstance(model.parts, Scaled) and model.size == 2
+        return super()._fits(model, width, members) and isinstance(model.parts, ScaledCopies) and model.size == 2
 
     @property
     def mean_(self) -> Array:

@@ -70,16 +70,16 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
     @property
     def n_components_(self) -> int:
-        """Number of components of the learnt mixture."""
+        """Number of components of the learned mixture."""
         return int(self.model_.size)
 
     def predict(self, X: Any, lengths: Any = None) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
-        rows = self._known(self._rows(self._cut(X, lengths), reset=False), self._learnt)[0]
+        rows = self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0]
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._known(self._rows(self._cut(X, lengths), reset=False), self._learnt)[0])
+        return self.model_.posterior(self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0])

@@ -1,4 +1,4 @@
-"""A mixture learnt from rows: which part each row came from is hidden, and EM finds out."""
+"""A mixture learned from rows: which part each row came from is hidden, and EM finds out."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.stacks.tied import Shared, untied
+from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import cut
 from likely.estimation.workload import evenly, keeper, own_streams, seed_of
-from likely.metrics.clusterings import adjusted_rand
+from likely.metrics.clusterings import adjusted_rand_index
 from likely.mixture.estimators.mixture_prior_rule import PriorOfMixture
 from likely.mixture.initialization import from_shares, grouped, grown, weights_by
 from likely.mixture.mixture import Mixture
@@ -58,10 +58,10 @@ class MixtureDensity(DensityEstimator):
       for all parts, those of all classes or states where several mixtures stand side by side; "covariance per class":
       one for the parts of each mixture; "all": mixtures that stand side by side have the same parts, only weights
       differ.
-    - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet law over the
-      weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows are
-      emptied), with weak priors for the parts; a law of the weights alone (`Dirichlet`, `SparseWeights`) likewise. A
-      part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
+    - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet distribution
+      over the weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows
+      are emptied), with weak priors for the parts; a distribution of the weights alone (`Dirichlet`, `SparseWeights`)
+      likewise. A part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
     - **start**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
       sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
       responsibilities (n, K).
@@ -173,7 +173,7 @@ class MixtureDensity(DensityEstimator):
             some = sketch().rows[: min(COMPARED, len(sketch()))]
             own = [m.log_joint(some).argmax(axis=1) for m in models]
             w = sketch().weight[: len(own[0])]
-            return float(np.mean([adjusted_rand(own[best], o, w) for i, o in enumerate(own) if i != best]))
+            return float(np.mean([adjusted_rand_index(own[best], o, w) for i, o in enumerate(own) if i != best]))
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
@@ -241,7 +241,7 @@ class MixtureDensity(DensityEstimator):
         return bool(self.component_._looks_once)
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
-        """A mixture whose parts learnt from one group each; parts that are mixtures group their own rows again."""
+        """A mixture whose parts learned from one group each; parts that are mixtures group their own rows again."""
         parts = self.component_._started_once(blank.parts, rows, group, weight, rng)
         return Mixture.trusted(
             weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)), parts=parts
@@ -278,7 +278,7 @@ class MixtureDensity(DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """One step of EM with more rows. The first rows of all, five distinct ones a component, are learnt as by `fit`.
+        """One step of EM with more rows. The first rows of all, five distinct ones a component, are learned as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
         slowly (Robbins and Monro): each row counts the less the more came after it.
@@ -317,7 +317,7 @@ class MixtureDensity(DensityEstimator):
         return X if lengths is None else cut(X, lengths, type(self).__name__, self._of_sequences)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Rows drawn from the learnt density; of sequences without an end, `length` says how long."""
+        """Rows drawn from the learned density; of sequences without an end, `length` says how long."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
         rows = (
@@ -369,26 +369,26 @@ class MixtureDensity(DensityEstimator):
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The parts of C mixtures, with what they share."""
         if self.tie == "all":
-            return Shared(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
+            return Tied(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
         parts = self._alone(X, C * K, weight)
         if self.tie == "covariance" or not (isinstance(parts, Gaussian) and parts.tied):
             return parts
         alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
-        return Shared(alone, np.repeat(np.arange(C), K), "covariance")
+        return Tied(alone, np.repeat(np.arange(C), K), "covariance")
 
     def _prior_rule(self) -> Any:
         return PriorOfMixture(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of_parts = None if prior is None else prior.parts
-        if isinstance(model.parts, Shared):
+        if isinstance(model.parts, Tied):
             parts = self._finish_shared(model.parts, stats.parts, of_parts)
         else:
             self.component_._look_again(model.parts, stats.parts, of_parts, None)
             parts = self.component_._finish(model.parts, stats.parts, of_parts)
         return model if parts is model.parts else Mixture.trusted(weights=model.weights, parts=parts)
 
-    def _finish_shared(self, shared: Shared, stats: Any, prior: Any) -> Shared:
+    def _finish_shared(self, shared: Tied, stats: Any, prior: Any) -> Tied:
         if shared.what == "all":
             self.component_._look_again(shared.parts, stats, prior, None)
             inner = self.component_._finish(shared.parts, stats, prior)
@@ -460,7 +460,7 @@ class MixtureDensity(DensityEstimator):
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
         parts = model.parts
-        if members is not None and isinstance(parts, Shared):
+        if members is not None and isinstance(parts, Tied):
             return component._fits(parts.parts, width, parts.parts.members)
         return component._fits(parts, width, model.weights.size)
 

@@ -26,7 +26,7 @@ class PriorOfMixture:
         prior = self.prior
         if isinstance(prior, MixturePrior):
             return prior
-        weights = _weights_law(float(prior), model.size) if isinstance(prior, Real) else None
+        weights = _weights_distribution(float(prior), model.size) if isinstance(prior, Real) else None
         if not (prior is None or isinstance(prior, str | Real)):
             weights = _of_weights(prior, model.size)
         parts = resolve_prior(
@@ -42,15 +42,15 @@ class PriorOfMixture:
         return component._prior_rule()
 
 
-def _weights_law(a: float, size: int) -> Any:
-    """The law of weights that a number stands for: below 1 it empties parts."""
+def _weights_distribution(a: float, size: int) -> Any:
+    """The distribution of weights that a number stands for: below 1 it empties parts."""
     return Dirichlet.symmetric(size, a) if a >= 1 else SparseWeights(np.full(size, a))
 
 
 def _of_weights(prior: Any, size: int) -> Any:
-    """A law of the weights alone."""
+    """A distribution of the weights alone."""
     alpha = getattr(prior, "alpha", None)
     if alpha is None or np.shape(alpha) != (size,):
-        expected = f'prior must be "weak", None, a number, a MixturePrior, or a law of {size} weights'
+        expected = f'prior must be "weak", None, a number, a MixturePrior, or a distribution of {size} weights'
         raise DomainError(sentence("MixtureDensity", expected, type(prior).__name__))
     return prior

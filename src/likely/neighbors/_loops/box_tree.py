@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by a tree of boxes: what lies in a box is no nearer than the box.
+"""Exact nearest neighbors by a tree of boxes: what lies in a box is no nearer than the box.
 
 Points stand leaf by leaf, each leaf a block (d, LANES) of columns, so that a query meets LANES points at once, and a
 node looks at the boxes of FAN children at once. Distances and bounds add the same kind of terms in the same order, and
@@ -232,7 +232,7 @@ def _push(nodes, bounds, height, first, found, limit):  # type: ignore[no-untype
 
 @compiled
 def search(queries, order, own, blocks, numbers, boxes, firsts, kind, p, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbours of queries[order] among all points but row own[i] (−1: none); how many leaves were looked into.
+    """Neighbors of queries[order] among all points but row own[i] (−1: none); how many leaves were looked into.
 
     queries (m, d), order (t,) and own (m,) whole; away (m, k) and rows (m, k) leave sorted, nearest first, at the
     places that `order` names. Where there are fewer than k, infinity stands, and a row number beyond all.
@@ -277,7 +277,7 @@ def search(queries, order, own, blocks, numbers, boxes, firsts, kind, p, away, r
 
 @compiled
 def settle(products, norms, slack, queries, own, known, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbours by squared distance where products are known: near ties are measured again, exactly.
+    """Neighbors by squared distance where products are known: near ties are measured again, exactly.
 
     products (m, n) are −2 q·x, norms (n,) are x·x, slack (m,) bounds twice the error of their sum; queries (m, d) and
     known (n, d) are what is measured exactly; away and rows (m, k) leave sorted, nearest first.
@@ -308,7 +308,7 @@ def settle(products, norms, slack, queries, own, known, away, rows):  # type: ig
 
 @compiled
 def search_with_gaps(queries, own, known, kind, p, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbours over the entries that both have, sums scaled to all of them; infinitely far where there are none."""
+    """Neighbors over the entries that both have, sums scaled to all of them; infinitely far where there are none."""
     n, d = known.shape
     for i in range(len(queries)):
         near, who = away[i], rows[i]

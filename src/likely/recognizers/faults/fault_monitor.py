@@ -14,7 +14,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.time_index import tell_of_uneven
 from likely.core.warnings import tell
-from likely.estimation.recognizer import Recogniser
+from likely.estimation.recognizer import Recognizer
 from likely.estimation.sequence_validation import cut
 from likely.metrics.false_alarms import (
     CONFIDENCE,
@@ -40,24 +40,24 @@ SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
 MUCH = 3.0  # times the stated rate: support for no less than that is said
 MOST = 0.5  # a supported rate above this is none
-INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its law nor the mean is known well enough
+INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its distribution nor the mean is known well enough
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
 UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
 
 
-class FaultMonitor(Recogniser):
+class FaultMonitor(Recognizer):
     """Learn normal operation from rows of sensors over time, then watch a live stream of them.
 
     - **hazard**: probability that a fault begins in a frame; **repair**: that one ends
-    - **unknown**: share of faults that are of no kind that was learnt, where some were
+    - **unknown**: share of faults that are of no kind that was learned, where some were
     - **false_alarm_rate**: share of normal frames in which an alarm may stand; the threshold comes from held-out parts
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
-      when only the earlier halves were learnt: if it is above three times the stated rate, the later halves set the
+      when only the earlier halves were learned: if it is above three times the stated rate, the later halves set the
       threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
-      held-out log-odds, and by simulated frames whose laws differ from the learnt one by its sampling error. Where
-      the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
+      held-out log-odds, and by simulated frames whose distributions differ from the learned one by its sampling error.
+      Where the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
     - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
@@ -69,7 +69,7 @@ class FaultMonitor(Recogniser):
     rate, because they are few, slow, or drift, `fit` says so. `normal` frames must show all that is normal: a slow
     drift that training never saw is an alarm, and rightly so.
 
-    What was learnt is a `FaultWatch`, `model_`; `classes_` are the labels of known faults. Rows may have gaps (NaN); a
+    What was learned is a `FaultWatch`, `model_`; `classes_` are the labels of known faults. Rows may have gaps (NaN); a
     sensor that never moved in training is an alarm when it does.
 
     >>> import likely as lk, numpy as np
@@ -119,19 +119,19 @@ class FaultMonitor(Recogniser):
         self.classes_ = np.array(sorted({s.label for s in stretches if s.label != self.normal}, key=str))
         moving = scale > 0
         units = [s._replace(frames=filled((s.frames[:, moving] - mean[moving]) / scale[moving])) for s in stretches]
-        laws = {label: _learnt(units, label) for label in [self.normal, *self.classes_.tolist()]}
-        self.ridge_, self.shrunk_ = laws[self.normal].ridge, laws[self.normal].shrunk
-        watch = self._calibrated(usual, self._watch(laws, mean, scale, count), laws[self.normal])
-        self.model_ = _between_kinds(watch, units, laws, self.classes_.tolist())
-        self._tell_what_is_supported(drifts=bool(laws[self.normal].trend.any()))
+        distributions = {label: _learned(units, label) for label in [self.normal, *self.classes_.tolist()]}
+        self.ridge_, self.shrunk_ = distributions[self.normal].ridge, distributions[self.normal].shrunk
+        watch = self._calibrated(usual, self._watch(distributions, mean, scale, count), distributions[self.normal])
+        self.model_ = _between_kinds(watch, units, distributions, self.classes_.tolist())
+        self._tell_what_is_supported(drifts=bool(distributions[self.normal].trend.any()))
         return self
 
-    def _watch(self, laws: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
+    def _watch(self, distributions: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
         """The watch that believes all evidence."""
-        faults = tuple(laws[label].law for label in self.classes_.tolist())
+        faults = tuple(distributions[label].distribution for label in self.classes_.tolist())
         memory, size = np.array(KINDS).T.copy()
         return FaultWatch(
-            mean, scale, laws[self.normal].law, faults, memory, size, np.ones(len(KINDS) + len(faults)), 1.0,
+            mean, scale, distributions[self.normal].distribution, faults, memory, size, np.ones(len(KINDS) + len(faults)), 1.0,
             self.hazard, self.repair, self.unknown if faults else 1.0, 0.0, count,
         )  # fmt: skip
 
@@ -168,9 +168,11 @@ class FaultMonitor(Recogniser):
         if sum(lengths) < FEWEST or max(lengths) < SHORTEST:
             return None
         moving = watch.sensors
-        law = chosen([filled((s.frames[:, moving] - watch.mean[moving]) / watch.scale[moving]) for s in early], w)
-        first = watch.replace(normal=law.law)
-        shares, odds = _judged(first, [_held_out(first, s.frames, law.left_out) for s in early], w)
+        distribution = chosen(
+            [filled((s.frames[:, moving] - watch.mean[moving]) / watch.scale[moving]) for s in early], w
+        )
+        first = watch.replace(normal=distribution.distribution)
+        shares, odds = _judged(first, [_held_out(first, s.frames, distribution.left_out) for s in early], w)
         threshold, ratios = safe_threshold(odds, w, self.false_alarm_rate), []
         for s, half in zip(usual, lengths, strict=True):
             before = min(half, ENTRY)
@@ -182,10 +184,10 @@ class FaultMonitor(Recogniser):
         """Say which rate of false alarms the normal frames support, where it is far above the stated one."""
         if self.cost_false is not None or self.supported_rate_ <= MUCH * self.false_alarm_rate:
             return
-        n, stated = f"{self.model_.learnt_from:g} normal frames", f"{100 * self.false_alarm_rate:g} %"
+        n, stated = f"{self.model_.learned_from:g} normal frames", f"{100 * self.false_alarm_rate:g} %"
         if self.later_half_rate_ > MUCH * self.false_alarm_rate:
             share = f"{_percent(self.later_half_rate_)} of the later half, not in {stated}"
-            text = f"learnt from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
+            text = f"learned from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
             tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
             return
         if drifts:
@@ -196,7 +198,7 @@ class FaultMonitor(Recogniser):
         memory = _slowest(self.model_.normal)
         motion = f"(slowest motion {memory:.2f} per frame)"
         if self.supported_rate_ > MOST:
-            new = max(1.0 - memory, 1.0 / self.model_.learnt_from)  # share of a frame that the one before did not tell
+            new = max(1.0 - memory, 1.0 / self.model_.learned_from)  # share of a frame that the one before did not tell
             needed = float(f"{-np.log(1.0 - CONFIDENCE) / (new * self.false_alarm_rate):.1g}")
             text = f"{n} support no false-alarm rate at all {motion}: give more of them, at least {needed:,.0f}"
             tell(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
@@ -226,9 +228,9 @@ class FaultMonitor(Recogniser):
         return [(self._name(int(i)), float(bits[i])) for i in np.argsort(-bits, kind="stable")[:top]]
 
     def _frames(self, X: Any) -> Array:
-        learnt, names = getattr(self, "feature_names_in_", None), _names(X)
-        if learnt is not None and names is not None and names != list(learnt):
-            raise DataError(sentence(ME, f"columns must be those of training, {list(learnt)}", names, "in this order"))
+        learned, names = getattr(self, "feature_names_in_", None), _names(X)
+        if learned is not None and names is not None and names != list(learned):
+            raise DataError(sentence(ME, f"columns must be those of training, {list(learned)}", names, "in this order"))
         tell_of_uneven([(X, lambda: "the stretch")], ME)
         x = rows(X.to_numpy() if hasattr(X, "to_numpy") else X, self.n_features_in_, ME)
         refuse_infinite(x, ME)
@@ -239,13 +241,13 @@ class FaultMonitor(Recogniser):
         return f"sensor {i}" if names is None else str(names[i])
 
     def summary(self) -> str:
-        """What was learnt, in sentences."""
+        """What was learned, in sentences."""
         self._check_fitted()
         m = self.model_
         still = [self._name(int(i)) for i in np.flatnonzero(m.scale == 0)]
         memory = _slowest(m.normal)
         lines = [
-            f"{self.n_features_in_} sensors, {m.learnt_from:g} normal frames; slowest motion {memory:.2f} a frame.",
+            f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; slowest motion {memory:.2f} a frame.",
             f"Alarm above log-odds {m.threshold:.2f}: {_percent(self.false_alarm_rate_)} of normal frames held out.",
             *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
@@ -276,7 +278,7 @@ class FaultMonitor(Recogniser):
             raise DomainError(sentence(ME, "cost_false and cost_missed must be positive numbers", costs, remedy))
 
     def _check_state(self) -> None:
-        """After a file was read: what was learnt must fit together."""
+        """After a file was read: what was learned must fit together."""
         self._check_settings()
         m = vars(self).get("model_")
         if m is None:
@@ -285,7 +287,7 @@ class FaultMonitor(Recogniser):
         if not all(_real(rate) and rate >= 0 for rate in rates):
             raise DataError(sentence(ME, "rates must be numbers that are not negative", rates))
         if not isinstance(m, FaultWatch) or len(m.mean) != self.n_features_in_ or len(m.faults) != len(self.classes_):
-            raise DataError(sentence(ME, "what was learnt must fit together", type(m).__name__))
+            raise DataError(sentence(ME, "what was learned must fit together", type(m).__name__))
 
 
 class Stretch(NamedTuple):
@@ -343,7 +345,7 @@ def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]
     for label in {s.label for s in out}:
         longest = max(len(s.frames) for s in out if s.label == label)
         if longest < SHORTEST:
-            remedy = "motion is learnt from frames that follow each other; leave the label out, or give more of it"
+            remedy = "motion is learned from frames that follow each other; leave the label out, or give more of it"
             raise DataError(sentence(ME, f"{label!r} needs a stretch of {SHORTEST} frames and more", longest, remedy))
     return out
 
@@ -378,7 +380,7 @@ def _units(usual: Sequence[Stretch]) -> tuple[Array, Array, float]:
     return mean, scale, float(w.sum())
 
 
-def _learnt(units: Sequence[Stretch], label: Any) -> Chosen:
+def _learned(units: Sequence[Stretch], label: Any) -> Chosen:
     some = [s for s in units if s.label == label]
     return chosen([s.frames for s in some], np.array([s.weight for s in some]))
 
@@ -397,25 +399,27 @@ def _odds(watch: FaultWatch, evidence: Array) -> Array:
     return watch.replace(shares=np.ones(len(watch.shares))).odds_of(evidence)
 
 
-def _slowest(law: SensorDynamics) -> float:
+def _slowest(distribution: SensorDynamics) -> float:
     """The share of the slowest motion that a frame keeps of the one before."""
-    return float(np.abs(np.linalg.eigvals(law.moves)).max())
+    return float(np.abs(np.linalg.eigvals(distribution.moves)).max())
 
 
 def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> list[Array]:
-    """Log-likelihood ratios (T_k, J + K) of the parts of a normal stretch, each by dynamics learnt without it.
+    """Log-likelihood ratios (T_k, J + K) of the parts of a normal stretch, each by dynamics learned without it.
 
     A part is entered with some frames before it, as a stream would come to it.
     """
     out = []
-    for law, (a, b) in zip(left_out, edges([len(part) for part in np.array_split(x, len(left_out))]), strict=True):
+    for distribution, (a, b) in zip(
+        left_out, edges([len(part) for part in np.array_split(x, len(left_out))]), strict=True
+    ):
         before = min(a, ENTRY)
-        out.append(watch.replace(normal=law).ratios_of(x[a - before : b])[before:])
+        out.append(watch.replace(normal=distribution).ratios_of(x[a - before : b])[before:])
     return out
 
 
 def _between_kinds(
-    watch: FaultWatch, units: Sequence[Stretch], laws: dict[Any, Chosen], labels: list[Any]
+    watch: FaultWatch, units: Sequence[Stretch], distributions: dict[Any, Chosen], labels: list[Any]
 ) -> FaultWatch:
     """The share of evidence under which the posterior of left-out parts of known faults is best (log-loss)."""
     if len(labels) < 1:
@@ -425,21 +429,23 @@ def _between_kinds(
     for s in units:
         if s.label in labels:
             k = labels.index(s.label)
-            for part, law in zip(
-                np.array_split(s.frames, len(laws[s.label].left_out)), laws[s.label].left_out, strict=True
+            for part, distribution in zip(
+                np.array_split(s.frames, len(distributions[s.label].left_out)),
+                distributions[s.label].left_out,
+                strict=True,
             ):
-                ratios = _ratios(watch, part, k, law)
+                ratios = _ratios(watch, part, k, distribution)
                 loss -= [s.weight * float(np.maximum(one.kinds_of(ratios)[:, 1 + k], FAINT).sum()) for one in tried]
     return tried[int(np.argmin(loss))]
 
 
-def _ratios(watch: FaultWatch, part: Array, k: int, law: SensorDynamics) -> Array:
-    """Log-likelihood ratios (T − 1, J + K) of frames in units of training, fault k by a law that has not seen them."""
+def _ratios(watch: FaultWatch, part: Array, k: int, distribution: SensorDynamics) -> Array:
+    """Log-likelihood ratios (T − 1, J + K) of frames in units of training, fault k by a distribution that has not seen them."""
     if len(part) < 2:
         return np.empty((0, len(watch.shares)))
     J, one = len(watch.memory), np.ones(watch.normal.dim)
     plain = watch.replace(mean=0.0 * one, scale=one, faults=(), shares=np.ones(J), unknown=1.0)
-    own = [law if i == k else other for i, other in enumerate(watch.faults)]
+    own = [distribution if i == k else other for i, other in enumerate(watch.faults)]
     normal = watch.normal.log_probs(part)
     known = [other.log_probs(part) - normal for other in own]
     return np.column_stack([plain.ratios_of(part)[1:], *known])

@@ -27,10 +27,10 @@ def _log_sum(logs: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FaultBelief(Value):
-    """What is believed after a frame: log-probabilities of normal, of each law of an unknown fault, of each known one.
+    """What is believed after a frame: log-probabilities of normal, of each distribution of an unknown fault, of each known one.
 
-    Which fault it is has a posterior of its own, `log_kinds`, in which the laws of all faults count alike. `surprise`
-    is how many bits the frame is less probable than normal frames are on average; `alarm` whether the
+    Which fault it is has a posterior of its own, `log_kinds`, in which the distributions of all faults count alike.
+    `surprise` is how many bits the frame is less probable than normal frames are on average; `alarm` whether the
     log-odds of a fault are above the threshold.
     """
 
@@ -85,9 +85,9 @@ class FaultWatch(Value):
     While all is well frames follow `normal`; e_t is what they are off their prediction, with covariance S. An unknown
     fault j pushes it by an offset of any direction, δ_t = ρ_j δ_{t−1} + …, whose predictive covariance is c_j S:
     ρ = 0 is a blow in every frame, ρ near 1 something that stays. A known fault has dynamics of its own. A fault comes
-    with probability `hazard` a frame and goes with probability `repair`; each law's log-likelihood ratio counts
-    the `shares` of it that normal frames have been found to allow. Which fault it is, is asked apart from that, with
-    one share for all, so that no law is believed more than another.
+    with probability `hazard` a frame and goes with probability `repair`; each distribution's log-likelihood ratio
+    counts the `shares` of it that normal frames have been found to allow. Which fault it is, is asked apart from that,
+    with one share for all, so that no distribution is believed more than another.
     """
 
     mean: Array  # (P,)
@@ -102,16 +102,18 @@ class FaultWatch(Value):
     repair: float
     unknown: float  # share of faults that are of no known kind
     threshold: float  # log-odds above which there is an alarm
-    learnt_from: float  # frames
+    learned_from: float  # frames
 
     def __post_init__(self) -> None:
         arrays = {n: parameter(getattr(self, n), ME, n) for n in ("mean", "scale", "memory", "size", "shares")}
         J, K, p = arrays["memory"].size, len(self.faults), int((arrays["scale"] > 0).sum())
         sound = arrays["mean"].shape == arrays["scale"].shape and arrays["mean"].ndim == 1
         sound = sound and arrays["size"].shape == arrays["memory"].shape == (J,) and arrays["shares"].shape == (J + K,)
-        if not sound or any(law.dim != p for law in (self.normal, *self.faults)):
+        if not sound or any(distribution.dim != p for distribution in (self.normal, *self.faults)):
             raise ShapeError(
-                sentence(ME, "dynamics must be of the sensors that move", [law.dim for law in self.faults])
+                sentence(
+                    ME, "dynamics must be of the sensors that move", [distribution.dim for distribution in self.faults]
+                )
             )
         if not ((arrays["scale"] >= 0).all() and ((arrays["memory"] >= 0) & (arrays["memory"] < 1)).all()
                 and (arrays["size"] > 0).all() and (arrays["shares"] >= 0).all()):  # fmt: skip
@@ -150,7 +152,7 @@ class FaultWatch(Value):
         found = self.normal.after(belief.frame, belief.spread, x)
         ratios, offsets = self._ratios(belief, found, x)
         # n frames said that a sensor never moves: the next one does with probability 1/(n + 1), whatever the fault
-        logs, total = self._weighed(belief.log_weights, ratios, float(np.log1p(self.learnt_from)) * int(moved.sum()))
+        logs, total = self._weighed(belief.log_weights, ratios, float(np.log1p(self.learned_from)) * int(moved.sum()))
         kinds = belief.log_kinds + self.kind_share * self._alike(ratios)
         surprise = 0.5 * (float(found.white @ found.white) - len(found.white)) / BITS
         after = belief.replace(
@@ -191,7 +193,9 @@ class FaultWatch(Value):
         pushed = -0.5 * len(u) * np.log1p(c) - 0.5 * ((away * away).sum(axis=1) / (1 + c) - u @ u)
         step = away if found.back is None else away @ found.back @ self.normal.whitening.T
         offsets = self.memory[:, None] * (b + (c / (1 + c))[:, None] * step)
-        known = [law.after(belief.frame, belief.spread, x).log_prob - found.log_prob for law in self.faults]
+        known = [
+            distribution.after(belief.frame, belief.spread, x).log_prob - found.log_prob for distribution in self.faults
+        ]
         return np.concatenate([pushed, known]), offsets
 
     def _here(self, found: Innovation, b: Array, x: Array) -> Array:
@@ -231,7 +235,7 @@ class FaultWatch(Value):
         return np.logaddexp(kinds + np.log1p(-self.repair), self._kinds + np.log(self.repair))
 
     def _alike(self, ratios: Array) -> Array:
-        """Evidence (…, 1 + K) for an unknown fault, whatever its law, and for each known one."""
+        """Evidence (…, 1 + K) for an unknown fault, whatever its distribution, and for each known one."""
         J = len(self.memory)
         unknown = np.logaddexp.reduce(ratios[..., :J], axis=-1) - np.log(max(J, 1))
         return np.concatenate([unknown[..., None], ratios[..., J:]], axis=-1)
@@ -277,16 +281,19 @@ class FaultWatch(Value):
         """Bits by which each sensor, given all others, speaks for a fault (P,).
 
         For an error e with precision Λ, leaving sensor i out lowers eᵀΛe by (Λe)_i² / Λ_ii. The error is that of the
-        last frame, or the offset of the most probable unknown fault, with the frames that it was learnt from.
+        last frame, or the offset of the most probable unknown fault, with the frames that it was learned from.
         """
-        law, J = self.normal, len(self.memory)
+        distribution, J = self.normal, len(self.memory)
         best = int(np.argmax(belief.log_weights[1 : 1 + J])) if J else 0
         e, times = belief.error, 1.0
         if J and self.memory[best] > 0:
-            e, times = law.root @ belief.offsets[best] / self.memory[best], (1 + self.size[best]) / self.size[best]
-        pulled = law.precision @ e
-        out = np.log1p(self.learnt_from) / BITS * belief.moved
-        out[self.sensors] = 0.5 * times * pulled**2 / law.precision.diagonal() / BITS
+            e, times = (
+                distribution.root @ belief.offsets[best] / self.memory[best],
+                (1 + self.size[best]) / self.size[best],
+            )
+        pulled = distribution.precision @ e
+        out = np.log1p(self.learned_from) / BITS * belief.moved
+        out[self.sensors] = 0.5 * times * pulled**2 / distribution.precision.diagonal() / BITS
         return out
 
     def kinds(self, belief: FaultBelief) -> Array:

@@ -25,7 +25,7 @@ SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken 
 PARTS = 5  # in time, each left out once
 TINY = 1e-9
 CHANCE = 0.005  # probability below which a trend is no chance
-SLOWEST = 0.999  # share of a motion that a frame keeps of the one before, at most, in plausible laws
+SLOWEST = 0.999  # share of a motion that a frame keeps of the one before, at most, in plausible distributions
 ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 SMALLER, STEPS = 0.7, 8  # errors of moves become so much smaller, so often, and then none
 
@@ -48,8 +48,8 @@ class SensorDynamics(Value):
 
     The state is the frame itself, so that gaps are integrated out by one regression a frame.
 
-    >>> law = SensorDynamics([0.0], [[0.5]], [[1.0]], [[1.0]])
-    >>> law.after([2.0], None, [1.0]).white
+    >>> distribution = SensorDynamics([0.0], [[0.5]], [[1.0]], [[1.0]])
+    >>> distribution.after([2.0], None, [1.0]).white
     array([0.])
     """
 
@@ -145,7 +145,7 @@ class SensorDynamics(Value):
 
 
 class Pairs(NamedTuple):
-    """Sums over pairs of neighbouring frames (a before, b after) and over frames: all that learning needs; they add."""
+    """Sums over pairs of neighboring frames (a before, b after) and over frames: all that learning needs; they add."""
 
     pairs: float
     sums: Array  # (2p,)
@@ -166,15 +166,15 @@ class Pairs(NamedTuple):
                    weight * x.sum(axis=0), weight * x.T @ x)  # fmt: skip
 
 
-def learnt(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
-    """Moves by ridge regression, covariances with correlations shrunk towards 0 by a share."""
+def learned(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
+    """Moves by ridge regression, covariances with correlations shrunk toward 0 by a share."""
     p = len(pairs.total)
     mean = pairs.total / pairs.frames
     frame = pairs.squares / pairs.frames - np.outer(mean, mean)
-    centre = np.concatenate([mean, mean])
+    center = np.concatenate([mean, mean])
     n = max(pairs.pairs, 1.0)
-    cross = np.outer(pairs.sums / n, centre)
-    both = pairs.products / n - cross - cross.T + np.outer(centre, centre)
+    cross = np.outer(pairs.sums / n, center)
+    both = pairs.products / n - cross - cross.T + np.outer(center, center)
     moves = _moves(both[:p, :p], both[:p, p:], ridge)
     left = both[p:, p:] - moves @ both[:p, p:] - both[p:, :p] @ moves.T + moves @ both[:p, :p] @ moves.T
     size = np.diagonal(frame)
@@ -202,7 +202,7 @@ def _less_tied(a: Array, share: float, size: Array) -> Array:
 class Chosen(NamedTuple):
     """Dynamics, the settings under which they foretell left-out parts best, and those that lack one part each."""
 
-    law: SensorDynamics
+    distribution: SensorDynamics
     left_out: list[SensorDynamics]
     ridge: float
     shrunk: float
@@ -213,33 +213,33 @@ class Chosen(NamedTuple):
 def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
     """Ridge and shrinkage by left-out parts; the noise is widened to what left-out frames show.
 
-    What is learnt from n frames explains these better than those to come: errors of the latter are larger by what the
+    What is learned from n frames explains these better than those to come: errors of the latter are larger by what the
     parameters are uncertain.
     """
     cut = [np.array_split(x, PARTS) for x in stretches]
     every = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
     rest = [reduce(Pairs.plus, [one for j, one in enumerate(every) if j != k]) for k in range(PARTS)]
-    tried = {(r, s): _foretold([learnt(one, r, s) for one in rest], cut, weights) for r in RIDGES for s in SHRUNK}
+    tried = {(r, s): _foretold([learned(one, r, s) for one in rest], cut, weights) for r in RIDGES for s in SHRUNK}
     ridge, shrunk = max(tried, key=lambda pair: tried[pair].log_prob)
     wider = tried[ridge, shrunk].wider
     pairs = _sum(list(zip(stretches, weights, strict=True)))
-    left_out = [_widened(learnt(one, ridge, shrunk), wider) for one in rest]
-    law = _widened(learnt(pairs, ridge, shrunk), wider)
-    return Chosen(law, left_out, ridge, shrunk, pairs, _trend(law, stretches, weights))
+    left_out = [_widened(learned(one, ridge, shrunk), wider) for one in rest]
+    distribution = _widened(learned(pairs, ridge, shrunk), wider)
+    return Chosen(distribution, left_out, ridge, shrunk, pairs, _trend(distribution, stretches, weights))
 
 
-def _trend(law: SensorDynamics, stretches: Sequence[Array], weights: Array) -> Array:
+def _trend(distribution: SensorDynamics, stretches: Sequence[Array], weights: Array) -> Array:
     """What white errors (p,) will be in as many frames again if they grow on as they do; 0 where chance explains it.
 
     Without a trend, Σ t u_t / √Σ t² of white errors u at centered times t is standard normal, its square χ² (p). In
     many stretches growth is not extrapolated: each may begin as all of them do.
     """
-    products, squares = np.zeros(law.dim), TINY
+    products, squares = np.zeros(distribution.dim), TINY
     for x, w in zip(stretches, weights, strict=True):
         t = np.arange(len(x) - 1.0) - 0.5 * (len(x) - 2)
-        products, squares = products + w * (t @ law.white(x[:-1], x[1:])), squares + float(w * (t @ t))
-    if len(stretches) >= PARTS or chdtrc(law.dim, products @ products / squares) > CHANCE:
-        return np.zeros(law.dim)
+        products, squares = products + w * (t @ distribution.white(x[:-1], x[1:])), squares + float(w * (t @ t))
+    if len(stretches) >= PARTS or chdtrc(distribution.dim, products @ products / squares) > CHANCE:
+        return np.zeros(distribution.dim)
     return np.asarray(max(map(len, stretches)) * products / squares)
 
 
@@ -252,31 +252,36 @@ class _Foretold(NamedTuple):
     wider: float  # factor of the noise
 
 
-def _foretold(laws: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array) -> _Foretold:
-    """How well laws foretell the part that each lacks: with d² the mean square of white errors, noise · d² is best."""
+def _foretold(distributions: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array) -> _Foretold:
+    """How well distributions foretell the part that each lacks: with d² the mean square of white errors, noise · d² is best."""
     squares = count = logs = 0.0
-    for k, law in enumerate(laws):
+    for k, distribution in enumerate(distributions):
         for parts, w in zip(cut, weights, strict=True):
-            u = law.white(parts[k][:-1], parts[k][1:])
+            u = distribution.white(parts[k][:-1], parts[k][1:])
             squares, count = squares + float(w) * float((u * u).sum()), count + float(w) * u.size
-            logs += float(w) * len(u) * law._constant
+            logs += float(w) * len(u) * distribution._constant
     wider = max(squares / max(count, 1e-300), 1e-300)
     return _Foretold(-0.5 * count * (1.0 + np.log(wider)) - logs, wider)
 
 
-def _widened(law: SensorDynamics, wider: float) -> SensorDynamics:
-    return SensorDynamics.trusted(mean=law.mean, moves=law.moves, noise=law.noise * wider, start=law.start * wider)
+def _widened(distribution: SensorDynamics, wider: float) -> SensorDynamics:
+    return SensorDynamics.trusted(
+        mean=distribution.mean,
+        moves=distribution.moves,
+        noise=distribution.noise * wider,
+        start=distribution.start * wider,
+    )
 
 
 class Plausible(NamedTuple):
-    """B laws that the frames do not exclude, as a stack."""
+    """B distributions that the frames do not exclude, as a stack."""
 
     mean: Array  # (B, p)
     moves: Array  # (B, p, p)
     root: Array  # (B, p, p): root rootᵀ = noise
 
     def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
-        """T frames (B · streams, p), one after the other, from first ones with covariance `start`; law by law."""
+        """T frames (B · streams, p), one after the other, from first ones with covariance `start`; distribution by distribution."""
         B, p = self.mean.shape
         x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
         # copies: products with transposed stacks take twice the time
@@ -287,17 +292,17 @@ class Plausible(NamedTuple):
 
 
 def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
-    """Laws drawn from the posterior distribution of the learnt one: ridge regression of n pairs of frames.
+    """Distributions drawn from the posterior distribution of the learned one: ridge regression of n pairs of frames.
 
     noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
-    moves | noise ~ matrix normal about the learnt ones with row covariance noise and column covariance
+    moves | noise ~ matrix normal about the learned ones with row covariance noise and column covariance
     (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
     noise / n, about the trend of errors if that continues. That no motion at all predicts left-out parts best
-    (λ = ∞) does not prove that there is none: the largest finite ridge is the prior then. The learnt noise was
-    widened to the errors of laws that lack one part in `PARTS`; the draws have errors of their own, so that the
-    share of the former is taken out.
+    (λ = ∞) does not prove that there is none: the largest finite ridge is the prior then. The learned noise was
+    widened to the errors of distributions that lack one part in `PARTS`; the draws have errors of their own, so that
+    the share of the former is taken out.
     """
-    law, pairs, p = found.law, found.pairs, found.law.dim
+    distribution, pairs, p = found.distribution, found.pairs, found.distribution.dim
     n = max(pairs.pairs, 2.0 * (p + 1))
     mean = pairs.total / pairs.frames
     cov = pairs.squares / pairs.frames - np.outer(mean, mean)
@@ -308,10 +313,10 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     errors = (1.0 + float((inverse * cor).sum())) / (n * (1.0 - 1.0 / PARTS))  # coefficients per sensor and pair
     freedom = n / (1.0 - found.shrunk)
     size = np.sqrt((freedom - p - 1) / freedom / (1.0 + errors))
-    root = size * law.root @ _inverse_wishart_roots(freedom, p, B, rng)
-    moves = _steady(law.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
-    constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n) + (law.root @ found.trend)[:, None]
-    return Plausible(law.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)
+    root = size * distribution.root @ _inverse_wishart_roots(freedom, p, B, rng)
+    moves = _steady(distribution.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
+    constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n) + (distribution.root @ found.trend)[:, None]
+    return Plausible(distribution.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)
 
 
 def _steady(moves: Array, errors: Array, n: float) -> Array:

@@ -11,13 +11,13 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.features.mfcc import Cepstra
+from likely.features.mfcc import MFCC
 from likely.features.spectrum import loud_part
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
-SOUNDS = 200  # that the background is learnt from at most
+SOUNDS = 200  # that the background is learned from at most
 PAD = 0.15  # seconds of noise on both sides
 FAINT, FAINTEST = -30.0, -60.0  # dB below the sound's own level
 EMPTY = 0.2  # share of sounds that digital silence stands around
@@ -26,7 +26,7 @@ EDGE = 0.02  # seconds of a word that slopes see the silence from: left to it, t
 PARTS = 6
 
 
-def background(cepstra: Cepstra, signals: Sequence[Array], random_state: Any = 0) -> HMM:
+def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -> HMM:
     """One state that lasts as long as it likes and emits what lies around the words."""
     rng = np.random.default_rng(random_state)
     chosen = np.unique(np.linspace(0, len(signals) - 1, SOUNDS).astype(int))
@@ -45,7 +45,7 @@ def surrounded(x: Array, rate: int, rng: Generator) -> Array:
     return np.concatenate([noise[:n], x, noise[n:]])
 
 
-def quiet_frames(cepstra: Cepstra, x: Array) -> Array:
+def quiet_frames(cepstra: MFCC, x: Array) -> Array:
     """Features of the frames that lie outside the loud part (m, D)."""
     track = cepstra.replace(trim=None).features(x)
     loud = loud_part(x, cepstra.rate, BELOW, -EDGE)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.features.mfcc import Cepstra
+from likely.features.mfcc import MFCC
 from likely.language.transcript import Transcript
 
 
@@ -16,7 +16,7 @@ from likely.language.transcript import Transcript
 class Heard(Transcript):
     """Words of one sound: word i lasts from begins[i] to ends[i] seconds after the beginning of the sound.
 
-    Words are labels as they were learnt: numbers stay numbers. `frames` is the same in frames of the features, counted
+    Words are labels as they were learned: numbers stay numbers. `frames` is the same in frames of the features, counted
     from the first loud moment; None where nothing was loud enough to be listened to.
     """
 
@@ -34,14 +34,14 @@ class Heard(Transcript):
 NOTHING = Heard((), np.empty(0), np.empty(0), 0.0, np.empty(0))  # certain, and no words
 
 
-def in_seconds(found: Transcript, cepstra: Cepstra, x: Array, labels: dict[str, Any]) -> Heard:
+def in_seconds(found: Transcript, cepstra: MFCC, x: Array, labels: dict[str, Any]) -> Heard:
     """A transcript of the frames of samples x, on the clock of x."""
     words = tuple(labels[word] for word in found.words)
     begins, ends = (_seconds(border, cepstra, x) for border in (found.begins, found.ends))
     return Heard(words, begins, ends, found.log_prob, found.confidence, found)
 
 
-def _seconds(border: Any, cepstra: Cepstra, x: Array) -> Array:
+def _seconds(border: Any, cepstra: MFCC, x: Array) -> Array:
     """The moment between the middles of the frame before a border and the one after it."""
     first = cepstra.part(x).start + (cepstra.size - cepstra.stride) / 2
     at = (first + np.asarray(border) * cepstra.stride) / cepstra.rate

@@ -16,7 +16,7 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.data.audio import is_one_sound
 from likely.distributions.gaussian.estimator import GaussianDensity
-from likely.features.mfcc import Cepstra
+from likely.features.mfcc import MFCC
 from likely.features.spectrum import is_silent, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
@@ -27,7 +27,7 @@ from likely.recognizers.speech.heard_words import NOTHING, Heard, in_seconds
 
 # Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
 # and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.
-FEATURES: dict[str, Any] = {"trim": 30.0, "reach": 3, "normalise": "level"}
+FEATURES: dict[str, Any] = {"trim": 30.0, "reach": 3, "normalize": "level"}
 
 SHARE = (
     0.2  # of what frames say, in confidences; chosen on training takes of digits, noisy ones too (docs/results-speech)
@@ -37,7 +37,7 @@ PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many ti
 
 
 class SpokenWords(Fronted):
-    """Recognise spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
+    """Recognize spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
 
     A sound is an array of samples at `rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a list or
     a Ragged of samples. Sounds of other rates are resampled.
@@ -45,13 +45,13 @@ class SpokenWords(Fronted):
     - **states, topology**: of the chain of each word; see `HMMDensity`
     - **components, covariance**: each state emits a mixture of so many Gaussians
     - **rate**: samples a second of plain arrays
-    - **features**: a `Cepstra`, whose rate then counts; None: one for words (`trim=30`, `reach=3`, `normalise="level"`)
+    - **features**: a `MFCC`, whose rate then counts; None: one for words (`trim=30`, `reach=3`, `normalize="level"`)
     - **scale**: frames overlap, and slopes share them: each says the same many times over. Log-likelihoods count this
       share of what they say, so that posteriors keep their word (1: as if frames were independent, given the states)
     - **prior, max_iter, tol, hard, random_state**: of learning, as in `HMMDensity`
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
 
-    What was learnt is a `BayesClassifier` over sequences, `classifier_`, and for `transcribe` what is heard between
+    What was learned is a `BayesClassifier` over sequences, `classifier_`, and for `transcribe` what is heard between
     words, `silence_`, and the level of the faintest word, `faintest_` (decibels). Silence tells nothing: such a sound
     gets about the class prior as its posterior, so that `decide(sounds, reject_below=…)` refuses it, and to `novelty`
     it is novel.
@@ -115,17 +115,17 @@ class SpokenWords(Fronted):
     # ----------------------------------------------------------------- the front
 
     @property
-    def cepstra(self) -> Cepstra:
+    def cepstra(self) -> MFCC:
         """From sound to features."""
         if self.features is None:
-            return Cepstra(rate=self.rate, **FEATURES)
-        if not isinstance(self.features, Cepstra):
-            got, remedy = type(self.features).__name__, "pass lk.Cepstra(rate=…), or None"
+            return MFCC(rate=self.rate, **FEATURES)
+        if not isinstance(self.features, MFCC):
+            got, remedy = type(self.features).__name__, "pass lk.MFCC(rate=…), or None"
             raise DataError(sentence(type(self).__name__, "features must be a Cepstra", got, remedy))
         return self.features
 
     def _front(self, X: Any, learning: bool = False) -> Ragged:
-        """Features of each sound (Ragged); a silent one cannot be learnt from, and else was not observed."""
+        """Features of each sound (Ragged); a silent one cannot be learned from, and else was not observed."""
         cepstra = self.cepstra
         tracks = [_track(cepstra, x, i, learning) for i, x in enumerate(cepstra.signals(X))]
         if not tracks:
@@ -164,7 +164,7 @@ class SpokenWords(Fronted):
     ) -> Any:  # fmt: skip
         """The words of a sound in which several follow each other: a `Heard`; of several sounds, a list of them.
 
-        `begins` and `ends` are seconds from the beginning of the sound, words are labels as they were learnt.
+        `begins` and `ends` are seconds from the beginning of the sound, words are labels as they were learned.
 
         - **bigram**: as in `network`; **beam**, **penalty** (of each word, in nats: more makes fewer words) and
           **scale** (of the bigram) as in `WordNetwork.decode`
@@ -190,7 +190,7 @@ class SpokenWords(Fronted):
         return out
 
     def _is_loud(self, x: Array, i: int, faintest: float | None) -> bool:
-        """False for silence, and for what is far fainter than anything learnt."""
+        """False for silence, and for what is far fainter than anything learned."""
         if faintest is not None and not (isinstance(faintest, Real) and faintest > 0):
             raise DomainError(sentence("transcribe", "faintest must be decibels above 0, or None", faintest))
         if is_silent(x):
@@ -234,7 +234,7 @@ class _Why:
         return "nothing was to be heard" if self.silent[i] else str(self.of_others(i))
 
 
-def _track(cepstra: Cepstra, x: Array, i: int, learning: bool) -> Array:
+def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:
     track = cepstra.features(x)
     if not is_silent(x):
         return track

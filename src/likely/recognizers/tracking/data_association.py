@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.numerics import covariance_roots
-from likely.statespace.continuous.linear_sde import ContinuousLinear
+from likely.statespace.continuous.linear_sde import LinearSDE
 from likely.statespace.continuous.observation_times import moments
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.state_belief import StateBelief
@@ -103,7 +103,7 @@ class DataAssociation(Value):
     terms are the chances of the associations; the mixture that they make is replaced by the Gaussian of its moments.
     A measurement may also be the first sight of a target, with odds `start` to its being clutter.
 
-    - **model**: a `LinearGaussian`, a `ContinuousLinear` (then an observation is (time, scan)), or an `ExtendedFilter`,
+    - **model**: a `LinearGaussian`, a `LinearSDE` (then an observation is (time, scan)), or an `ExtendedFilter`,
       `UnscentedFilter`, … for sensors that are not linear
     - **clutter** λ: false measurements a scan and unit of volume of the measurement space. 0: whatever is seen is the
       target, nothing is gated, and this is the model's own filter; an empty scan then only says something where
@@ -117,7 +117,7 @@ class DataAssociation(Value):
     - **confirm, lose**: the probability at which a track is found, and that at which it is lost again
 
     A scan is (n, p), n = 0 for none; None is no look at all. `update` gives log p(scan | all before) up to the
-    constant −λ·volume of Poisson's law.
+    constant −λ·volume of Poisson's distribution.
     """
 
     model: Any
@@ -132,8 +132,8 @@ class DataAssociation(Value):
     lose: float = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, LinearGaussian | ContinuousLinear | GaussianFilter):
-            expected = "model must be a LinearGaussian, a ContinuousLinear or a Gaussian filter such as ExtendedFilter"
+        if not isinstance(self.model, LinearGaussian | LinearSDE | GaussianFilter):
+            expected = "model must be a LinearGaussian, a LinearSDE or a Gaussian filter such as ExtendedFilter"
             raise DomainError(sentence(ME, expected, type(self.model).__name__))
         if inputs := getattr(self.model, "n_inputs", 0):
             raise DomainError(sentence(ME, "model must have no inputs", inputs))
@@ -189,7 +189,7 @@ class DataAssociation(Value):
 
     def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
         """One scan on; with a model in continuous time, at `time`, and without one nothing moves."""
-        if isinstance(self.model, ContinuousLinear):
+        if isinstance(self.model, LinearSDE):
             return belief if time is None else self._moved_to(belief, time)
         return self._moved(belief, self.model, belief.moment)
 
@@ -210,7 +210,7 @@ class DataAssociation(Value):
 
     def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
         """The belief once a scan is seen, and log p(scan | all before), up to −λ·volume."""
-        if isinstance(self.model, ContinuousLinear):
+        if isinstance(self.model, LinearSDE):
             if not isinstance(y, tuple | list) or len(y) != 2:
                 raise DataError(sentence(ME, "with a model in continuous time an observation is (time, scan)", repr(y)))
             belief, y = self._moved_to(belief, y[0]), y[1]
@@ -358,7 +358,7 @@ class DataAssociation(Value):
     @cached_property
     def _here(self) -> Any:
         """The model of a measurement, whatever the step."""
-        return self.model.at([0.0]) if isinstance(self.model, ContinuousLinear) else self.model
+        return self.model.at([0.0]) if isinstance(self.model, LinearSDE) else self.model
 
     @cached_property
     def _begin(self) -> Any:

@@ -13,16 +13,16 @@ from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.estimation.recognizer import Recogniser
+from likely.estimation.recognizer import Recognizer
 from likely.recognizers.tracking.data_association import DataAssociation, TrackBelief
-from likely.statespace.continuous.linear_sde import ContinuousLinear
+from likely.statespace.continuous.linear_sde import LinearSDE
 from likely.statespace.continuous.observation_times import clock, clocks
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.nonlinear.gaussian_filter import GaussianFilter
 
 ME = "Tracker"
 BITS = float(np.log(2.0))
-WIDEST = 20.0  # nats that learnt variances may lie away from the first guess
+WIDEST = 20.0  # nats that learned variances may lie away from the first guess
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +72,19 @@ class Track(Value):
         return f"{T} scans, {some} with a confirmed track; found at {begins}; lost at {ends}."
 
 
-class Tracker(Recogniser):
+class Tracker(Recognizer):
     """Follow one target in 2-D or 3-D: gating, clutter, missed detections, a track that begins and may be lost.
 
     A scan is an array of measurements (n, p), n = 0, 1 or many; None where nobody looked. Scans are a list, a `Ragged`,
     or an array (T, p) of one measurement each. Without clutter this is Kalman's filter; with it, integrated
     probabilistic data association (see `DataAssociation`).
 
-    - **model**: a `LinearGaussian`, `ContinuousLinear`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
+    - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
     - **dt**: time between scans, where no times are given; **noise**: spectral density of the acceleration;
       **observation**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from tracks
     - **gate, clutter, detection, stays, exists, start, speed, confirm, lose**: as in `DataAssociation`
 
-    `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.ContinuousLinear.constant_velocity(…))`
+    `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.LinearSDE.constant_velocity(…))`
     and give (time, scan).
 
     >>> import likely as lk, numpy as np
@@ -144,7 +144,7 @@ class Tracker(Recogniser):
     def _timed(self, times: Any, T: int) -> tuple[DataAssociation, Array | None]:
         """The filter for scans at these times; without times the model's own step."""
         if times is None:
-            if isinstance(self.model, ContinuousLinear):
+            if isinstance(self.model, LinearSDE):
                 raise DataError(sentence(ME, "a model in continuous time needs times", "none", "give times="))
             return self.association, None
         t = clock(times, ME)
@@ -153,13 +153,13 @@ class Tracker(Recogniser):
         return self._filter(self._continuous), t
 
     @property
-    def _continuous(self) -> ContinuousLinear:
-        if isinstance(self.model, ContinuousLinear):
+    def _continuous(self) -> LinearSDE:
+        if isinstance(self.model, LinearSDE):
             return self.model
         if self.model is not None:
-            got, remedy = type(self.model).__name__, "leave times out, or pass a ContinuousLinear"
+            got, remedy = type(self.model).__name__, "leave times out, or pass a LinearSDE"
             raise DomainError(sentence(ME, "times need a model in continuous time", got, remedy))
-        return ContinuousLinear.constant_velocity(self.dim, *self._variances)
+        return LinearSDE.constant_velocity(self.dim, *self._variances)
 
     # --------------------------------------------------------------------- tracks
 
@@ -210,7 +210,7 @@ class Tracker(Recogniser):
         They make the tracks most probable (maximum likelihood of the constant-velocity model, axis by axis).
         """
         if self.model is not None:
-            remedy = "learn a model of your own with lk.LinearGaussianDensity, and pass what it learnt"
+            remedy = "learn a model of your own with lk.LinearGaussianDensity, and pass what it learned"
             raise DomainError(sentence(f"{ME}.fit", "the model must be None", type(self.model).__name__, remedy))
         seqs = Ragged.of(tracks)
         if not len(seqs.values) or seqs.values.ndim != 2 or seqs.values.shape[1] != self.dim:
@@ -230,7 +230,7 @@ class Tracker(Recogniser):
             if told is None:
                 found = LinearGaussian.constant_velocity(1, self.dt, q, r).log_prob(y)
             else:
-                found = ContinuousLinear.constant_velocity(1, q, r).log_prob(y, told)
+                found = LinearSDE.constant_velocity(1, q, r).log_prob(y, told)
             return -float(w @ found)
 
         best = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6, "maxiter": 400})

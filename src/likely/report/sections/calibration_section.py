@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.report.axes import whole_percent
 from likely.report.class_marks import FEW, marks
-from likely.report.markers import COLOURS, legend
+from likely.report.markers import COLORS, legend
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import clipped, column, number, percent
 from likely.report.page_blocks import absent, figure, pair, section, table, with_note
@@ -102,7 +102,7 @@ def found_curves(e: Evaluation) -> dict[int, Roc]:
 
 def chosen_curves(curves: dict[int, Roc]) -> dict[int, Roc]:
     """All curves, or of many those with the smallest area: where the trouble is."""
-    worst = sorted(curves, key=lambda c: curves[c].auc)[: len(curves) if len(curves) <= FEW else COLOURS]
+    worst = sorted(curves, key=lambda c: curves[c].auc)[: len(curves) if len(curves) <= FEW else COLORS]
     return {c: curves[c] for c in sorted(worst)}
 
 

@@ -22,7 +22,7 @@ from likely.report.style import HEAT
 
 MOST_TRAITS = 40
 MOST_CLUSTERS = 12  # columns of the heat table
-FULL_COLOUR = 1.5  # spreads from the mean of all at which a cell is as strong as it gets
+FULL_COLOR = 1.5  # spreads from the mean of all at which a cell is as strong as it gets
 
 
 # ------------------------------------------------------------------------------- head
@@ -61,7 +61,7 @@ def profiles(c: ClusterStudy) -> Markup:
     """A line of words for each cluster, and the heat table."""
     lead = (
         "Means and shares of each cluster beside those of all rows. Blue is above all rows, orange below; the "
-        f"stronger, the more spreads lie between, up to {FULL_COLOUR:g}."
+        f"stronger, the more spreads lie between, up to {FULL_COLOR:g}."
     )
     if not c.traits:
         return section("profiles", "What makes them different", "", absent("No column is described here."))
@@ -109,7 +109,7 @@ def _trait(t: TraitRow, k: int) -> Markup:
 def _cell(words: str, apart: float) -> Markup:
     if words == NONE:
         return tag("td", NONE, class_="none")
-    strength = f"--a:{100 * HEAT * min(abs(apart) / FULL_COLOUR, 1.0):.0f}%"
+    strength = f"--a:{100 * HEAT * min(abs(apart) / FULL_COLOR, 1.0):.0f}%"
     return tag("td", words, class_="right" if apart > 0 else "wrong", style=strength)
 
 
@@ -166,7 +166,7 @@ def numbers(c: ClusterStudy) -> Markup:
         return section("numbers", title, "", absent("The number of clusters was given, not chosen."))
     held = choice.best.get("held-out")
     words = {
-        "bic": "the lowest BIC", "held-out": "the likelihood of rows not learnt from",
+        "bic": "the lowest BIC", "held-out": "the likelihood of rows not learned from",
         "prior": "what a sparse prior left",
     }[choice.by]  # fmt: skip
     lead = f"Three ways of looking at one question; {words} decided. Where they disagree, it has no sharp answer."
@@ -181,7 +181,7 @@ def numbers(c: ClusterStudy) -> Markup:
         note = (
             "Higher is better. Lines: one standard error of the difference to the best. The fewest within it are taken."
         )
-        pictures.append(figure(picture, note, "Rows not learnt from"))
+        pictures.append(figure(picture, note, "Rows not learned from"))
     return section("numbers", title, lead, pair(*pictures))
 
 
@@ -201,7 +201,7 @@ def learning(c: ClusterStudy) -> Markup:
         if c.agreement is not None:
             words = "1 means that all starts found the same clusters, 0 that they agree no better than by chance."
             parts.append(tag("p", f"Agreement of the partitions: {c.agreement:.2f}. {words}", class_="note"))
-    return section("learning", "How it was learnt", lead, *parts)
+    return section("learning", "How it was learned", lead, *parts)
 
 
 def cluster_data(c: ClusterStudy) -> Markup:

@@ -25,7 +25,7 @@ def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     """Every column that was used, with a histogram for each class, or for each of what else rows are divided into."""
     shown = chosen_columns(study)
     known = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”"
-    lead = lead or f"{known}, {_columns(len(study.columns))}. {_unlabelled(study)}"
+    lead = lead or f"{known}, {_columns(len(study.columns))}. {_unlabeled(study)}"
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)
@@ -46,8 +46,8 @@ def _columns(n: int) -> str:
     return f"{count(n)} column{'' if n == 1 else 's'} used"
 
 
-def _unlabelled(study: Study) -> str:
-    n = study.rows_unlabelled
+def _unlabeled(study: Study) -> str:
+    n = study.rows_unlabeled
     return f"{rows(n)} without a label {'was' if n == 1 else 'were'} set aside." if n else ""
 
 
@@ -97,7 +97,7 @@ def ridge_rows(study: Study) -> tuple[list[int], list[int]]:
 
 
 def coarse(counts: Array, levels: bool) -> Array:
-    """At most `MOST_BINS` bins: of numbers neighbours are added, of levels the first are kept."""
+    """At most `MOST_BINS` bins: of numbers neighbors are added, of levels the first are kept."""
     if levels or counts.shape[1] <= MOST_BINS:
         return counts[:, :MOST_BINS]
     step = -(-counts.shape[1] // MOST_BINS)

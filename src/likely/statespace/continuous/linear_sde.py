@@ -28,13 +28,13 @@ from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.result_repr import linear_words
 from likely.statespace.linear.sums_of_models import seen_covariance, start_of
 
-WHOSE = "ContinuousLinear"
+WHOSE = "LinearSDE"
 LONG = 2048  # frames of a series from which threads share the work
 KEPT = 64  # lengths of steps whose matrices a live filter remembers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContinuousLinear(ReadyContinuous, Value):
+class LinearSDE(ReadyContinuous, Value):
     """dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt; y_i = C x(t_i) + v_i, v ~ N(0, observation).
 
     `drift` F and `diffusion` Q_c (a density: variance a unit of time) make a transition and a noise covariance for
@@ -44,7 +44,7 @@ class ContinuousLinear(ReadyContinuous, Value):
     times.
 
     >>> import likely as lk, numpy as np
-    >>> m = lk.ContinuousLinear.matern(1.5, scale=2.0, variance=1.0, observation=0.01)
+    >>> m = lk.LinearSDE.matern(1.5, scale=2.0, variance=1.0, observation=0.01)
     >>> float(m.smooth([0.0, 1.0, 0.5], times=[0.0, 0.7, 3.0], at=[1.5]).mean[0, 0].round(3))
     1.148
     """
@@ -99,7 +99,7 @@ class ContinuousLinear(ReadyContinuous, Value):
         Where all steps are equal the matrices have no leading axis.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.wiener(noise=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
+        >>> lk.LinearSDE.wiener(noise=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
         [0.0, 2.0, 6.0]
         """
         return self._models(Ragged.of(clock(times, WHOSE)))(0)
@@ -190,7 +190,7 @@ class ContinuousLinear(ReadyContinuous, Value):
         """States and observations at moments `at` (m,), not before the last time; of many series a list of these.
 
         >>> import likely as lk
-        >>> ahead = lk.ContinuousLinear.wiener(noise=2.0, observation=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
+        >>> ahead = lk.LinearSDE.wiener(noise=2.0, observation=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
         >>> ahead.mean, ahead.covariance.round(6)
         (array([[5.]]), array([[[7.5]]]))
         """
@@ -253,17 +253,15 @@ class ContinuousLinear(ReadyContinuous, Value):
         return States(found.mean[here], found.covariance[here], log_prob)
 
     def _refuse_early(self, moment: float, first: float) -> None:
-        """The start is the law of the first observed state; before that only a start for all times will do."""
+        """The start is the distribution of the first observed state; before that only a start for all times will do."""
         if not self.timeless:
-            expected = (
-                f"the start is the law of the state at the first time {first:g}, and says nothing of earlier ones"
-            )
+            expected = f"the start is the distribution of the state at the first time {first:g}, and says nothing of earlier ones"
             remedy = "ask for later moments, or begin the series with NaN at the earlier time"
             raise DomainError(sentence(WHOSE, expected, f"{moment:g}", remedy))
 
     @cached_property
     def timeless(self) -> bool:
-        """True if the start is the same law at whatever time it is taken: settled, diffuse, or both in parts.
+        """True if the start is the same distribution at whatever time it is taken: settled, diffuse, or both in parts.
 
         Off the diffuse directions D the mean stays (F m = 0), the covariance stays (F P + P Fᵀ + Q_c = 0), and nothing
         leaks in from them (F D stays in D).
@@ -302,7 +300,7 @@ class ContinuousLinear(ReadyContinuous, Value):
         """The state once y = (time, observation) is seen, and log p(observation | all before).
 
         >>> import likely as lk
-        >>> model = lk.ContinuousLinear.ornstein_uhlenbeck(1.0, observation=0.1)
+        >>> model = lk.LinearSDE.ornstein_uhlenbeck(1.0, observation=0.1)
         >>> for belief, logp in lk.follow(model, [(0.0, 0.3), (0.8, 0.1), (5.0, -0.6)]):
         ...     print(belief.time, belief.mean.round(2))
         0.0 [0.25]

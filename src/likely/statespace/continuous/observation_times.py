@@ -17,7 +17,7 @@ DATES = "subtract a date and divide by a unit, as in (t - t[0]) / np.timedelta64
 def clock(times: Any, whose: str) -> Array:
     """Times (T,) as numbers that never fall; equal ones are two observations at once.
 
-    >>> clock([0, 1, 1, 2.5], "ContinuousLinear").tolist()
+    >>> clock([0, 1, 1, 2.5], "LinearSDE").tolist()
     [0.0, 1.0, 1.0, 2.5]
     """
     t = moments(times, whose)

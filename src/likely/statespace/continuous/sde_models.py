@@ -15,11 +15,11 @@ from likely.statespace.linear.sums_of_models import beside, blocks, check_addabl
 
 
 class ReadyContinuous:
-    """Ways to make a `ContinuousLinear` by its name, and `+`.
+    """Ways to make a `LinearSDE` by its name, and `+`.
 
-    Everywhere `start=(mean, covariance)` is the law of the state at the first observation. Without it, what wanders
-    starts exactly diffuse, and what settles starts settled. States of several columns stand in groups: all values,
-    then all first derivatives, and so on.
+    Everywhere `start=(mean, covariance)` is the distribution of the state at the first observation. Without it, what
+    wanders starts exactly diffuse, and what settles starts settled. States of several columns stand in groups: all
+    values, then all first derivatives, and so on.
     """
 
     @classmethod
@@ -27,7 +27,7 @@ class ReadyContinuous:
         """White noise of spectral density `noise`, integrated `order` times: splines (order 2: cubic ones).
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.integrated(2).drift.tolist()
+        >>> lk.LinearSDE.integrated(2).drift.tolist()
         [[0.0, 1.0], [0.0, 0.0]]
         """
         name = f"{cls.__name__}.integrated"
@@ -42,7 +42,7 @@ class ReadyContinuous:
         """A level that wanders: its variance grows by `noise` in a unit of time.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.wiener(noise=2.0).at([0.0, 1.5]).noise.ravel()
+        >>> lk.LinearSDE.wiener(noise=2.0).at([0.0, 1.5]).noise.ravel()
         array([3.])
         """
         return cls.integrated(1, dim, noise, observation, start)
@@ -52,7 +52,7 @@ class ReadyContinuous:
         """A point that keeps its velocity but for white acceleration of spectral density `noise`.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.constant_velocity().at([0.0, 2.0]).transition.tolist()
+        >>> lk.LinearSDE.constant_velocity().at([0.0, 2.0]).transition.tolist()
         [[1.0, 2.0], [0.0, 1.0]]
         """
         return cls.integrated(2, dim, noise, observation, start)
@@ -62,7 +62,7 @@ class ReadyContinuous:
         """A point that keeps its acceleration but for white jerk of spectral density `noise`.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.constant_acceleration(dim=2).drift.shape
+        >>> lk.LinearSDE.constant_acceleration(dim=2).drift.shape
         (6, 6)
         """
         return cls.integrated(3, dim, noise, observation, start)
@@ -74,7 +74,7 @@ class ReadyContinuous:
         """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance noise/(2 · rate).
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.ornstein_uhlenbeck(0.5, noise=3.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, noise=3.0).covariance.round(12).tolist()
         [[3.0]]
         """
         name = f"{cls.__name__}.ornstein_uhlenbeck"
@@ -94,7 +94,7 @@ class ReadyContinuous:
         Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.matern(1.5, scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.matern(1.5, scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
         [[2.0, 0.0], [0.0, 2.0]]
         """
         name = f"{cls.__name__}.matern"
@@ -121,7 +121,7 @@ class ReadyContinuous:
         variance noise/(2 · damping); with 0 it is diffuse.
 
         >>> import likely as lk
-        >>> lk.ContinuousLinear.cycle(4.0).at([0.0, 1.0]).transition.round(12).tolist()
+        >>> lk.LinearSDE.cycle(4.0).at([0.0, 1.0]).transition.round(12).tolist()
         [[0.0, 1.0], [-1.0, 0.0]]
         """
         name = f"{cls.__name__}.cycle"
@@ -135,7 +135,7 @@ class ReadyContinuous:
         """One observation that is the sum of two: states of the first, then of the second; noises add.
 
         >>> import likely as lk
-        >>> both = lk.ContinuousLinear.integrated(2) + lk.ContinuousLinear.cycle(1.0)
+        >>> both = lk.LinearSDE.integrated(2) + lk.LinearSDE.cycle(1.0)
         >>> both.emission.tolist(), both.observation.tolist()
         ([[1.0, 0.0, 1.0, 0.0]], [[1.0]])
         """

@@ -1,4 +1,4 @@
-"""A linear-Gaussian model learnt from sequences: all of it, or the few numbers that nobody knew."""
+"""A linear-Gaussian model learned from sequences: all of it, or the few numbers that nobody knew."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
-from likely.distributions.stacks.stack import Several
+from likely.distributions.stacks.stack import Stack
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.partial_fit import one_step
 from likely.estimation.restore_rows import filled_in
@@ -40,7 +40,7 @@ from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, start
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.linear_structure import Structure
 from likely.statespace.linear.predicted_observations import imputed
-from likely.statespace.linear.quasi_newton import SINGULAR, doubted, learnt
+from likely.statespace.linear.quasi_newton import SINGULAR, doubted, learned
 from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
 from likely.statespace.linear.subspace_identification import first_guess, free_form
 
@@ -54,15 +54,15 @@ class LinearGaussianDensity(DensityEstimator):
 
     - **model**: a `LinearGaussian` to begin with. None: one of so many **states** (None: 1), guessed from the data,
       beside a state that is always 1 and carries the columns' levels.
-    - **learn**: what is learnt, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
+    - **learn**: what is learned, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
       for both. None: everything that can be.
     - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
       numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
       with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
     - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
       None where a model is given (unless a covariance tends to a singular one: then, with a note, "weak"), and "weak"
-      where everything is learnt.
-    - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps towards
+      where everything is learned.
+    - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps toward
       variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
       `accelerate=False` is EM alone.
 
@@ -165,7 +165,7 @@ class LinearGaussianDensity(DensityEstimator):
     def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
         stop = Stop(self.max_iter, self.tol)
         if self.accelerate:
-            return learnt(learner, data, prior, stop, checkpoint)
+            return learned(learner, data, prior, stop, checkpoint)
         return doubted(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
 
     def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
@@ -178,7 +178,7 @@ class LinearGaussianDensity(DensityEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> Self:
-        """One step of EM with more sequences; the first ones are learnt as by `fit`.
+        """One step of EM with more sequences; the first ones are learned as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
@@ -195,7 +195,7 @@ class LinearGaussianDensity(DensityEstimator):
         return super()._adopt(replace(report, model=report.model.model), rows)
 
     @property
-    def _learnt(self) -> LinearLearner:
+    def _learned(self) -> LinearLearner:
         return LinearLearner.trusted(model=self.model_, structure=self.structure_)
 
     def _first(self, X: Ragged, weight: Any) -> LinearLearner:
@@ -244,7 +244,7 @@ class LinearGaussianDensity(DensityEstimator):
 
     def _weak(self, model: Any, stats: Any) -> LinearPrior:
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
-        if not isinstance(model, Several):
+        if not isinstance(model, Stack):
             return model.weak_prior(stats)
         return model.parts[0].weak_prior(sum(stats.parts)) if self._shared_prior is None else self._shared_prior
 
@@ -252,19 +252,19 @@ class LinearGaussianDensity(DensityEstimator):
 
     def _blank(self, X: Ragged, members: int | None = None) -> Any:
         one = self._first(X, None)
-        return one if members is None else Several.trusted(parts=(one,) * members)
+        return one if members is None else Stack.trusted(parts=(one,) * members)
 
-    def _started(self, blank: Several, X: Ragged, owner: Any, weight: Any) -> list[Several]:
-        """Each member learnt from its own sequences, with one prior for all: labels are known, so passes over all of
+    def _started(self, blank: Stack, X: Ragged, owner: Any, weight: Any) -> list[Stack]:
+        """Each member learned from its own sequences, with one prior for all: labels are known, so passes over all of
         them only confirm it."""
         with unheard():
             prior = resolve_prior(blank, blank.collect(X, weight, owner=owner), self._prior_rule())
             self._shared_prior = prior
-            return [Several.trusted(parts=tuple(self._members(blank, X, owner, weight, prior)))]
+            return [Stack.trusted(parts=tuple(self._members(blank, X, owner, weight, prior)))]
 
     _shared_prior: Any = None
 
-    def _members(self, blank: Several, X: Ragged, owner: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
+    def _members(self, blank: Stack, X: Ragged, owner: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
         for k, part in enumerate(blank.parts):
             mine = np.flatnonzero(owner == k)
             own = X[mine]
@@ -273,13 +273,13 @@ class LinearGaussianDensity(DensityEstimator):
             yield self._learn(part, own, w, prior).model if seen else part
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        if isinstance(model, Several):
-            return Several.trusted(parts=tuple(part.model for part in model.parts))
+        if isinstance(model, Stack):
+            return Stack.trusted(parts=tuple(part.model for part in model.parts))
         return model
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         if members is not None:
-            several = isinstance(model, Several) and model.members == members
+            several = isinstance(model, Stack) and model.members == members
             return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.parts)
         if not isinstance(model, LinearGaussian) or model.dim != width:
             return False
@@ -376,7 +376,7 @@ class LinearGaussianDensity(DensityEstimator):
         return self._outward(imputed(self.model_, rows, None, rng), X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
-        """Sequences drawn from the learnt density; without a `length`, of the training's mean length."""
+        """Sequences drawn from the learned density; without a `length`, of the training's mean length."""
         check_is_fitted(self)
         if length is None and inputs is None:
             length = max(round(self.lengths_), 1)
@@ -385,14 +385,14 @@ class LinearGaussianDensity(DensityEstimator):
     def standard_errors(
         self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> StandardErrors:
-        """Standard errors of all that was learnt, from the sequences that it was learnt from: see `standard_errors`."""
+        """Standard errors of all that was learned, from the sequences that it was learned from: see `standard_errors`."""
         check_is_fitted(self)
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
         return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
 
     def summary(self, level: float = 0.95) -> Any:
-        """What was learnt, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
+        """What was learned, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
         from likely.statespace.estimators.linear_summary import linear_summary
 
         check_is_fitted(self)

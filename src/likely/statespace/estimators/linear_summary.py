@@ -13,17 +13,17 @@ from likely.statespace.linear.linear_structure import NAMES, SPREADS
 
 
 def linear_summary(estimator: Any, level: float) -> Summary:
-    """What was learnt, log-likelihood, AIC and BIC of the numbers that are free."""
+    """What was learned, log-likelihood, AIC and BIC of the numbers that are free."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
-    n, k, fit = float(stats.total_weight), estimator._learnt.n_parameters, float(model.objective(stats))
+    n, k, fit = float(stats.total_weight), estimator._learned.n_parameters, float(model.objective(stats))
     facts: dict[str, Any] = {
         "frames": int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "states": model.states,
-        "learnt": ", ".join(estimator.structure_.learn) or "nothing", "parameters": k, "log-likelihood": fit,
+        "learned": ", ".join(estimator.structure_.learn) or "nothing", "parameters": k, "log-likelihood": fit,
         "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit), "prior": _prior(estimator.prior_),
     }  # fmt: skip
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
-    notes = ["States are hidden: standard_errors(X) gives errors of what was learnt, from the curvature of log p."]
+    notes = ["States are hidden: standard_errors(X) gives errors of what was learned, from the curvature of log p."]
     if "emission" in estimator.structure_.learn and {"transition", "noise"} & set(estimator.structure_.learn):
         told = (
             "States that are free can be turned and scaled without a change of log p: fewer parameters are determined"

@@ -1,4 +1,4 @@
-"""Where learning of regimes begins: frames that behave alike over a few neighbours are put into one regime."""
+"""Where learning of regimes begins: frames that behave alike over a few neighbors are put into one regime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A switching linear model learnt from sequences: which regime made a frame is given, hidden, or both."""
+"""A switching linear model learned from sequences: which regime made a frame is given, hidden, or both."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from likely.hmm.hmm import masks
 from likely.statespace.estimators.regime_initialization import guessed_regimes
 from likely.statespace.linear.subspace_identification import first_guess, free_form
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
-from likely.statespace.switching.imm_filter import InteractingModels
+from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_em import (
     MOVES,
     SwitchingLearner,
     SwitchingPrior,
     known_regimes,
-    learnt,
+    learned,
     structures,
 )
-from likely.statespace.switching.switching_linear import SwitchingLinear
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
 STAY = 0.95  # to begin with, if moves are not given
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
@@ -53,14 +53,14 @@ FIRST = 5  # refits with guessed regimes, before they are hidden again
 
 
 class SwitchingDensity(DensityEstimator):
-    """Learn a `SwitchingLinear` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
+    """Learn a `SwitchingLinearGaussian` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
 
-    - **regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinear`. A number: so many
-      regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
+    - **regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinearGaussian`. A number:
+      so many regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
     - **moves**: probabilities (K, K) to begin with; None: stay with 0.95.
     - **learn**: names such as ["noise", "observation"] for all regimes, or a list of such a regime; None: all but the
-      law of the first state. "moves" and "starts" are learnt unless **chain** leaves them out.
-    - **form**: the form of what is learnt, as in `LinearGaussianDensity`.
+      distribution of the first state. "moves" and "starts" are learned unless **chain** leaves them out.
+    - **form**: the form of what is learned, as in `LinearGaussianDensity`.
     - **prior**: "weak": one frame of each regime as the first pass sees it, and one move; None: maximum likelihood.
     - **start**: "given": begin with the regimes as they are; "windows": first guess the regimes of frames from level,
       slope and roughness in a short window (a hidden Markov model of them), and learn from that; "auto": "windows" if
@@ -71,7 +71,7 @@ class SwitchingDensity(DensityEstimator):
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.1, 20.0))
-    >>> jump = lk.SwitchingLinear([quiet, wild], [[0.95, 0.05], [0.05, 0.95]])
+    >>> jump = lk.SwitchingLinearGaussian([quiet, wild], [[0.95, 0.05], [0.05, 0.95]])
     >>> z, x, y = jump.simulate(5, np.random.default_rng(0), 200)
     >>> est = SwitchingDensity([quiet, wild], learn=["noise"]).fit(y)
     >>> bool(np.mean(est.predict(y).values == z.values) > 0.85)
@@ -79,7 +79,7 @@ class SwitchingDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "regimes": [list, tuple, SwitchingLinear, Interval(Integral, 1, None, closed="left")],
+        "regimes": [list, tuple, SwitchingLinearGaussian, Interval(Integral, 1, None, closed="left")],
         "moves": ["array-like", None],
         "learn": [list, tuple, str, None],
         "form": [dict, list, tuple, None],
@@ -106,7 +106,7 @@ class SwitchingDensity(DensityEstimator):
         self.random_state = random_state
 
     _saved = (*DensityEstimator._saved, "lengths_", "streamed_")
-    _model_types = (SwitchingLinear,)
+    _model_types = (SwitchingLinearGaussian,)
     streamed_ = False  # files of earlier versions do not say so
     hard = False
     _of_sequences = True
@@ -135,7 +135,7 @@ class SwitchingDensity(DensityEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> Self:
-        """One step of (approximate) EM with more sequences; the first ones are learnt as by `fit`.
+        """One step of (approximate) EM with more sequences; the first ones are learned as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
@@ -150,43 +150,45 @@ class SwitchingDensity(DensityEstimator):
         return self._adopt(replace(report, model=report.model.model))
 
     @property
-    def _learnt(self) -> SwitchingLearner:
+    def _learned(self) -> SwitchingLearner:
         return self._learner(self.model_)
 
-    def _learner(self, model: SwitchingLinear) -> SwitchingLearner:
+    def _learner(self, model: SwitchingLinearGaussian) -> SwitchingLearner:
         return SwitchingLearner.of(model, self.learn, self._form(model), self.chain)
 
     def _known_regimes(self, given: Any, lengths: Any, frames: Ragged, K: int) -> Ragged:
         return known_regimes(_known_states(given, lengths), frames, K, type(self).__name__)
 
-    def _learn(self, first: SwitchingLinear, rows: Ragged, frames: Ragged, weight: Any, known: Any) -> FitReport:
+    def _learn(
+        self, first: SwitchingLinearGaussian, rows: Ragged, frames: Ragged, weight: Any, known: Any
+    ) -> FitReport:
         learner = self._learner(first)
         if known is None and self._guesses(first):
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
             data = Blocks.of(rows, weight, given=masks(guess, frames, first.n_regimes))
-            learner = learner.replace(model=learnt(learner, data, self.prior, Stop(FIRST, 0.0)).model)
-        return learnt(learner, Blocks.of(rows, weight, given=known), self.prior, Stop(self.max_iter, self.tol))
+            learner = learner.replace(model=learned(learner, data, self.prior, Stop(FIRST, 0.0)).model)
+        return learned(learner, Blocks.of(rows, weight, given=known), self.prior, Stop(self.max_iter, self.tol))
 
-    def _guesses(self, first: SwitchingLinear) -> bool:
+    def _guesses(self, first: SwitchingLinearGaussian) -> bool:
         if self.start != "auto":
             return self.start == "windows"
         alike = all(_same(first.regimes[0], m) for m in first.regimes[1:])
         return first.n_regimes > 1 and alike
 
-    def _first_model(self, frames: Ragged, weight: Any, n_inputs: int) -> SwitchingLinear:
+    def _first_model(self, frames: Ragged, weight: Any, n_inputs: int) -> SwitchingLinearGaussian:
         model = self.regimes
-        if not isinstance(model, SwitchingLinear):
+        if not isinstance(model, SwitchingLinearGaussian):
             plain = isinstance(model, Integral)
             regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
-            model = SwitchingLinear(regimes, sticky(len(regimes)) if self.moves is None else self.moves)
+            model = SwitchingLinearGaussian(regimes, sticky(len(regimes)) if self.moves is None else self.moves)
         elif self.moves is not None:
-            model = SwitchingLinear(model.regimes, self.moves)
+            model = SwitchingLinearGaussian(model.regimes, self.moves)
         if model.dim != self.n_features_in_:
             expected = f"frames must have {model.dim} columns, as the regimes do"
             raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
         return model
 
-    def _form(self, first: SwitchingLinear) -> Any:
+    def _form(self, first: SwitchingLinearGaussian) -> Any:
         """What is free; of regimes guessed from the data all but the state that carries the levels."""
         if not isinstance(self.regimes, Integral) or not (self.form is None or isinstance(self.form, dict)):
             return self.form
@@ -241,7 +243,7 @@ class SwitchingDensity(DensityEstimator):
         raise DomainError(sentence(type(self).__name__, "this density stands alone", "inside another model", remedy))
 
     def summary(self, level: float = 0.95) -> Any:
-        """Regimes, moves and what was learnt of each, on one page; there are no errors of an approximate evidence."""
+        """Regimes, moves and what was learned of each, on one page; there are no errors of an approximate evidence."""
         from likely.statespace.estimators.switching_summary import switching_summary
 
         check_is_fitted(self)
@@ -283,13 +285,13 @@ class SwitchingDensity(DensityEstimator):
             raise ShapeError(sentence(type(self).__name__, "alarms are those of one sequence", "several"))
         return fault_alarms(self.predict_proba(X, inputs, live=True), cost, hold=hold)
 
-    def follow(self) -> InteractingModels:
-        """The live filter of what was learnt, for `lk.follow`."""
+    def follow(self) -> IMMFilter:
+        """The live filter of what was learned, for `lk.follow`."""
         check_is_fitted(self)
-        return InteractingModels(self.model_, "gpb2")
+        return IMMFilter(self.model_, "gpb2")
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Ragged:
-        """Sequences drawn from the learnt model, as long as those of training were on average."""
+        """Sequences drawn from the learned model, as long as those of training were on average."""
         check_is_fitted(self)
         length = round(self.lengths_) if length is None else length
         return self.model_.sample(n_samples, np.random.default_rng(seed_of(random_state)), length)

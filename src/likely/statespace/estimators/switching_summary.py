@@ -1,4 +1,4 @@
-"""A switching model on one page: how often each regime was on, where it goes, and what it learnt."""
+"""A switching model on one page: how often each regime was on, where it goes, and what it learned."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from likely.statespace.estimators.linear_summary import _entries
 
 NOTES = (
     "Regimes and states are hidden, and the log-likelihood is approximate: estimates have no intervals.",
-    "lk.RaoBlackwell(model_, …).run(y).log_evidence estimates the exact one, without bias.",
+    "lk.RaoBlackwellizedFilter(model_, …).run(y).log_evidence estimates the exact one, without bias.",
 )
 
 
 def switching_summary(estimator: Any, level: float) -> Summary:
-    """What was learnt of each regime and of the chain, and how the fit ended."""
-    model, stats, learner = estimator.model_, estimator.stats_, estimator._learnt
+    """What was learned of each regime and of the chain, and how the fit ended."""
+    model, stats, learner = estimator.model_, estimator.stats_, estimator._learned
     report, n = getattr(estimator, "report_", None), float(stats.total_weight)
     facts: dict[str, Any] = {
         "frames": int(n) if n == int(n) else n, "sequences": f"{float(stats.starts.sum()):g}",
         "columns": estimator.n_features_in_, "regimes": model.n_regimes, "states": model.states,
-        "learnt": _learnt_words(learner), "parameters": learner.n_parameters,
+        "learned": _learned_words(learner), "parameters": learner.n_parameters,
         "log-likelihood": float(learner.objective(stats)), "prior": _prior_words(estimator.prior_),
         "passes": estimator.n_iter_,
     }  # fmt: skip
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
     rows = [row for k in range(model.n_regimes) for row in _of_regime(model, stats, learner, k)]
-    return Summary(f"{type(estimator).__name__}: SwitchingLinear", facts, rows, level, list(NOTES))
+    return Summary(f"{type(estimator).__name__}: SwitchingLinearGaussian", facts, rows, level, list(NOTES))
 
 
-def _learnt_words(learner: Any) -> str:
-    """The names of what is learnt; by regime where they differ."""
+def _learned_words(learner: Any) -> str:
+    """The names of what is learned; by regime where they differ."""
     chain, each = list(learner.chain), [list(s.learn) for s in learner.structures]
     if all(names == each[0] for names in each):
         return ", ".join([*each[0], *chain]) or "nothing"

@@ -438,7 +438,7 @@ def _move_columns(A, ia, M, free, s):  # type: ignore[no-untyped-def]
 def _loose_update(  # type: ignore[no-untyped-def]
     y, f, C, ic, R, ir, m, U, M, B, point, G, free, w, pivots, s, which, e, z, slack, Z, X, big, bigpivots
 ):
-    """An update while the start is not yet known: all of it given η, and rows of what is learnt about η.
+    """An update while the start is not yet known: all of it given η, and rows of what is learned about η.
 
     Returns log p up to what `_known` says of η, how many entries were seen, and how many coordinates of η are free.
     """
@@ -749,7 +749,7 @@ def diffuse_pass(  # type: ignore[no-untyped-def]
             lp += now - known
             if lp > -np.inf:
                 known, free = now, left
-            else:  # it cannot be: nothing is learnt from it
+            else:  # it cannot be: nothing is learned from it
                 _copy_loose(old_m, old_U, old_M, old_B, old_point, old_G, m, U, M, B, point, G)
                 lp, rank = -np.inf, -1
             if loose_m.shape[0] > 0:
@@ -958,7 +958,7 @@ def _stack_start(U, M, D, w):  # type: ignore[no-untyped-def]
 def _smooth_start(  # type: ignore[no-untyped-def]
     A, N, push, begin, first, at, means, loose_m, loose_U, loose_M, delta, D, m, U, out, cov, lag, keeps
 ):
-    """Go on back from frame `at`, where δ became known: the joint law of the state and δ is carried."""
+    """Go on back from frame `at`, where δ became known: the joint distribution of the state and δ is carried."""
     d, q, F = means.shape[1], loose_M.shape[2], means.shape[0]
     c = d + q
     w, pivots, s = np.zeros((3 * c, 2 * c)), np.zeros(2 * c, np.int64), np.zeros(2 * c)

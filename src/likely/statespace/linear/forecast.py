@@ -28,7 +28,7 @@ UNSETTLED = "some direction is neither observed nor bounded; look at filter(y).c
 class StateForecast(Value):
     """The next 1 … steps frames: `mean` (steps, p) and `covariance` of observations, `states` and `state_covariance`.
 
-    By index the law of one observation, a Gaussian.
+    By index the distribution of one observation, a Gaussian.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])

@@ -254,7 +254,7 @@ def _unknown(kept: Kept, f: int) -> tuple[Array, Array]:
 
 
 def refuse_huge(series: Series) -> None:
-    """Entries whose squares are beyond the range of numbers: nothing can be learnt from moments that hold them."""
+    """Entries whose squares are beyond the range of numbers: nothing can be learned from moments that hold them."""
     bad = np.argwhere(np.abs(series.y) > HUGE)
     if len(bad):
         f, column = bad[0].tolist()

@@ -1,4 +1,4 @@
-"""Learning a linear-Gaussian model: the smoother expects, regressions maximise   (Shumway and Stoffer 1982)."""
+"""Learning a linear-Gaussian model: the smoother expects, regressions maximize   (Shumway and Stoffer 1982)."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def objective(model: Any, stats: LinearStats, prior: Any) -> float:
 
 
 def everything(model: Any) -> Structure:
-    """All that can be learnt, without structure."""
+    """All that can be learned, without structure."""
     return Structure.of(model)
 
 
@@ -263,7 +263,7 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
 
 @dataclass(frozen=True, eq=False)
 class LinearLearner(Value):
-    """A linear-Gaussian model of which some is learnt, perhaps with structure: what `fit` improves.
+    """A linear-Gaussian model of which some is learned, perhaps with structure: what `fit` improves.
 
     >>> import likely as lk, numpy as np
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
@@ -295,7 +295,7 @@ class LinearLearner(Value):
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that are learnt."""
+        """Numbers that are learned."""
         return self.structure.n_parameters(self.model)
 
     @property
@@ -316,7 +316,7 @@ class LinearLearner(Value):
         return self.model.collect(y, weight)
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearLearner:
-        """The M-step for what is learnt."""
+        """The M-step for what is learned."""
         return self.replace(model=refitted(self.model, stats, prior, self.structure))
 
     def objective(self, stats: LinearStats, prior: Any = None) -> float:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from likely.cluster.kmeans.kmeans_plus_plus import standardised
+from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core.arrays import Array, numbers, parameter
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.hmm.decoding import PassedOver, is_one, tell_of_passed, whole
 from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.numerics import covariance_roots
@@ -31,7 +31,7 @@ from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
 from likely.statespace.linear.state_belief import Loose, StateBelief, loose_moments
 from likely.statespace.linear.structural_models import ReadyMade
-from likely.statespace.nonlinear.state_space import StateSpace, as_laws
+from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 
 ME = "LinearGaussian"
 
@@ -49,7 +49,7 @@ class Matrices(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearGaussian(ReadyMade, Law):
+class LinearGaussian(ReadyMade, Distribution):
     """x_t = A x_{t−1} + F u_t + w_t,  y_t = C x_t + G u_t + v_t;  w ~ N(0, BBᵀ), v ~ N(0, DDᵀ)   (Herbst 8).
 
     A row is a sequence of frames y_t (T, p), NaN where nothing was seen; inputs u are known. `transition` is A,
@@ -306,9 +306,9 @@ class LinearGaussian(ReadyMade, Law):
         return predicted_observations.foreseen(self, y, inputs)
 
     @property
-    def laws(self) -> StateSpace:
-        """The same model written as laws, for the filters that take these: `lk.ParticleFilter(model.laws, 1000)`."""
-        return as_laws(self)
+    def distributions(self) -> StateSpace:
+        """The same model written as distributions, for the filters that take these: `lk.ParticleFilter(model.distributions, 1000)`."""
+        return as_distributions(self)
 
     def steady_state(self) -> Steady:
         """Gain and covariances to which the filter settles when every frame is complete and nothing changes."""
@@ -508,11 +508,11 @@ def _start(mean: Any, covariance: Any, diffuse: Any, d: int) -> tuple[Array, Arr
 
 @embedded.register(LinearGaussian)
 @embedded.register(LinearLearner)
-def _(law: Any, x: Any, weight: Array) -> Array:
+def _(distribution: Any, x: Any, weight: Array) -> Array:
     """A sequence by its levels and by its steps: noise of the state and of the observation show there."""
     values = x.values[FRAMES] if isinstance(x.values, Columns) else x.values
     frames = dense(values).reshape(len(values), -1)
     steps = np.zeros_like(frames)
     steps[1:] = np.abs(np.diff(frames, axis=0))
     steps[x.offsets[:-1][x.lengths > 0]] = np.nan  # from one sequence to the next there is none
-    return by_thirds(standardised(np.hstack([frames, np.sqrt(steps)]), x.weights(weight)), x, weight)
+    return by_thirds(standardized(np.hstack([frames, np.sqrt(steps)]), x.weights(weight)), x, weight)

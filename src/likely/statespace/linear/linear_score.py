@@ -1,4 +1,4 @@
-"""The slope of log p(y): what the E-step's moments say before anything is maximised   (Fisher's identity)."""
+"""The slope of log p(y): what the E-step's moments say before anything is maximized   (Fisher's identity)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _of_spread(weight: Array, scatter: Array, n: Any) -> Array:
 
 
 class Matrices:
-    """Changes θ of a learnt [A F] or [C G], along directions of which complete data know equally much."""
+    """Changes θ of a learned [A F] or [C G], along directions of which complete data know equally much."""
 
     def __init__(self, model: Any, own: LinearStats, structure: Structure, which: int) -> None:
         self.names, of = PAIRS[which]
@@ -163,7 +163,7 @@ class Spread:
 
 
 class Sizes:
-    """Variances that are learnt by label: S with rows and columns multiplied by exponentials of θ."""
+    """Variances that are learned by label: S with rows and columns multiplied by exponentials of θ."""
 
     def __init__(self, name: str, spread: Array, form: Any) -> None:
         self.name, self.base, d = name, spread, spread.shape[-1]
@@ -237,7 +237,7 @@ def spread_piece(name: str, spread: Array, form: Any) -> Spread | Sizes | Apart:
 
 
 class Coordinates:
-    """All that is learnt of a model as numbers θ, 0 at the model itself: without bounds, and in nobody's units.
+    """All that is learned of a model as numbers θ, 0 at the model itself: without bounds, and in nobody's units.
 
     A unit step changes what one complete frame is expected to score by about ½, in every direction.
     """

@@ -54,16 +54,16 @@ def _drawn(model: Any, offsets: Index, u: Array | None, rng: Any) -> tuple[Array
     m, F, n = model.matrices, int(offsets[-1]), len(offsets) - 1
     t = np.arange(F) - np.repeat(offsets[:-1], np.diff(offsets))
     starts = model.mean + rng.standard_normal((n, model.states)) @ m.U
-    noise, blur = _coloured(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
+    noise, blur = _colored(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
     push = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
     x = np.empty((F, model.states))
     kalman.advance(m.A, locked(np.ascontiguousarray(push)), noise, locked(offsets), starts, x)
     y = x @ m.C[0].T if len(m.C) == 1 else np.einsum("fij,fj->fi", m.C[t], x)
-    y = y + _coloured(m.R, blur, t)
+    y = y + _colored(m.R, blur, t)
     return x, y if u is None or model.feedthrough is None else y + added(u, model.feedthrough, offsets)
 
 
-def _coloured(root: Array, z: Array, t: Index) -> Array:
+def _colored(root: Array, z: Array, t: Index) -> Array:
     return z @ root[0] if len(root) == 1 else np.einsum("fi,fij->fj", z, root[t])
 
 

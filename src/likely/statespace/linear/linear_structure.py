@@ -1,4 +1,4 @@
-"""What of a linear-Gaussian model is learnt, and in which form: fixed entries, shared ones, diagonals, blocks."""
+"""What of a linear-Gaussian model is learned, and in which form: fixed entries, shared ones, diagonals, blocks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ME = "LinearGaussian"
 
 @dataclass(frozen=True, eq=False)
 class Structure(Value):
-    """`learn`: names of what is learnt; `form`: the form of each, where it is not free.
+    """`learn`: names of what is learned; `form`: the form of each, where it is not free.
 
     Of a matrix, an array of its shape: False or 0 where an entry is fixed, True where it is free; whole numbers
     above 0 name entries that are one number. Of a covariance "full", "diagonal", "spherical" (one variance), "scale"
-    (its form is kept, its size learnt), or whole numbers (d,) for its variances: 0 fixed, equal ones shared. Or a list
+    (its form is kept, its size learned), or whole numbers (d,) for its variances: 0 fixed, equal ones shared. Or a list
     of blocks such as [("scale", [0, 1]), ("full", [2])], each a form, or "fixed", and the entries that it is for:
     nothing is shared between blocks, and what no block names is fixed. It is kept as two rows of whole numbers: the
     block of each entry, and the number of its form in `OF_BLOCKS`.
@@ -45,7 +45,7 @@ class Structure(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> Structure:
-        """Checked against a model; None learns everything that can be learnt."""
+        """Checked against a model; None learns everything that can be learned."""
         form = dict(form or {})
         chosen = _learnable(model) if learn is None else _names(learn)
         for name in chosen:
@@ -53,7 +53,7 @@ class Structure(Value):
         for name in form:
             if name not in chosen:
                 raise DomainError(
-                    sentence(ME, "a form is for what is learnt", f"{name} is not", f"add {name!r} to learn")
+                    sentence(ME, "a form is for what is learned", f"{name} is not", f"add {name!r} to learn")
                 )
         checked = {name: _form(model, name, f) for name, f in form.items()}
         return cls.trusted(learn=tuple(chosen), forms=tuple(checked.items()))
@@ -123,17 +123,17 @@ def _refuse_unlearnable(model: Any, name: str, form: Any) -> None:
     a = getattr(model, name)
     if a is None:
         raise DomainError(
-            sentence(ME, f"{name} can be learnt where the model has one", "none", f"give the model a {name}")
+            sentence(ME, f"{name} can be learned where the model has one", "none", f"give the model a {name}")
         )
     if a.ndim == 3 and not (isinstance(form, str) and form == "scale"):
         remedy = 'learn its size with form={"' + name + '": "scale"}' if name in SPREADS else "make it constant"
-        raise DomainError(sentence(ME, f"{name} can be learnt where it does not change with time", "it does", remedy))
+        raise DomainError(sentence(ME, f"{name} can be learned where it does not change with time", "it does", remedy))
     if name in STARTS and model.diffuse is not None:
         remedy = "give the model a mean and a covariance of its first state"
-        raise DomainError(sentence(ME, f"{name} can be learnt where the start is known", "a diffuse start", remedy))
+        raise DomainError(sentence(ME, f"{name} can be learned where the start is known", "a diffuse start", remedy))
     of = {"transition": "noise", "control": "noise", "emission": "observation", "feedthrough": "observation"}.get(name)
     if of is not None and any(x is not None and x.ndim == 3 for x in _pair(model, name, of)):
-        expected = f"{name} can be learnt where neither its partner nor {of} changes with time"
+        expected = f"{name} can be learned where neither its partner nor {of} changes with time"
         raise DomainError(sentence(ME, expected, "one does", "make it constant"))
 
 

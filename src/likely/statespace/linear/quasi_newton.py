@@ -1,4 +1,4 @@
-"""EM begins, quasi-Newton goes on, EM confirms: variances that EM would creep towards are reached in a few passes."""
+"""EM begins, quasi-Newton goes on, EM confirms: variances that EM would creep toward are reached in a few passes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STUCK = "a variance near 0 should be greater, where its logarithm has no slope a
 BOLDER = 4.0  # longer steps where the slope does not fall: far from a maximum a variance's logarithm hardly matters
 
 
-def learnt(
+def learned(
     start: LinearLearner, data: Any, prior: Any = None, stop: Stop = Stop(500, 1e-8), checkpoint: Keeper | None = None
 ) -> FitReport:
     """The maximum that EM leads to, in fewer passes: each pass is one look at the data, and the objective never falls.
@@ -51,7 +51,7 @@ def learnt(
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])
     >>> level = lk.LinearGaussian.local_level(noise=1000.0, observation=10000.0)
-    >>> report = learnt(LinearLearner.of(level, ["noise", "observation"]), lk.Ragged.of(nile))
+    >>> report = learned(LinearLearner.of(level, ["noise", "observation"]), lk.Ragged.of(nile))
     >>> report.converged, report.iterations < 60
     (True, True)
     """

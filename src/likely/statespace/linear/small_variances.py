@@ -77,11 +77,11 @@ class Scatters(NamedTuple):
 
 
 def lifts(model: Any, moments: tuple[LinearStats, LinearStats], prior: Any, structure: Structure) -> list[Lift]:
-    """All variances that are learnt, from the E-step's moments and those of what it expects alone.
+    """All variances that are learned, from the E-step's moments and those of what it expects alone.
 
     Noise w of variance v has Σ E[w²] = Z, of which M = Σ E[w]² is known: data tell the share ρ = 1 − (Z − M) / (n v) of
     it, which falls in proportion to v once v is below the scale v / ρ of what data see of it. A maximum needs a slope
-    that is not positive: (Z / v − n) / 2 ≤ 0, or v is not at the data's scale because nothing was learnt of it.
+    that is not positive: (Z / v − n) / 2 ≤ 0, or v is not at the data's scale because nothing was learned of it.
     """
     every, known = (at_model(model, s if prior is None else s + prior.stats) for s in moments)
     out: list[Lift] = []

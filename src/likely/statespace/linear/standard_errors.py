@@ -1,4 +1,4 @@
-"""How well a learnt linear-Gaussian model is known: the curvature of log p(y) where it is highest."""
+"""How well a learned linear-Gaussian model is known: the curvature of log p(y) where it is highest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def standard_errors(
     model: Any, y: Any, learn: Any = None, form: Any = None, *, weight: Any = None, inputs: Any = None,
     prior: Any = None,
 ) -> StandardErrors:  # fmt: skip
-    """Square roots of the diagonal of the inverse of −∂² log p(y), at a model that was learnt from y.
+    """Square roots of the diagonal of the inverse of −∂² log p(y), at a model that was learned from y.
 
     The second derivatives are central differences of the exact first ones (Fisher's identity), two E-steps for each
     free number. `learn` and `form` say what is free, as for `lk.LinearLearner`; a `prior` counts as earlier data. They

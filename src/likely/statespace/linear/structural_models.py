@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics.lyapunov import settled
-from likely.numerics.sde_discretization import discretise
+from likely.numerics.sde_discretization import discretize
 from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
 
@@ -17,9 +17,9 @@ from likely.statespace.linear.sums_of_models import added, blocks, kron
 class ReadyMade:
     """Ways to make a `LinearGaussian` by its name, and `+`.
 
-    Everywhere `start=(mean, covariance)` is the law of the first state, (d,) and (d, d) or a number or variances.
-    Without it, what wanders (positions, levels, seasons) starts exactly diffuse, and what settles starts settled.
-    Covariances are a number (the same for all columns), one number per column, or a matrix.
+    Everywhere `start=(mean, covariance)` is the distribution of the first state, (d,) and (d, d) or a number or
+    variances. Without it, what wanders (positions, levels, seasons) starts exactly diffuse, and what settles starts
+    settled. Covariances are a number (the same for all columns), one number per column, or a matrix.
     """
 
     @classmethod
@@ -144,7 +144,7 @@ class ReadyMade:
         """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, noise): an autoregression, started settled.
 
         `coefficients` (K,) of one column, or (K, p, p) of p columns (a vector autoregression). States: y_t − μ,
-        y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learnt from the series with
+        y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learned from the series with
         `mean=None`. A process that does not settle needs `start`.
 
         >>> import likely as lk
@@ -197,7 +197,7 @@ def _steps(drift: Array, diffusion: Array, dt: Any, name: str) -> tuple[Array, A
     if not (steps >= 0).all():
         raise DomainError(sentence(name, "dt must not be negative", float(steps.min()), "sort the frames by time"))
     first = steps[:1] if steps.size > 0 and steps.ndim else np.zeros(1)  # no step makes the first frame: any will do
-    A, Q = discretise(drift, diffusion, np.concatenate([first, np.atleast_1d(steps)]))
+    A, Q = discretize(drift, diffusion, np.concatenate([first, np.atleast_1d(steps)]))
     return (A, Q) if steps.ndim else (A[1], Q[1])
 
 

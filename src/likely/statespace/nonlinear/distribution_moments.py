@@ -1,4 +1,4 @@
-"""The first two moments of a stack of laws: all that a Gaussian belief can remember of them."""
+"""The first two moments of a stack of distributions: all that a Gaussian belief can remember of them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from likely.statespace.nonlinear.joint_gaussian import root_of
 AXES = {"full": 2, "diagonal": 1, "spherical": 0}  # of one covariance
 
 
-class LawMoments(NamedTuple):
-    """Means and covariances of N laws, and the stack itself."""
+class DistributionMoments(NamedTuple):
+    """Means and covariances of N distributions, and the stack itself."""
 
     mean: Array  # (N, p)
     spread: Array  # covariances in the shape of their kind, with a leading N unless all have one
     kind: str  # full, diagonal, spherical
-    law: Any
+    distribution: Any
 
     @property
     def covariance(self) -> Array:
@@ -32,19 +32,19 @@ class LawMoments(NamedTuple):
 
     @property
     def first(self) -> Array:
-        """The covariance of the first law (p, p)."""
+        """The covariance of the first distribution (p, p)."""
         c = self.covariance
         return c if c.ndim == 2 else c[0]
 
     def noise(self) -> Array:
-        """The noise of the first law, as `Linear` takes it."""
+        """The noise of the first distribution, as `Linear` takes it."""
         v = self._spread
         if self.kind == "full":
             return root_of(v)
         return np.sqrt(v) if v.ndim else np.full(self.mean.shape[1], math.sqrt(v))
 
     def noisy(self) -> bool:
-        """True if no entry of the first law is a constant."""
+        """True if no entry of the first distribution is a constant."""
         v = self._spread
         return min((v.diagonal() if self.kind == "full" else v.ravel()).tolist()) > 0
 
@@ -53,55 +53,70 @@ class LawMoments(NamedTuple):
         return self.spread if self.spread.ndim == AXES[self.kind] else self.spread[0]
 
 
-def law_moments(law: Any, members: int, whose: str, what: str, t: int) -> LawMoments:
-    """Mean and covariance of each of N laws, whatever they are: Gaussian, StudentT, Poisson, Mixture …
+def distribution_moments(distribution: Any, members: int, whose: str, what: str, t: int) -> DistributionMoments:
+    """Mean and covariance of each of N distributions, whatever they are: Gaussian, StudentT, Poisson, Mixture …
 
-    The rest is for errors: the filter's name, which of its laws these are, and the frame.
+    The rest is for errors: the filter's name, which of its distributions these are, and the frame.
 
     >>> import likely as lk
-    >>> law_moments(lk.Poisson([[2.0, 3.0]]), 1, "test", "transition", 1).covariance.tolist()
+    >>> distribution_moments(lk.Poisson([[2.0, 3.0]]), 1, "test", "transition", 1).covariance.tolist()
     [[[2.0, 0.0], [0.0, 3.0]]]
     """
-    if isinstance(law, Gaussian):
-        mean, spread, kind, finite = law.mean, law.covariance, law.kind, law._is_finite
+    if isinstance(distribution, Gaussian):
+        mean, spread, kind, finite = (
+            distribution.mean,
+            distribution.covariance,
+            distribution.kind,
+            distribution._is_finite,
+        )
     else:
-        (mean, spread), kind = _written_out(law, named(whose, what, t)), "full"
+        (mean, spread), kind = _written_out(distribution, named(whose, what, t)), "full"
         finite = all_finite(mean) and all_finite(spread)
     mean = mean[None] if members == 1 and mean.ndim == 1 else mean
     if mean.ndim != 2 or len(mean) != members:
-        expected = f"the law of {members} states must be a stack of {members} members, means ({members}, columns)"
+        expected = (
+            f"the distribution of {members} states must be a stack of {members} members, means ({members}, columns)"
+        )
         remedy = "write the function for a stack of states (N, d), not for one state"
         raise ShapeError(sentence(named(whose, what, t), expected, f"means {mean.shape}", remedy))
     if not finite:
         expected, remedy = "means and covariances must be finite", "see what the function does with its states"
         raise DomainError(sentence(named(whose, what, t), expected, "NaN or infinity", remedy))
-    return LawMoments(mean, spread, kind, law)
+    return DistributionMoments(mean, spread, kind, distribution)
 
 
-def _written_out(law: Any, whose: str) -> tuple[Array, Array]:
+def _written_out(distribution: Any, whose: str) -> tuple[Array, Array]:
     try:
-        return (law.mean, law.covariance) if isinstance(law, Mixture) else _found(law)
+        return (
+            (distribution.mean, distribution.covariance) if isinstance(distribution, Mixture) else _found(distribution)
+        )
     except LikelyError as error:
-        raise DomainError(sentence(whose, "its laws must have a mean and a covariance", f'"{error}"')) from error
+        raise DomainError(
+            sentence(whose, "its distributions must have a mean and a covariance", f'"{error}"')
+        ) from error
 
 
-def _found(law: Any) -> tuple[Array, Array]:
-    mean = getattr(law, "mean", None)
+def _found(distribution: Any) -> tuple[Array, Array]:
+    mean = getattr(distribution, "mean", None)
     if mean is None or isinstance(mean, dict | list) or callable(mean):
-        raise DomainError(sentence(type(law).__name__, "it has no mean in numbers", remedy="return a law that has one"))
-    return np.asarray(mean, dtype=np.float64), _covariance(law)
+        raise DomainError(
+            sentence(
+                type(distribution).__name__, "it has no mean in numbers", remedy="return a distribution that has one"
+            )
+        )
+    return np.asarray(mean, dtype=np.float64), _covariance(distribution)
 
 
-def _covariance(law: Any) -> Array:
-    written_out = getattr(law, "covariance_matrix", None)
-    if written_out is None and getattr(law, "kind", "full") == "full":
-        written_out = getattr(law, "covariance", None)
+def _covariance(distribution: Any) -> Array:
+    written_out = getattr(distribution, "covariance_matrix", None)
+    if written_out is None and getattr(distribution, "kind", "full") == "full":
+        written_out = getattr(distribution, "covariance", None)
     if written_out is not None:
         return np.asarray(written_out, dtype=np.float64)
-    variance = getattr(law, "variance", None)
+    variance = getattr(distribution, "variance", None)
     if variance is None or isinstance(variance, dict | list) or callable(variance):
         expected = "it has neither covariance nor variance"
-        raise DomainError(sentence(type(law).__name__, expected, remedy="return a law that has one"))
+        raise DomainError(sentence(type(distribution).__name__, expected, remedy="return a distribution that has one"))
     v = np.asarray(variance, dtype=np.float64)
     return v[..., None] * np.eye(v.shape[-1])
 

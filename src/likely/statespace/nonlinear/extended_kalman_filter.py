@@ -15,8 +15,8 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.hmm.decoding import whole
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
-from likely.statespace.nonlinear.distribution_moments import LawMoments
-from likely.statespace.nonlinear.function_arguments import LAW, asked
+from likely.statespace.nonlinear.distribution_moments import DistributionMoments
+from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, asked
 from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
 from likely.statespace.nonlinear.jacobians import displaced, given_slope, slope
 from likely.statespace.nonlinear.joint_gaussian import Linear, Seen, Sizes, grain_of
@@ -31,16 +31,16 @@ SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"
 class ExtendedFilter(GaussianFilter):
     """z ≈ h(m) + H (x − m), H = ∂h/∂x at m; covariance H P Hᵀ + V(m)   (Jazwinski 1970, 8.3).
 
-    `model` is a `StateSpace`; h is the mean of its laws, V their covariance. Slopes come from central differences,
-    or from `transition_slope` and `observation_slope`: functions of the same arguments as the laws', which return
-    (1, p, d) for a stack of one state. Differences ask the laws for 2d + 1 states per frame rather than for one: with 7
-    states a filter took 1.5 times as long as with given slopes. `iterations` > 1 repeats the update at the better state
-    that it found (Gauss–Newton), in steps so short that the posterior density never falls: the mean is then the mode
-    (Bell and Cathey 1993). log p(y) is that under the last tangent.
+    `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Slopes come from central
+    differences, or from `transition_slope` and `observation_slope`: functions of the same arguments as the
+    distributions', which return (1, p, d) for a stack of one state. Differences ask the distributions for 2d + 1 states
+    per frame rather than for one: with 7 states a filter took 1.5 times as long as with given slopes. `iterations` > 1
+    repeats the update at the better state that it found (Gauss–Newton), in steps so short that the posterior density
+    never falls: the mean is then the mode (Bell and Cathey 1993). log p(y) is that under the last tangent.
 
     >>> import likely as lk
-    >>> law = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> ExtendedFilter(law).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> ExtendedFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.08 , 1.17 , 1.177])
     """
 
@@ -57,14 +57,14 @@ class ExtendedFilter(GaussianFilter):
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
-            found = None if given is None else asked(given, LAW, f"ExtendedFilter.{name}")
+            found = None if given is None else asked(given, DISTRIBUTION, f"ExtendedFilter.{name}")
             object.__setattr__(self, kept, found)
 
     def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
         """The tangent at the mean."""
         return self._tangent(mean, root, curve, t, u)[0]
 
-    def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, LawMoments]:
+    def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, DistributionMoments]:
         given = self.__dict__[SLOPES[curve.what]]
         if given is None:
             H, found, apart = _differences(x, root, curve, t, u)
@@ -106,21 +106,23 @@ class ExtendedFilter(GaussianFilter):
             step = 0.5 * step
         return np.zeros_like(step)
 
-    def _height(self, found: LawMoments, y: Array) -> float:
-        """log p(y | x) of the first state, by the law itself."""
+    def _height(self, found: DistributionMoments, y: Array) -> float:
+        """log p(y | x) of the first state, by the distribution itself."""
         away = turned(y - found.mean[0], self.wrap)
-        if isinstance(found.law, Gaussian):  # a fifth of the time that the law's own way, made for many members, takes
+        if isinstance(
+            found.distribution, Gaussian
+        ):  # a fifth of the time that the distribution's own way, made for many members, takes
             there = ~np.isnan(y)
             root = spd.cholesky(found.first[np.ix_(there, there)])
             if root is not None:
                 with np.errstate(over="ignore", invalid="ignore"):
                     z = spd.inverse_factor(root) @ away[there]
                     return float(-0.5 * (z @ z + spd.logdet(root) + len(z) * LOG_2PI))
-        return float(np.ravel(found.law.log_prob((found.mean[0] + away)[None]))[0])
+        return float(np.ravel(found.distribution.log_prob((found.mean[0] + away)[None]))[0])
 
 
-def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, LawMoments, float]:
-    """The slope by central differences, the laws that were asked for it, and the longest step's share of its spread."""
+def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, DistributionMoments, float]:
+    """The slope by central differences, the distributions that were asked for it, and the longest step's share of its spread."""
     d, spread = len(x), np.sqrt((root * root).sum(axis=0))
     points = displaced(x, spread)
     found = curve.at(points, t, u)
@@ -128,7 +130,7 @@ def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[A
     return H, found, max(1.0, float((spread / np.abs(points[1 : d + 1] - x).diagonal()).max()))
 
 
-def _sizes(found: LawMoments, root: Array, H: Array, apart: float) -> Sizes:
+def _sizes(found: DistributionMoments, root: Array, H: Array, apart: float) -> Sizes:
     size, reach = np.abs(found.mean[0]), (np.abs(root) @ np.abs(H.T)).max(axis=0)
     # a slope's rounding is that of the mean over the step
     return Sizes(size + reach, grain_of(apart * size + reach, found.first))

@@ -11,7 +11,7 @@ from typing import Any
 
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 
-LAW = ("x", "t", "u")  # states, number of the frame, inputs of that frame
+DISTRIBUTION = ("x", "t", "u")  # states, number of the frame, inputs of that frame
 PROPOSAL = ("x", "y", "t", "u")
 
 
@@ -50,7 +50,7 @@ def asked(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> A
     Arguments without a default are filled in their order. What is called as something known is, is also filled if it
     goes by keyword only or is None by default. A default of another value leaves open who should set it: it is refused.
 
-    >>> asked(lambda x, t: t, LAW, "test")("states", 7, None), asked(lambda x, *, u: u, LAW, "test")("states", 7, 0.5)
+    >>> asked(lambda x, t: t, DISTRIBUTION, "test")("states", 7, None), asked(lambda x, *, u: u, DISTRIBUTION, "test")("states", 7, 0.5)
     (7, 0.5)
     """
     try:

@@ -19,21 +19,21 @@ from likely.numerics import covariance_roots
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States
 from likely.statespace.linear.state_belief import StateBelief
-from likely.statespace.nonlinear.distribution_moments import LawMoments, law_moments
+from likely.statespace.nonlinear.distribution_moments import DistributionMoments, distribution_moments
 from likely.statespace.nonlinear.joint_gaussian import Linear, Seen, backward_gain, joint, seen, triangular
 
 
 class Curve(NamedTuple):
     """The moments of z as a function of the state; z is the next state or the observation."""
 
-    law: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
+    distribution: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
     angles: Sequence[int]  # columns of z that are
     what: str  # "transition" or "observation"
     whose: str  # the filter's name
 
-    def at(self, x: Array, t: int, u: Any) -> LawMoments:
+    def at(self, x: Array, t: int, u: Any) -> DistributionMoments:
         """The moments of z for states (N, d) at frame t with inputs u."""
-        found = law_moments(self.law(x, t, u), len(x), self.whose, self.what, t)
+        found = distribution_moments(self.distribution(x, t, u), len(x), self.whose, self.what, t)
         if self.angles:
             of = "wrap_state" if self.what == "transition" else "wrap"
             _check_columns(self.angles, found.mean.shape[1], self.whose, of)
@@ -44,9 +44,9 @@ class Curve(NamedTuple):
 class GaussianFilter:
     """What filters by Gaussian approximation share; each adds `near`, its line through a curve.
 
-    A belief is N(mean, rootᵀ root). Moving it and seeing something both need the joint law of the state x and of
-    z, the next state or the observation, when x is Gaussian and z | x has moments that are a curve in x. `near` makes
-    z a linear function of x with noise; the rest is exact, in square roots, so covariances stay positive.
+    A belief is N(mean, rootᵀ root). Moving it and seeing something both need the joint distribution of the state x and
+    of z, the next state or the observation, when x is Gaussian and z | x has moments that are a curve in x. `near`
+    makes z a linear function of x with noise; the rest is exact, in square roots, so covariances stay positive.
     """
 
     model: Any  # a StateSpace
@@ -55,7 +55,7 @@ class GaussianFilter:
     wrap_state: Sequence[int] = ()  # columns of the state that are
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "model", getattr(self.model, "laws", self.model))  # of a linear model
+        object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
             raise DomainError(sentence(self._name, "a StateSpace is needed", type(self.model).__name__))
         for name in ("wrap", "wrap_state"):
@@ -78,7 +78,7 @@ class GaussianFilter:
 
     @cached_property
     def _start(self) -> tuple[Array, Array]:
-        found = law_moments(self.model.start(), 1, self._name, "initial", 0)
+        found = distribution_moments(self.model.start(), 1, self._name, "initial", 0)
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
         return frozen(turned(found.mean[0], self.wrap_state)), frozen(covariance_roots.root(found.first))
 
@@ -155,7 +155,9 @@ class GaussianFilter:
 
     def _check_length(self, y: Array, mean: Array) -> None:
         if len(y) != len(mean):
-            raise ShapeError(sentence(self._name, f"observations must have {len(mean)} entries, as the law", len(y)))
+            raise ShapeError(
+                sentence(self._name, f"observations must have {len(mean)} entries, as the distribution", len(y))
+            )
 
     @property
     def _name(self) -> str:

@@ -64,7 +64,7 @@ class Seen(NamedTuple):
     root: Array  # (d, d)
     log_prob: float
     slope: Array  # (d, p)
-    weight: tuple[Array, Array] | None  # S and v with S weight = v; None: nothing was learnt
+    weight: tuple[Array, Array] | None  # S and v with S weight = v; None: nothing was learned
 
     @property
     def white(self) -> Array:
@@ -107,7 +107,7 @@ def root_of(covariance: Array) -> Array:
 
 
 def grain_of(size: Array, covariance: Array) -> Array:
-    """Deviations (p,) that are rounding of numbers of a size; none are where the law itself has noise.
+    """Deviations (p,) that are rounding of numbers of a size; none are where the distribution itself has noise.
 
     >>> grain_of(np.array([1e9, 1e9]), np.diag([1e-20, 0.0])).round(9).tolist()
     [-1.0, 1.776e-06]
@@ -116,7 +116,7 @@ def grain_of(size: Array, covariance: Array) -> Array:
 
 
 def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
-    """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorisation."""
+    """S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR, from one factorization."""
     d, p = near.slope.shape
     rows = near.stacked(p + d)
     rows[:d, p:] = root
@@ -135,7 +135,7 @@ def is_safe(root: Array) -> bool:
 def seen(mean: Array, root: Array, near: Linear, innovation: Array) -> Seen:
     """The state given z = near.mean + innovation   (Kalman 1960 in square roots; Kailath, Sayed and Hassibi 2000, 12).
 
-    A covariance of z may be singular: the density is then that on its flat, and −inf off it, where nothing is learnt.
+    A covariance of z may be singular: the density is then that on its flat, and −inf off it, where nothing is learned.
     Nor is anything where z is so far away that its density is 0 in numbers.
     """
     S, C, rest = joint(near, root)

@@ -1,4 +1,4 @@
-"""A state-space model written as laws: where the state begins, how it moves, what is seen of it."""
+"""A state-space model written as distributions: where the state begins, how it moves, what is seen of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, 
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each
 from likely.hmm.decoding import whole
-from likely.statespace.nonlinear.function_arguments import LAW, asked
+from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, asked
 
 ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
 
@@ -28,7 +28,7 @@ class Simulated(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t): laws of a stack of states   (de Freitas 13).
+    """x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t): distributions of a stack of states   (de Freitas 13).
 
     `initial` is a density, or a function without arguments that gives one. `transition` and `observation` take states
     (N, d) and return a stack of N members, one for each state; members may share one covariance. Functions of two
@@ -49,38 +49,40 @@ class StateSpace:
         for name in ("transition", "observation"):
             function = getattr(self, name)
             if not callable(function):
-                expected = f"{name} must be a function of states that returns a stack of laws"
+                expected = f"{name} must be a function of states that returns a stack of distributions"
                 raise DomainError(sentence("StateSpace", expected, type(function).__name__))
-            object.__setattr__(self, ASKED[name], asked(function, LAW, f"StateSpace.{name}"))
-        if not (_is_law(self.initial) or callable(self.initial)):
+            object.__setattr__(self, ASKED[name], asked(function, DISTRIBUTION, f"StateSpace.{name}"))
+        if not (_is_distribution(self.initial) or callable(self.initial)):
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
 
     def start(self) -> Any:
-        """The law of the first state."""
-        law = self.initial if _is_law(self.initial) else self.initial()
-        if not _is_law(law) or getattr(law, "members", None) is not None:
-            got = f"a stack of {law.members}" if _is_law(law) else type(law).__name__
+        """The distribution of the first state."""
+        distribution = self.initial if _is_distribution(self.initial) else self.initial()
+        if not _is_distribution(distribution) or getattr(distribution, "members", None) is not None:
+            got = (
+                f"a stack of {distribution.members}" if _is_distribution(distribution) else type(distribution).__name__
+            )
             raise DomainError(sentence("StateSpace.initial", "one density is needed", got, "mean (d,), not (N, d)"))
-        return law
+        return distribution
 
     def moved(self, x: Array, t: int, u: Any = None) -> Any:
-        """The law of x_t for each of the states x_{t−1} (N, d)."""
-        return self._law("transition", x, t, u)
+        """The distribution of x_t for each of the states x_{t−1} (N, d)."""
+        return self._distribution("transition", x, t, u)
 
     def observed(self, x: Array, t: int, u: Any = None) -> Any:
-        """The law of y_t for each of the states x_t (N, d)."""
-        return self._law("observation", x, t, u)
+        """The distribution of y_t for each of the states x_t (N, d)."""
+        return self._distribution("observation", x, t, u)
 
-    def _law(self, name: str, x: Array, t: int, u: Any) -> Any:
+    def _distribution(self, name: str, x: Array, t: int, u: Any) -> Any:
         try:
-            law = self.__dict__[ASKED[name]](x, t, u)
-        except LikelyError as error:  # a law refused its parameters: say whose they were, and when
+            distribution = self.__dict__[ASKED[name]](x, t, u)
+        except LikelyError as error:  # a distribution refused its parameters: say whose they were, and when
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
-        members = getattr(law, "members", len(x))
-        if (members != len(x) and not (members is None and len(x) == 1)) or not _is_law(law):
-            _refuse(name, law, len(x), t)
-        return law
+        members = getattr(distribution, "members", len(x))
+        if (members != len(x) and not (members is None and len(x) == 1)) or not _is_distribution(distribution):
+            _refuse(name, distribution, len(x), t)
+        return distribution
 
     def first(self, n: int, rng: Generator) -> Array:
         """n first states (n, d)."""
@@ -113,7 +115,7 @@ class StateSpace:
 
 
 def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
-    """What laws drew as states (n, d) of finite numbers."""
+    """What distributions drew as states (n, d) of finite numbers."""
     try:
         a = np.asarray(draw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -123,40 +125,42 @@ def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
     if a.ndim != 2 or len(a) != n or (d is not None and a.shape[1] != d):
         raise ShapeError(sentence(whose, f"states must have shape ({n}, {'d' if d is None else d})", a.shape))
     if not all_finite(a):
-        raise DataError(sentence(whose, "states must be finite", "NaN or infinity", "look at the law's parameters"))
+        raise DataError(
+            sentence(whose, "states must be finite", "NaN or infinity", "look at the distribution's parameters")
+        )
     return a
 
 
-def _is_law(law: Any) -> bool:
-    return isinstance(law, Gaussian) or (hasattr(law, "log_prob") and hasattr(law, "sample"))
+def _is_distribution(distribution: Any) -> bool:
+    return isinstance(distribution, Gaussian) or (hasattr(distribution, "log_prob") and hasattr(distribution, "sample"))
 
 
-def _refuse(name: str, law: Any, n: int, t: int) -> None:
+def _refuse(name: str, distribution: Any, n: int, t: int) -> None:
     whose = f"StateSpace.{name} at frame {t}"
-    if not _is_law(law):
-        raise DomainError(sentence(whose, "a stack of laws must be returned", type(law).__name__))
-    got = "one law" if law.members is None else f"{law.members} members"
+    if not _is_distribution(distribution):
+        raise DomainError(sentence(whose, "a stack of distributions must be returned", type(distribution).__name__))
+    got = "one distribution" if distribution.members is None else f"{distribution.members} members"
     remedy = "the parameter that depends on the state needs a leading axis, such as a mean of shape (N, d)"
     raise ShapeError(sentence(whose, f"a stack of {n} members, one for each state, must be returned", got, remedy))
 
 
-def as_laws(model: Any) -> StateSpace:
-    """A linear-Gaussian model as laws; its start must be known.
+def as_distributions(model: Any) -> StateSpace:
+    """A linear-Gaussian model as distributions; its start must be known.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
-    >>> as_laws(walk).observed(np.array([[3.0]]), 0).mean
+    >>> as_distributions(walk).observed(np.array([[3.0]]), 0).mean
     array([[6.]])
     """
     if model.diffuse is not None:
         remedy = "give the model a covariance of its first state"
-        raise DomainError(sentence("StateSpace", "laws need a start that is known", "a diffuse one", remedy))
+        raise DomainError(sentence("StateSpace", "distributions need a start that is known", "a diffuse one", remedy))
 
     def part(name: str, t: int) -> Any:
         a = getattr(model, name)
         return a if a is None or a.ndim == 2 else a[t]
 
-    def law(x: Array, t: int, u: Any, by: str, of: str, inputs: str) -> Gaussian:
+    def distribution(x: Array, t: int, u: Any, by: str, of: str, inputs: str) -> Gaussian:
         mean, F = x @ part(by, t).T, part(inputs, t)
         if F is not None:
             mean = mean + F @ np.asarray(u, dtype=np.float64)
@@ -164,6 +168,6 @@ def as_laws(model: Any) -> StateSpace:
 
     return StateSpace(
         Gaussian(model.mean, model.covariance),
-        lambda x, t, u: law(x, t, u, "transition", "noise", "control"),
-        lambda x, t, u: law(x, t, u, "emission", "observation", "feedthrough"),
+        lambda x, t, u: distribution(x, t, u, "transition", "noise", "control"),
+        lambda x, t, u: distribution(x, t, u, "emission", "observation", "feedthrough"),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.statespace.nonlinear.distribution_moments import LawMoments
+from likely.statespace.nonlinear.distribution_moments import DistributionMoments
 from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
 from likely.statespace.nonlinear.jacobians import CLOSEST, GRAIN
 from likely.statespace.nonlinear.joint_gaussian import GRAIN as ROUNDING
@@ -36,8 +36,8 @@ class UnscentedFilter(GaussianFilter):
     for the variance of x². Covariances that depend on the state are averaged.
 
     >>> import likely as lk
-    >>> law = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> UnscentedFilter(law).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> UnscentedFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.038, 1.147, 1.162])
     """
 
@@ -71,8 +71,8 @@ class CubatureFilter(GaussianFilter):
     state are averaged.
 
     >>> import likely as lk
-    >>> law = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> CubatureFilter(law).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> CubatureFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.04 , 1.145, 1.161])
     """
 
@@ -108,7 +108,7 @@ def widened(mean: Array, root: Array) -> Array:
     return np.where(most > 0, np.maximum(1.0, CLOSEST / np.maximum(most, TINY)), 1.0)
 
 
-def _with_noise(found: LawMoments, rule: Rule, shift: Array, slope: Array, rest: Array) -> Linear:
+def _with_noise(found: DistributionMoments, rule: Rule, shift: Array, slope: Array, rest: Array) -> Linear:
     """Total covariance: that of the means, and the mean of the covariances."""
     V = found.covariance
     V = V if V.ndim == 2 else np.einsum("n,npq->pq", rule.weights, V)

@@ -12,7 +12,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.stacks.one_row_per_member import coloured, draw_each
+from likely.distributions.stacks.one_row_per_member import colored, draw_each
 from likely.numerics.normal_draws import fill_normal
 from likely.statespace.particle.particle_belief import AHEAD, keyed
 
@@ -59,10 +59,10 @@ def _drawn(seed: int, place: int, shape: Shape, out: Array | None = None) -> Arr
 _remembered = lru_cache(maxsize=2)(_drawn)
 
 
-def draw_at(law: Any, seed: int, t: int, noise: FrameNoise | None = None) -> Any:
+def draw_at(distribution: Any, seed: int, t: int, noise: FrameNoise | None = None) -> Any:
     """One draw from each member of a stack, for frame t."""
-    if not isinstance(law, Gaussian) or not law.members:
-        return draw_each(law, keyed(seed, t))
-    shape = law.mean.shape
+    if not isinstance(distribution, Gaussian) or not distribution.members:
+        return draw_each(distribution, keyed(seed, t))
+    shape = distribution.mean.shape
     known = noise is not None and shape == noise.shape
-    return coloured(law, noise.of(t) if known else noise_of(seed, t, shape))  # type: ignore[union-attr]
+    return colored(distribution, noise.of(t) if known else noise_of(seed, t, shape))  # type: ignore[union-attr]

@@ -148,12 +148,12 @@ def seed_of(seed: int, i: int) -> int:
     return int(seed) if i == 0 else int(SeedSequence((int(seed), i)).generate_state(1, np.uint64)[0])
 
 
-def normalised(logs: Array) -> tuple[Array, Array, float]:
+def normalized(logs: Array) -> tuple[Array, Array, float]:
     """Log-weights that add up to one, their exponentials, and log Σ exp of those given; NaN, NaN if that is no number.
 
     Each is counted from the largest first: log Σ exp of an outlier is too large a number to keep the digits of log N.
 
-    >>> [part.round(3).tolist() for part in normalised(np.array([-1e20, -1e20]))[:2]]
+    >>> [part.round(3).tolist() for part in normalized(np.array([-1e20, -1e20]))[:2]]
     [[-0.693, -0.693], [0.5, 0.5]]
     """
     top = float(logs.max())

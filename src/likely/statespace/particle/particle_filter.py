@@ -23,7 +23,7 @@ from likely.statespace.particle.particle_belief import (
     CHOOSE,
     ParticleBelief,
     keyed,
-    normalised,
+    normalized,
     seed_of,
     share,
     weighted_quantile,
@@ -40,12 +40,12 @@ class ParticleFilter:
 
     - **proposal**: "bootstrap" moves particles by the transition; "guided" by each one's own extended Kalman update;
       "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
-      inputs u, that returns laws.
+      inputs u, that returns distributions.
     - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
       below **threshold** · n (1: at every frame, 0: never).
     - **seed**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
 
-    The evidence grows by Σ_i W_i α_i a frame, with W the normalised weights before it: exp(log_evidence) is unbiased
+    The evidence grows by Σ_i W_i α_i a frame, with W the normalized weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
     −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
     that hardly move are no longer told apart once resampling has left few ancestors of all particles: `run` marks them,
@@ -66,9 +66,9 @@ class ParticleFilter:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "model", getattr(self.model, "laws", self.model))  # of a linear model
+        object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
-            expected = "a model written as laws is needed"
+            expected = "a model written as distributions is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
         whole_number(self.n, "ParticleFilter", "n", 1)
         whole_number(self.seed, "ParticleFilter", "seed")
@@ -120,10 +120,12 @@ class ParticleFilter:
         place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
         states, logs, ancestors = place(at)
         logs = logs + self._scores(states, y, belief.time, u)
-        logs, weights, news = normalised(logs)
+        logs, weights, news = normalized(logs)
         if not news < np.inf:  # nor NaN
             whose = f"StateSpace.observation at frame {belief.time}"
-            raise DataError(sentence(whose, "log-densities must be numbers below infinity", news, "look at its law"))
+            raise DataError(
+                sentence(whose, "log-densities must be numbers below infinity", news, "look at its distribution")
+            )
         return (_lost(belief) if news == -np.inf else _weighed(belief, states, logs, weights, ancestors)), news
 
     def _scores(self, states: Array, y: Any, t: int, u: Any) -> Array:
@@ -138,8 +140,8 @@ class ParticleFilter:
     def run(self, y: Any, inputs: Any = None, keep: bool = True) -> Any:
         """The filter over one sequence (T,) or (T, p): a `ParticleRun`; over many (Ragged, a list): a list of them.
 
-        `inputs` (T, k), or one such a sequence, go to laws that take a third argument. `keep=False` keeps moments
-        and the last belief only.
+        `inputs` (T, k), or one such a sequence, go to distributions that take a third argument. `keep=False` keeps
+        moments and the last belief only.
         """
         seqs, alone = Ragged.of(y), is_one(y)
         known = _inputs_of(inputs, seqs, alone)
@@ -314,7 +316,7 @@ def _weighed(
 
 def _lost(belief: ParticleBelief) -> ParticleBelief:
     expected = f"no particle can explain frame {belief.time}, which leaves the belief as it was"
-    remedy = 'take more particles, proposal="guided", or an observation law with wider tails'
+    remedy = 'take more particles, proposal="guided", or an observation distribution with wider tails'
     tell(sentence("ParticleFilter", expected, remedy=remedy))
     return belief.replace(seen=True, before=None)
 

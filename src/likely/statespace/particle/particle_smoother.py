@@ -75,20 +75,20 @@ def backward_paths(model: Any, beliefs: Any, n_paths: int, inputs: Any = None) -
     back = [last.states[chosen]]
     for t in range(len(beliefs) - 2, -1, -1):
         b, u = beliefs[t], None if inputs is None else inputs[t + 1]
-        law = model.moved(b.states, b.time + 1, u)
-        chosen = _chosen_before(b, law, back[-1], keyed(b.seed, b.time, BACK))
+        distribution = model.moved(b.states, b.time + 1, u)
+        chosen = _chosen_before(b, distribution, back[-1], keyed(b.seed, b.time, BACK))
         back.append(b.states[chosen])
     return np.stack(back[::-1], axis=1)
 
 
-def _chosen_before(b: ParticleBelief, law: Any, after: Array, rng: Generator) -> Index:
+def _chosen_before(b: ParticleBelief, distribution: Any, after: Array, rng: Generator) -> Index:
     """For each state of the next frame (M, d), a particle of this one that it may have come from."""
     chosen = np.full(len(after), -1, dtype=np.intp)
-    peak = log_peak(law)
+    peak = log_peak(distribution)
     if peak is not None:
-        _by_rejection(b.weights, law, after, peak, rng, chosen)
+        _by_rejection(b.weights, distribution, after, peak, rng, chosen)
     for m in np.flatnonzero(chosen < 0):
-        logs = b.log_weights + log_prob_each(law, after[m : m + 1])
+        logs = b.log_weights + log_prob_each(distribution, after[m : m + 1])
         top = logs.max()
         if not np.isfinite(top):
             expected = f"a path must be able to come from some particle of frame {b.time}"
@@ -97,12 +97,14 @@ def _chosen_before(b: ParticleBelief, law: Any, after: Array, rng: Generator) ->
     return chosen
 
 
-def _by_rejection(weights: Array, law: Gaussian, after: Array, peak: float, rng: Generator, chosen: Index) -> None:
+def _by_rejection(
+    weights: Array, distribution: Gaussian, after: Array, peak: float, rng: Generator, chosen: Index
+) -> None:
     reach = np.cumsum(weights)
     open_ = np.arange(len(after))
     for _ in range(ROUNDS):
         guess = _found(reach, rng.random(len(open_)))
-        logs = log_prob_each(law.some(guess), after[open_]) - peak
+        logs = log_prob_each(distribution.some(guess), after[open_]) - peak
         kept = np.log(rng.random(len(open_))) < logs
         chosen[open_[kept]] = guess[kept]
         tried, open_ = len(open_), open_[~kept]
@@ -110,15 +112,15 @@ def _by_rejection(weights: Array, law: Gaussian, after: Array, peak: float, rng:
             return
 
 
-def log_peak(law: Any) -> float | None:
+def log_peak(distribution: Any) -> float | None:
     """The largest log-density of a stack of Gaussians anywhere; None where it is not known, or spreads are singular."""
-    if not isinstance(law, Gaussian) or not law.members:
+    if not isinstance(distribution, Gaussian) or not distribution.members:
         return None
-    if law.kind == "full" and law.tied and law.form.roots is None:
+    if distribution.kind == "full" and distribution.tied and distribution.form.roots is None:
         return None
-    if law.kind != "full" and not (law.covariance > 0).all():
+    if distribution.kind != "full" and not (distribution.covariance > 0).all():
         return None
-    return float(log_prob_each(law, law.mean).max())
+    return float(log_prob_each(distribution, distribution.mean).max())
 
 
 def _drawn(weights: Array, uniform: Array) -> Index:

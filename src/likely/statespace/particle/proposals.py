@@ -1,4 +1,4 @@
-"""Where particles are put: any law will do, as long as the weights pay for the difference.
+"""Where particles are put: any distribution will do, as long as the weights pay for the difference.
 
 α = p(y | x) p(x | x′) / q(x | x′, y): a proposal q that looks at the observation puts particles where they are needed.
 Each function here gives states, and what they carry *before* p(y | x) is multiplied in.
@@ -19,11 +19,11 @@ from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_e
 from likely.numerics import small_matrices
 from likely.statespace.nonlinear.function_arguments import PROPOSAL, asked
 from likely.statespace.nonlinear.state_space import as_states
-from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalised
+from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalized
 from likely.statespace.particle.resampling import resampled
 
 STEP = 1e-3  # of a central difference, in standard deviations of the noise
-DEFENCE = 0.3  # share of the particles that a look ahead chooses by their weights alone: none is ruled out by its mean
+DEFENSE = 0.3  # share of the particles that a look ahead chooses by their weights alone: none is ruled out by its mean
 SHARP = 1e12  # precision of an observation, in units of the noise, beyond which a proposal is no sharper
 
 
@@ -52,7 +52,7 @@ def bootstrap(at: Setting) -> Placed:
 
 
 def is_first(at: Setting) -> bool:
-    """Whether particles are those that the filter itself drew from the first law; others say where the state is."""
+    """Whether particles are those that the filter itself drew from the first distribution; others say where the state is."""
     b, n = at.belief, len(at.belief)
     if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
         return False
@@ -63,30 +63,32 @@ def is_first(at: Setting) -> bool:
 
 
 def guided(at: Setting) -> Placed:
-    """Each particle's own extended Kalman update of its transition law.
+    """Each particle's own extended Kalman update of its transition distribution.
 
     With x = m + L z, z ~ N(0, I), and y ≈ h(m) + G z + v, G by central differences along the columns of L:
     q(z) = N(Λ⁻¹GᵀR⁻¹(y − h), Λ⁻¹), Λ = I + GᵀR⁻¹G. In the coordinates z of the noise a singular one needs no care.
-    A first law that is no Gaussian is drawn from as it is, and particles of a belief that somebody made stay.
+    A first distribution that is no Gaussian is drawn from as it is, and particles of a belief that somebody made stay.
     """
     b, n = at.belief, len(at.belief)
     if b.before is None and not is_first(at):
         return bootstrap(at)
-    law = at.model.start() if b.before is None else at.model.moved(b.before, b.time, at.u)
-    if not isinstance(law, Gaussian):
+    distribution = at.model.start() if b.before is None else at.model.moved(b.before, b.time, at.u)
+    if not isinstance(distribution, Gaussian):
         if b.before is None:
             return bootstrap(at)
-        expected = 'proposal="guided" needs a Gaussian transition law'
-        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use "auxiliary" or "bootstrap"'))
-    centre, factor = np.broadcast_to(law.mean, (n, law.dim)), spread_factor(law)
-    states, ratio = _steered(at, centre, factor, keyed(b.seed, b.time, LOOK))
+        expected = 'proposal="guided" needs a Gaussian transition distribution'
+        raise DomainError(
+            sentence("ParticleFilter", expected, type(distribution).__name__, 'use "auxiliary" or "bootstrap"')
+        )
+    center, factor = np.broadcast_to(distribution.mean, (n, distribution.dim)), spread_factor(distribution)
+    states, ratio = _steered(at, center, factor, keyed(b.seed, b.time, LOOK))
     return Placed(states, b.log_weights + ratio, b.ancestors)
 
 
-def _steered(at: Setting, centre: Array, factor: Array, rng: Generator) -> tuple[Array, Array]:
+def _steered(at: Setting, center: Array, factor: Array, rng: Generator) -> tuple[Array, Array]:
     """States drawn about what y suggests (N, d), and log p(x | x′) − log q(x) (N,)."""
-    n, r = len(centre), factor.shape[1]
-    whitened, surprise = _white_regression(at, centre, factor)
+    n, r = len(center), factor.shape[1]
+    whitened, surprise = _white_regression(at, center, factor)
     precision = np.einsum("pin,pjn->ijn", whitened, whitened)
     ease = SHARP / np.maximum(np.einsum("iin->n", precision), SHARP)
     root = small_matrices.roots(np.eye(r)[:, :, None] + ease * precision)
@@ -95,48 +97,52 @@ def _steered(at: Setting, centre: Array, factor: Array, rng: Generator) -> tuple
     noise = rng.standard_normal((r, n))
     z = small_matrices.solve_transposed(root, small_matrices.solve(root, pulled) + noise)
     ratio = 0.5 * (np.einsum("in,in->n", noise, noise) - np.einsum("in,in->n", z, z) - small_matrices.logdet(root))
-    return centre + small_matrices.apply(factor, z).T, ratio
+    return center + small_matrices.apply(factor, z).T, ratio
 
 
-def _white_regression(at: Setting, centre: Array, factor: Array) -> tuple[Array, Array]:
+def _white_regression(at: Setting, center: Array, factor: Array) -> tuple[Array, Array]:
     """R^−½G (p, r, N) and R^−½(y − h) (p, N) for the entries of y that were seen."""
-    law = at.model.observed(centre, at.belief.time, at.u)
-    y = rows(at.y, getattr(law, "dim", None), "ParticleFilter")
+    distribution = at.model.observed(center, at.belief.time, at.u)
+    y = rows(at.y, getattr(distribution, "dim", None), "ParticleFilter")
     seen = np.flatnonzero(~np.isnan(y[0]))
-    root = small_matrices.roots(_spread(law, seen))
+    root = small_matrices.roots(_spread(distribution, seen))
     if root is None:
-        expected = 'proposal="guided" needs an observation law with noise in every direction'
+        expected = 'proposal="guided" needs an observation distribution with noise in every direction'
         raise DomainError(sentence("ParticleFilter", expected, "a singular one", "give it a small variance"))
-    slopes = [_slope(at, centre, STEP * factor[:, j], seen) / (2 * STEP) for j in range(factor.shape[1])]
-    away = y[0, seen][:, None] - _mean(law, "observation")[:, seen].T
+    slopes = [_slope(at, center, STEP * factor[:, j], seen) / (2 * STEP) for j in range(factor.shape[1])]
+    away = y[0, seen][:, None] - _mean(distribution, "observation")[:, seen].T
     return small_matrices.solve(root, np.stack(slopes, axis=1)), small_matrices.solve(root, away)
 
 
-def _slope(at: Setting, centre: Array, step: Array, seen: Index) -> Array:
+def _slope(at: Setting, center: Array, step: Array, seen: Index) -> Array:
     """h(m + s) − h(m − s) (p, N) for steps s (d, N or 1)."""
-    ends = [at.model.observed(centre + sign * step.T, at.belief.time, at.u) for sign in (1.0, -1.0)]
-    high, low = (_mean(law, "observation")[:, seen].T for law in ends)
+    ends = [at.model.observed(center + sign * step.T, at.belief.time, at.u) for sign in (1.0, -1.0)]
+    high, low = (_mean(distribution, "observation")[:, seen].T for distribution in ends)
     return high - low
 
 
-def _mean(law: Any, name: str) -> Array:
+def _mean(distribution: Any, name: str) -> Array:
     """The means (N, d) of a stack."""
-    mean = getattr(law, "mean", None)
+    mean = getattr(distribution, "mean", None)
     if not isinstance(mean, np.ndarray):
-        expected = f"this proposal needs an {name} law that has a mean"
-        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use proposal="bootstrap"'))
+        expected = f"this proposal needs an {name} distribution that has a mean"
+        raise DomainError(sentence("ParticleFilter", expected, type(distribution).__name__, 'use proposal="bootstrap"'))
     return np.atleast_2d(mean)
 
 
-def _spread(law: Any, seen: Index) -> Array:
+def _spread(distribution: Any, seen: Index) -> Array:
     """Covariances (p, p, N or 1) of the entries that were seen."""
-    if isinstance(law, Gaussian):
-        full = np.atleast_3d(law.covariance_matrix[:1] if law.tied else law.covariance_matrix)
-        return small_matrices.members_last(full.reshape(-1, law.dim, law.dim)[:, seen[:, None], seen])
-    variance = getattr(law, "variance", None)
+    if isinstance(distribution, Gaussian):
+        full = np.atleast_3d(
+            distribution.covariance_matrix[:1] if distribution.tied else distribution.covariance_matrix
+        )
+        return small_matrices.members_last(full.reshape(-1, distribution.dim, distribution.dim)[:, seen[:, None], seen])
+    variance = getattr(distribution, "variance", None)
     if not isinstance(variance, np.ndarray):
-        expected = 'proposal="guided" needs an observation law with mean and variance'
-        raise DomainError(sentence("ParticleFilter", expected, type(law).__name__, 'use "auxiliary" or "bootstrap"'))
+        expected = 'proposal="guided" needs an observation distribution with mean and variance'
+        raise DomainError(
+            sentence("ParticleFilter", expected, type(distribution).__name__, 'use "auxiliary" or "bootstrap"')
+        )
     return small_matrices.members_last(np.atleast_2d(variance)[:, seen, None] * np.eye(len(seen)))
 
 
@@ -151,13 +157,13 @@ def auxiliary(at: Setting) -> Placed:
     b, n = at.belief, len(at.belief)
     if b.before is None:
         return bootstrap(at)
-    centre = np.ascontiguousarray(_mean(at.model.moved(b.before, b.time, at.u), "transition"))
-    ahead = log_prob_each(at.model.observed(centre, b.time, at.u), at.y)
+    center = np.ascontiguousarray(_mean(at.model.moved(b.before, b.time, at.u), "transition"))
+    ahead = log_prob_each(at.model.observed(center, b.time, at.u), at.y)
     top = ahead.max()
     if not np.isfinite(top):  # nothing can be told from the means
         return bootstrap(at)
     ahead = _defended(ahead - top, b.log_weights)  # a factor of all that look ahead cancels, and an outlier's is large
-    _, shares, total = normalised(b.log_weights + ahead)
+    _, shares, total = normalized(b.log_weights + ahead)
     if not is_poor(1.0 / np.add.reduce(shares * shares), n, at.threshold):
         return bootstrap(at)
     rng = keyed(b.seed, b.time, LOOK)
@@ -168,8 +174,8 @@ def auxiliary(at: Setting) -> Placed:
 
 def _defended(ahead: Array, logs: Array) -> Array:
     """The look ahead mixed with its mean: where it was too sure, weights grow threefold at most."""
-    mean = normalised(logs + ahead)[2]
-    return np.logaddexp(np.log1p(-DEFENCE) + ahead, np.log(DEFENCE) + mean) if np.isfinite(mean) else ahead
+    mean = normalized(logs + ahead)[2]
+    return np.logaddexp(np.log1p(-DEFENSE) + ahead, np.log(DEFENSE) + mean) if np.isfinite(mean) else ahead
 
 
 def is_poor(ess: float, n: int, threshold: float) -> bool:
@@ -181,10 +187,10 @@ def is_poor(ess: float, n: int, threshold: float) -> bool:
 
 
 def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
-    """propose(x, y, t) gives a stack of N laws for old states x (N, d); for the first frame x is None, and one law.
+    """propose(x, y, t) gives a stack of N distributions for old states x (N, d); for the first frame x is None, and one distribution.
 
-    Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own law is the
-    proposal.
+    Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own distribution is
+    the proposal.
     """
     ask = asked(propose, PROPOSAL, "ParticleFilter.proposal")
 
@@ -193,17 +199,17 @@ def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
         if b.before is None and not is_first(at):
             return bootstrap(at)
         frame = at.y[0] if isinstance(at.y, np.ndarray) else at.y
-        law = ask(b.before, frame, b.time, at.u)
-        if law is None:
+        distribution = ask(b.before, frame, b.time, at.u)
+        if distribution is None:
             return bootstrap(at)
         rng, whose = keyed(b.seed, b.time, LOOK), f"the proposal at frame {b.time}"
         d = b.states.shape[1]
         if b.before is None:
-            states = as_states(law.sample(n, rng), n, whose, d)
-            ratio = at.model.start().log_prob(states) - law.log_prob(states)
+            states = as_states(distribution.sample(n, rng), n, whose, d)
+            ratio = at.model.start().log_prob(states) - distribution.log_prob(states)
         else:
-            states = as_states(draw_each(law, rng), n, whose, d)
-            ratio = log_prob_each(at.model.moved(b.before, b.time, at.u), states) - log_prob_each(law, states)
+            states = as_states(draw_each(distribution, rng), n, whose, d)
+            ratio = log_prob_each(at.model.moved(b.before, b.time, at.u), states) - log_prob_each(distribution, states)
         if np.isnan(ratio).any() or np.isposinf(ratio).any():
             expected = "the proposal's density must be positive and finite where it draws"
             raise DataError(sentence("ParticleFilter", expected, "0, infinity or NaN", "look at proposal"))
@@ -223,5 +229,5 @@ def proposal_of(proposal: Any) -> Callable[[Setting], Placed]:
         return PROPOSALS[proposal]
     if callable(proposal):
         return by_function(proposal)
-    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t, u) that returns laws"
+    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t, u) that returns distributions"
     raise DomainError(sentence("ParticleFilter", expected, repr(proposal)))

@@ -10,7 +10,7 @@ from likely.core.arrays import Array
 from likely.numerics import spd
 
 TOLD = (
-    "SwitchingLinear: regime {} foresees some observation without any error, other regimes do not: probabilities of "
+    "SwitchingLinearGaussian: regime {} foresees some observation without any error, other regimes do not: probabilities of "
     "the one and densities of the others are no common measure, and weights and evidence mean little; give every "
     "regime some observation noise"
 )
@@ -22,7 +22,7 @@ def incomparable(regimes: Any) -> str:
     >>> import likely as lk
     >>> exact, noisy = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[q]], [0.0], [[1.0]]) for q in (0.0, 1.0))
     >>> incomparable([exact, noisy])[:51], incomparable([exact, exact]), incomparable([noisy, noisy])
-    ('SwitchingLinear: regime 0 foresees some observation', '', '')
+    ('SwitchingLinearGaussian: regime 0 foresees some observation', '', '')
     """
     spreads = [foreseen(m) for m in regimes]
     unit = np.sqrt(np.max([np.diagonal(S) for S in spreads], axis=0))

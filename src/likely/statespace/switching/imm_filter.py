@@ -17,24 +17,24 @@ from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
 
 METHODS = ("imm", "gpb2")
-ME = "InteractingModels"
+ME = "IMMFilter"
 
 
 @dataclass(frozen=True, eq=False)
-class InteractingModels(Value):
-    """The filters of Blom and Bar-Shalom (1988) for a `SwitchingLinear`: K Gaussians instead of Kᵗ.
+class IMMFilter(Value):
+    """The filters of Blom and Bar-Shalom (1988) for a `SwitchingLinearGaussian`: K Gaussians instead of Kᵗ.
 
     - **method** "imm": successor j begins from the blend of all regimes weighted by p(z_{t−1} = i | z_t = j, y), so a
-      frame takes K filters; "gpb2" (generalised pseudo-Bayes of order 2) runs all K² pairs of regimes and blends
+      frame takes K filters; "gpb2" (generalized pseudo-Bayes of order 2) runs all K² pairs of regimes and blends
       afterwards, which is closer to the truth.
 
     Both approximate: a mixture is replaced by the Gaussian of the same mean and covariance. Their evidence
-    is a proper density of sequences, though not quite the model's; `RaoBlackwell` is unbiased for that.
+    is a proper density of sequences, though not quite the model's; `RaoBlackwellizedFilter` is unbiased for that.
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    >>> model = lk.SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
-    >>> InteractingModels(model).run([0.0, 0.3, -0.2, 12.0, 12.1]).regime_posterior.argmax(axis=1).tolist()
+    >>> model = lk.SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
+    >>> IMMFilter(model).run([0.0, 0.3, -0.2, 12.0, 12.1]).regime_posterior.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1]
     """
 
@@ -108,7 +108,7 @@ class InteractingModels(Value):
 def refuse_other(model: Any, whose: str) -> None:
     """Only a switching model can be filtered here."""
     if not hasattr(model, "stack") or not hasattr(model, "regimes"):
-        remedy = "pass a SwitchingLinear"
+        remedy = "pass a SwitchingLinearGaussian"
         raise DomainError(sentence(whose, "a switching model is needed", type(model).__name__, remedy))
 
 

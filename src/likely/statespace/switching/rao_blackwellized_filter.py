@@ -20,13 +20,13 @@ from likely.statespace.particle.resampling import SCHEMES, resampled
 from likely.statespace.switching.imm_filter import first_belief, refuse_other, weighed
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun, run_of
 
-ME = "RaoBlackwell"
+ME = "RaoBlackwellizedFilter"
 PROPOSALS = ("optimal", "prior")
 
 
 @dataclass(frozen=True, eq=False)
-class RaoBlackwell(Value):
-    """p(z_t, x_t | y) of a `SwitchingLinear` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
+class RaoBlackwellizedFilter(Value):
+    """p(z_t, x_t | y) of a `SwitchingLinearGaussian` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
 
     - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
       "prior": each path draws its next regime by `moves`.
@@ -42,9 +42,9 @@ class RaoBlackwell(Value):
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    >>> model = lk.SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
+    >>> model = lk.SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> y = [0.0, 0.3, -0.2, 12.0, 12.1]
-    >>> run = RaoBlackwell(model, 100, seed=1).run(y)
+    >>> run = RaoBlackwellizedFilter(model, 100, seed=1).run(y)
     >>> run.regime_posterior.argmax(axis=1).tolist(), bool(abs(run.log_evidence - model.exact(y).log_prob) < 1e-9)
     ([0, 0, 0, 1, 1], True)
     """

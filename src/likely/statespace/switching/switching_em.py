@@ -30,7 +30,7 @@ from likely.statespace.linear.linear_structure import STARTS, Structure
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_stats import SwitchingStats
 
-ME = "SwitchingLinear"
+ME = "SwitchingLinearGaussian"
 MOVES = ("moves", "starts")
 
 
@@ -122,9 +122,7 @@ def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, 
     )  # fmt: skip
 
 
-def _moves_into(
-    k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array
-) -> tuple[Series, linear_e_step.Path]:
+def _moves_into(k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array) -> tuple[Series, linear_e_step.Path]:
     """Each move (f, j → k) as a sequence of two frames, which the moments of a linear model take."""
     f, j = np.nonzero(found.joint[:, :, k] > 0)
     d = cov.shape[1]
@@ -161,11 +159,11 @@ def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
     return value if prior is None else value + prior.log_density(model)
 
 
-# ----------------------------------------------------------------- maximisation
+# ----------------------------------------------------------------- maximization
 
 
 def structures(model: Any, learn: Any = None, form: Any = None) -> tuple[Structure, ...]:
-    """What each regime learns: the same for all, or one entry per regime; None: all but the law of the first state."""
+    """What each regime learns: the same for all, or one entry per regime; None: all but the distribution of the first state."""
     each = [learn] * model.n_regimes if learn is None or not _one_each(learn) else list(learn)
     forms = list(form) if isinstance(form, list | tuple) else [form] * model.n_regimes
     if len(each) != model.n_regimes or len(forms) != model.n_regimes:
@@ -191,8 +189,7 @@ def refitted(
     """The M-step: each regime from its share, and moves and starts from counts."""
     priors = (None,) * model.n_regimes if prior is None else prior.regimes
     regimes = [
-        linear_em.refitted(m, s, p, w)
-        for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
+        linear_em.refitted(m, s, p, w) for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
     ]
     parts: dict[str, Any] = {"regimes": tuple(regimes if prior is not None else _off_singular(regimes, stats, what))}
     for name in chain:
@@ -206,7 +203,7 @@ FLOOR = 1e-9  # of a column's residual variance over all regimes, as in `distrib
 
 
 def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structure, ...]) -> list[Any]:
-    """Regimes whose learnt observation covariance is not singular.
+    """Regimes whose learned observation covariance is not singular.
 
     By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
     possible or impossible by rounding alone, and so would the whole sequence.
@@ -234,7 +231,7 @@ class SwitchingPrior(Value):
 
     >>> import likely as lk
     >>> m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> jump = lk.SwitchingLinear([m, m], [[0.9, 0.1], [0.1, 0.9]])
+    >>> jump = lk.SwitchingLinearGaussian([m, m], [[0.9, 0.1], [0.1, 0.9]])
     >>> stats = jump.collect([[0.0, 1.0, 0.5]], given=[[0, 0, 1]])
     >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).moves
     array([[0.5, 0.5],
@@ -259,11 +256,11 @@ def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
 
 @dataclass(frozen=True, eq=False)
 class SwitchingLearner(Value):
-    """A switching model of which some is learnt: what `lk.fit` improves.
+    """A switching model of which some is learned: what `lk.fit` improves.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> jump = lk.SwitchingLinear([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
+    >>> jump = lk.SwitchingLinearGaussian([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
     >>> learner = SwitchingLearner.of(jump, ["noise"], chain=())
     >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.moves.tolist()
     [[0.9, 0.1], [0.1, 0.9]]
@@ -291,7 +288,7 @@ class SwitchingLearner(Value):
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that are learnt."""
+        """Numbers that are learned."""
         ways = np.maximum((self.model.moves > 0).sum(axis=1) - 1, 0).sum() if "moves" in self.chain else 0
         begin = (self.model.starts > 0).sum() - 1 if "starts" in self.chain else 0
         each = sum(s.n_parameters(m) for s, m in zip(self.structures, self.model.regimes, strict=True))
@@ -306,7 +303,7 @@ class SwitchingLearner(Value):
         return collected(self.model, y, weight, given)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLearner:
-        """The M-step for what is learnt."""
+        """The M-step for what is learned."""
         return self.replace(model=refitted(self.model, stats, prior, self.structures, self.chain))
 
     def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
@@ -318,7 +315,7 @@ class SwitchingLearner(Value):
         return weak_prior(self.model, stats)
 
 
-def learnt(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
+def learned(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
     """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
     report = fit(learner, data, prior=prior, stop=stop)
     model = report.model.model

@@ -13,7 +13,7 @@ from likely.statespace.switching import switching_filter as passes
 
 MOST = 2**20  # paths
 MOST_NUMBERS = 2**25  # of all means and covariances together
-ME = "SwitchingLinear.exact"
+ME = "SwitchingLinearGaussian.exact"
 
 
 class ExactSwitching(NamedTuple):

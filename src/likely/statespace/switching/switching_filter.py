@@ -86,7 +86,7 @@ class Smoothed(NamedTuple):
 class SwitchingStates(NamedTuple):
     """Of every frame the regimes (T, K), the mean (T, d) and covariance (T, d, d) of the state; and log p of all.
 
-    Of many sequences all but log_prob (n,) are Ragged. All of it is approximate, see `SwitchingLinear`.
+    Of many sequences all but log_prob (n,) are Ragged. All of it is approximate, see `SwitchingLinearGaussian`.
     """
 
     regimes: Any
@@ -104,7 +104,7 @@ def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) 
 
 
 def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
-    """One filter pass: interacting models, or with `both` all pairs of regimes (generalised pseudo-Bayes)."""
+    """One filter pass: interacting models, or with `both` all pairs of regimes (generalized pseudo-Bayes)."""
     from likely.statespace.linear import _loops as kalman
 
     F, (K, d) = len(s.each[0].y), stack.m.shape

@@ -12,41 +12,42 @@ from numpy.random import Generator
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.distributions.distribution import Law
+from likely.distributions.distribution import Distribution
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching import switching_em as learning
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.degenerate_regimes import incomparable
-from likely.statespace.switching.imm_filter import InteractingModels
+from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
 from likely.statespace.switching.switching_filter import Stack, SwitchingStates
 from likely.statespace.switching.switching_simulation import simulate
 from likely.statespace.switching.switching_stats import SwitchingStats
 
-ME = "SwitchingLinear"
+ME = "SwitchingLinearGaussian"
 
 
 @dataclass(frozen=True, eq=False)
-class SwitchingLinear(Law):
+class SwitchingLinearGaussian(Distribution):
     """z_t ~ P(z_t | z_{t−1}),  x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t,  y_t = C(z_t) x_t + G(z_t) u_t + v_t.
 
     The jump Markov linear model (de Freitas 12). `regimes` are `LinearGaussian` of the same widths, constant in time;
     the first state is drawn from the start of whichever regime is first. `moves` (K, K) are P, rows add up to one;
-    `starts` (K,) are p(z_0); None: the law to which moves settle if every regime returns again and again, else all
-    regimes alike.
+    `starts` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again, else
+    all regimes alike.
 
     The exact posterior has Kᵗ parts. `exact` enumerates them for short sequences; everything else keeps one Gaussian
-    a regime (generalised pseudo-Bayes of order 2, `filter` and `log_prob`; expectation correction, `smooth`), which is
+    a regime (generalized pseudo-Bayes of order 2, `filter` and `log_prob`; expectation correction, `smooth`), which is
     an approximation, and `smooth` a somewhat too confident one. `log_prob` is the log of a proper density of sequences,
-    near the model's; it is exact for one regime and for the first two frames. `RaoBlackwell` gives unbiased evidence.
+    near the model's; it is exact for one regime and for the first two frames. `RaoBlackwellizedFilter` gives unbiased
+    evidence.
 
     Either all regimes should foresee a frame with some error, or all without: a regime without any noise gives it a
     probability where the others give a density, the two are no common measure, and a warning says so.
 
     >>> import likely as lk
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
-    >>> jump = SwitchingLinear([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
+    >>> jump = SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> jump.smooth([0.0, 0.3, -0.2, 12.0, 12.1]).regimes.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1]
     """
@@ -62,20 +63,22 @@ class SwitchingLinear(Law):
         K = len(regimes)
         if moves.shape != (K, K):
             raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row per regime", moves.shape))
-        _refuse_no_law(moves, "every row of moves")
-        starts = settled_law(moves) if self.starts is None else parameter(self.starts, ME, "starts")
+        _refuse_no_distribution(moves, "every row of moves")
+        starts = settled_distribution(moves) if self.starts is None else parameter(self.starts, ME, "starts")
         if starts.shape != (K,):
             raise ShapeError(sentence(ME, f"starts must have shape ({K},)", starts.shape))
-        _refuse_no_law(starts[None], "starts")
+        _refuse_no_distribution(starts[None], "starts")
         self._set(regimes=regimes, moves=moves, starts=starts)
 
     @classmethod
-    def started(cls, regimes: Any, moves: Any, mean: Any, covariance: Any, starts: Any = None) -> SwitchingLinear:
-        """The same for regimes of which only moves and observations matter: all share this law of the first state.
+    def started(
+        cls, regimes: Any, moves: Any, mean: Any, covariance: Any, starts: Any = None
+    ) -> SwitchingLinearGaussian:
+        """The same for regimes of which only moves and observations matter: all share this distribution of the first state.
 
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(noise=q, observation=1.0) for q in (0.01, 9.0)]
-        >>> SwitchingLinear.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]]).starts.round(3).tolist()
+        >>> SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]]).starts.round(3).tolist()
         [0.833, 0.167]
         """
         begun = [
@@ -142,7 +145,7 @@ class SwitchingLinear(Law):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """log p(y) of each sequence (n,), by generalised pseudo-Bayes: approximate, see above."""
+        """log p(y) of each sequence (n,), by generalized pseudo-Bayes: approximate, see above."""
         seqs = Ragged.of(y)
         out = self._gpb2.log_prob(seqs, inputs)
         return out.astype(np.float32) if seqs.dtype == np.float32 else out
@@ -159,7 +162,7 @@ class SwitchingLinear(Law):
 
     def filter(self, y: Any, inputs: Any = None, method: str = "gpb2") -> SwitchingStates:
         """p(z_t, x_t | y_0 … y_t) of every frame, approximately: all pairs of regimes ("gpb2"), or "imm"."""
-        both = InteractingModels(self, method)._both
+        both = IMMFilter(self, method)._both
         return passes.states(self, y, inputs, both, smooths=False)
 
     def smooth(self, y: Any, inputs: Any = None) -> SwitchingStates:
@@ -173,8 +176,8 @@ class SwitchingLinear(Law):
     # ----------------------------------------------------------------- filter
 
     @cached_property
-    def _gpb2(self) -> InteractingModels:
-        return InteractingModels(self, "gpb2")
+    def _gpb2(self) -> IMMFilter:
+        return IMMFilter(self, "gpb2")
 
     def initial(self) -> SwitchingBelief:
         """The first state and regime, before any frame."""
@@ -214,7 +217,7 @@ class SwitchingLinear(Law):
         """
         return learning.collected(self, y, weight, given, inputs)
 
-    def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinear:
+    def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinearGaussian:
         """The model that explains these moments best, all but its first state; `SwitchingLearner` learns parts."""
         return learning.refitted(self, stats, prior, learning.structures(self))
 
@@ -227,12 +230,12 @@ class SwitchingLinear(Law):
         return learning.weak_prior(self, stats)
 
 
-def settled_law(moves: Array) -> Array:
-    """The stationary law of a chain in which every regime returns again and again, else all alike.
+def settled_distribution(moves: Array) -> Array:
+    """The stationary distribution of a chain in which every regime returns again and again, else all alike.
 
-    >>> settled_law(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
+    >>> settled_distribution(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
     [0.75, 0.25]
-    >>> settled_law(np.array([[0.9, 0.1], [0.0, 1.0]])).tolist()
+    >>> settled_distribution(np.array([[0.9, 0.1], [0.0, 1.0]])).tolist()
     [0.5, 0.5]
     """
     K = len(moves)
@@ -240,9 +243,9 @@ def settled_law(moves: Array) -> Array:
     if not reach.all():
         return np.full(K, 1.0 / K)
     equations = np.vstack([moves.T - np.eye(K), np.ones((1, K))])
-    law = np.linalg.lstsq(equations, np.append(np.zeros(K), 1.0), rcond=None)[0]
-    law = np.maximum(law, 0.0)
-    return np.asarray(law / law.sum())
+    distribution = np.linalg.lstsq(equations, np.append(np.zeros(K), 1.0), rcond=None)[0]
+    distribution = np.maximum(distribution, 0.0)
+    return np.asarray(distribution / distribution.sum())
 
 
 def _logs(a: Array) -> Array:
@@ -250,7 +253,7 @@ def _logs(a: Array) -> Array:
         return np.log(a)
 
 
-def _refuse_no_law(rows: Array, what: str) -> None:
+def _refuse_no_distribution(rows: Array, what: str) -> None:
     if (rows < 0).any() or (np.abs(rows.sum(axis=1) - 1.0) > 1e-8).any():
         bad = rows[int(np.argmax((rows < 0).any(axis=1) | (np.abs(rows.sum(axis=1) - 1.0) > 1e-8)))]
         raise DomainError(sentence(ME, f"{what} must be probabilities that add up to one", bad.tolist()))
@@ -268,7 +271,7 @@ def _refuse_unlike(regimes: tuple[Any, ...]) -> None:
             raise DomainError(sentence(ME, f"regime {k} must not change with time", got, remedy))
         if m.diffuse is not None:
             expected = f"regime {k} must say where its state begins"
-            remedy = "use SwitchingLinear.started(regimes, moves, mean, covariance), with a covariance of your choice"
+            remedy = "use SwitchingLinearGaussian.started(regimes, moves, mean, covariance), with a covariance of your choice"
             raise DomainError(sentence(ME, expected, "a diffuse start", remedy))
     widths = {(m.states, m.dim, m.n_inputs) for m in regimes}
     if len(widths) > 1:

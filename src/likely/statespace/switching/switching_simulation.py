@@ -12,7 +12,7 @@ from likely.core.ragged import Ragged
 from likely.hmm.decoding import whole
 from likely.statespace.linear.linear_simulation import _driven
 
-ME = "SwitchingLinear"
+ME = "SwitchingLinearGaussian"
 
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged, Ragged]:
@@ -30,8 +30,8 @@ def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tu
     return Ragged(z, offsets), Ragged(x, offsets), Ragged(y, offsets)
 
 
-def _next(laws: Array, u: Array) -> Index:
-    reach = np.cumsum(laws, axis=1)
+def _next(distributions: Array, u: Array) -> Index:
+    reach = np.cumsum(distributions, axis=1)
     reach[:, -1] = np.inf
     return np.asarray((u[:, None] >= reach).sum(axis=1))
 

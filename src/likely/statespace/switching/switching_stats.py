@@ -18,7 +18,7 @@ class SwitchingStats(Addable, Value):
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> lk.SwitchingLinear([walk], [[1.0]]).collect([[0.0, 1.0], [2.0]]).moves
+    >>> lk.SwitchingLinearGaussian([walk], [[1.0]]).collect([[0.0, 1.0], [2.0]]).moves
     array([[1.]])
     """
 

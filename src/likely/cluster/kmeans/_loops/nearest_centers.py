@@ -1,8 +1,8 @@
-"""Nearest centres: one product for many rows, bounds for rows that cannot change, a second look where it is close.
+"""Nearest centers: one product for many rows, bounds for rows that cannot change, a second look where it is close.
 
 Scores are formed in single precision, in a frame in which rows are of size 1. Their error is bounded, and wherever two
-centres lie within it the distances are measured in double precision, from differences. So the labels are those of the
-plain formula, ties going to the first centre. Functions take a strip of rows: to call one for a row costs
+centers lie within it the distances are measured in double precision, from differences. So the labels are those of the
+plain formula, ties going to the first center. Functions take a strip of rows: to call one for a row costs
 more than its distance.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-STRIP = 496  # rows scored at a time: scores of 64 centres stay in the cache, and their lines do not crowd it
+STRIP = 496  # rows scored at a time: scores of 64 centers stay in the cache, and their lines do not crowd it
 UP, DOWN = 1.000001, 0.999999  # bounds are kept in single precision: these leave room for its rounding
 LEAST = 1e-37  # and this for what it cannot hold
 
@@ -50,7 +50,7 @@ def _features(x, which, m, unit, origin, gaps, own, features, size, length):  # 
 
 @compiled
 def _scores(coef, half, features, scores, best, second, at):  # type: ignore[no-untyped-def]
-    """The largest and second largest of coef · features − half over centres, and which it is, for a strip of rows."""
+    """The largest and second largest of coef · features − half over centers, and which it is, for a strip of rows."""
     np.dot(coef, features, scores)
     n = scores.shape[1]
     for r in range(n):
@@ -68,7 +68,7 @@ def _scores(coef, half, features, scores, best, second, at):  # type: ignore[no-
 
 @compiled
 def _bounds(size, length, best, second, noise, reach, height, error, above, below):  # type: ignore[no-untyped-def]
-    """The error of each row's scores, and with it bounds on the distances to the best and to all other centres."""
+    """The error of each row's scores, and with it bounds on the distances to the best and to all other centers."""
     for r in range(len(size)):
         e = noise * (np.sqrt(length[r]) * reach + height + size[r])
         error[r] = e
@@ -77,7 +77,7 @@ def _bounds(size, length, best, second, noise, reach, height, error, above, belo
 
 
 @compiled
-def _second_look(x, unit, centres, slope, price, scores, half, which, m, best, second, error, at, above, below):  # type: ignore[no-untyped-def]
+def _second_look(x, unit, centers, slope, price, scores, half, which, m, best, second, error, at, above, below):  # type: ignore[no-untyped-def]
     """Where others may be nearer than the best score says, costs are measured from differences: the first of the least.
 
     The cost is slope · |x − c|² + price · (entries seen), over what was seen. Gives the number of such rows.
@@ -90,12 +90,12 @@ def _second_look(x, unit, centres, slope, price, scores, half, which, m, best, s
         looked += 1
         least, nearest, i = np.inf, np.inf, which[r]
         at[r], below[r] = 0, 0.0
-        for q in range(len(centres)):
+        for q in range(len(centers)):
             if float(scores[q, r]) - float(half[q]) < floor:
                 continue
             far, seen = 0.0, 0
             for j in range(d):
-                z = x[i, j] * unit - centres[q, j] * unit
+                z = x[i, j] * unit - centers[q, j] * unit
                 if z == z:
                     far += z * z
                     seen += 1
@@ -153,14 +153,14 @@ def _sizes_of(coef, half):  # type: ignore[no-untyped-def]
 
 @compiled
 def assign(  # type: ignore[no-untyped-def]
-    x, weight, unit, origin, centres, slope, price, coef, half, gaps, own, noise,
+    x, weight, unit, origin, centers, slope, price, coef, half, gaps, own, noise,
     labels, upper, lower, drift, others, safe, sums, seen, counts, facts,
 ):  # fmt: skip
-    """Give each row (n, d) the label of its cheapest centre; what moves is taken from one sum and added to another.
+    """Give each row (n, d) the label of its cheapest center; what moves is taken from one sum and added to another.
 
-    `upper` and `lower` (n,) bound the distance to the row's own and to every other centre; empty arrays switch bounds
-    off. `drift` (k,) is how far each centre has gone since, `others` (k,) the farthest that any other has, `safe` (k,)
-    half the way to the nearest other centre. `facts` gains: rows moved, rows looked at twice, rows scored, Σ w |u|²
+    `upper` and `lower` (n,) bound the distance to the row's own and to every other center; empty arrays switch bounds
+    off. `drift` (k,) is how far each center has gone since, `others` (k,) the farthest that any other has, `safe` (k,)
+    half the way to the nearest other center. `facts` gains: rows moved, rows looked at twice, rows scored, Σ w |u|²
     of rows that had no label.
     """
     n, wide = len(x), coef.shape[1]
@@ -189,7 +189,7 @@ def assign(  # type: ignore[no-untyped-def]
             _scores(coef, half, features, scores, best, second, at)
             _bounds(size, length, best, second, noise, reach, height, error, above, below)
             facts[1] += _second_look(
-                x, unit, centres, slope, price, scores, half, which, m, best, second, error, at, above, below
+                x, unit, centers, slope, price, scores, half, which, m, best, second, error, at, above, below
             )
             if bounded:
                 for r in range(m):
@@ -200,14 +200,14 @@ def assign(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def moments_about(x, weight, unit, centres, labels, sums, squares, seen, counts):  # type: ignore[no-untyped-def]
-    """Add Σ w z, Σ w z² and Σ w of z = (x − centre) · unit, over what was seen, to each row's cluster."""
+def moments_about(x, weight, unit, centers, labels, sums, squares, seen, counts):  # type: ignore[no-untyped-def]
+    """Add Σ w z, Σ w z² and Σ w of z = (x − center) · unit, over what was seen, to each row's cluster."""
     weighted = len(weight) > 0
     for i in range(len(x)):
         q = labels[i]
         w = weight[i] if weighted else 1.0
         for j in range(x.shape[1]):
-            z = x[i, j] * unit - centres[q, j] * unit
+            z = x[i, j] * unit - centers[q, j] * unit
             if z == z:
                 sums[q, j] += w * z
                 squares[q, j] += w * z * z
@@ -216,12 +216,12 @@ def moments_about(x, weight, unit, centres, labels, sums, squares, seen, counts)
 
 
 @compiled
-def costs(x, unit, centres, slope, price, labels, out):  # type: ignore[no-untyped-def]
-    """What each row pays at its own centre, into out (n,)."""
+def costs(x, unit, centers, slope, price, labels, out):  # type: ignore[no-untyped-def]
+    """What each row pays at its own center, into out (n,)."""
     for i in range(len(x)):
         q, far, seen = labels[i], 0.0, 0
         for j in range(x.shape[1]):
-            z = x[i, j] * unit - centres[q, j] * unit
+            z = x[i, j] * unit - centers[q, j] * unit
             if z == z:
                 far += z * z
                 seen += 1

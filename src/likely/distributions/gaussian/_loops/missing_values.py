@@ -72,9 +72,9 @@ def by_covariance(u, seen, starts, mean, covariance, q, logdet):  # type: ignore
             logdet[i, :] = total
             distance[:] = 0.0
             for r in range(o):
-                v, scale, centre, x = z[r], inverse[r], mean[at[r]], u[i, at[r]]
+                v, scale, center, x = z[r], inverse[r], mean[at[r]], u[i, at[r]]
                 for k in range(K):
-                    v[k] = x - centre[k]
+                    v[k] = x - center[k]
                 for c in range(r):
                     row, w = a[r, c], z[c]
                     for k in range(K):

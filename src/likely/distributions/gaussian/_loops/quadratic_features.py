@@ -32,7 +32,7 @@ def expand_rows(x, origin, unit, first, second, out, length):  # type: ignore[no
 
 
 @compiled
-def from_white(white, centre, constant, members, out):  # type: ignore[no-untyped-def]
+def from_white(white, center, constant, members, out):  # type: ignore[no-untyped-def]
     """out[members] = constant − ½ |v − c|² for white coordinates v (T · d, n) of n rows, d of them a member."""
     T, n = len(members), white.shape[1]
     d = white.shape[0] // T
@@ -41,7 +41,7 @@ def from_white(white, centre, constant, members, out):  # type: ignore[no-untype
         for r in range(n):
             mine[r] = 0.0
         for i in range(d):
-            v, c = white[t * d + i], centre[t * d + i, 0]
+            v, c = white[t * d + i], center[t * d + i, 0]
             for r in range(n):
                 mine[r] += (v[r] - c) * (v[r] - c)
         for r in range(n):

@@ -1,4 +1,4 @@
-"""A suite is the list of laws that every member of a role obeys; a law is a function of a member that asserts."""
+"""A suite is the list of distributions that every member of a role obeys; a distribution is a function of a member that asserts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import Phase, given, settings
 
 from tests.cases import rest_in_campaign
 
-Law = Callable[[Any], None]
-PHASES = tuple(Phase)  # what a search does; the test of the laws' teeth needs no smallest example
+Distribution = Callable[[Any], None]
+PHASES = tuple(Phase)  # what a search does; the test of the distributions' teeth needs no smallest example
 
 
 def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """`given`, with 10 examples in CI, where every law runs for every member, and all that a campaign asks for."""
+    """`given`, with 10 examples in CI, where every distribution runs for every member, and all that a campaign asks for."""
     asked = settings().max_examples
     return lambda f: settings(max_examples=asked if asked > 100 else 10, phases=PHASES)(given(*strategies)(f))
 
@@ -27,9 +27,9 @@ def always(member: Any) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A law, the members to whom it applies, and whether it searches for counterexamples."""
+    """A distribution, the members to whom it applies, and whether it searches for counterexamples."""
 
-    law: Law
+    distribution: Distribution
     when: Callable[[Any], bool]
     marks: tuple[Any, ...]
     searches: bool
@@ -38,38 +38,40 @@ class Entry:
 
 @dataclass
 class Suite:
-    """Laws, each with the members to which it applies; what does not apply is not collected, never skipped."""
+    """Distributions, each with the members to which it applies; what does not apply is not collected, never skipped."""
 
     entries: list[Entry] = field(default_factory=list)
 
-    def law(
+    def distribution(
         self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = (), searches: bool = False,
         by_class: bool = False,
-    ) -> Callable[[Law], Law]:  # fmt: skip
-        """Add a law, for those members for whom `when` holds."""
+    ) -> Callable[[Distribution], Distribution]:  # fmt: skip
+        """Add a distribution, for those members for whom `when` holds."""
 
-        def add(f: Law) -> Law:
+        def add(f: Distribution) -> Distribution:
             self.entries.append(Entry(f, when, marks, searches, by_class))
             return f
 
         return add
 
     def cases(self, members: Iterable[Any], searches_only: bool = False) -> list[Any]:
-        """(law, member) for pytest.mark.parametrize; what depends on the class once per class, all in the campaign."""
-        by_class = {e.law for e in self.entries if e.by_class}
+        """(distribution, member) for pytest.mark.parametrize; what depends on the class once per class, all in the campaign."""
+        by_class = {e.distribution for e in self.entries if e.by_class}
         found = [
-            pytest.param(e.law, m, id=f"{m.name}-{e.law.__name__}", marks=e.marks)
+            pytest.param(e.distribution, m, id=f"{m.name}-{e.distribution.__name__}", marks=e.marks)
             for m in members
             for e in self.entries
             if e.when(m) and (e.searches or not searches_only)
         ]
-        return rest_in_campaign(found, lambda law, m: (law, *_path(m)) if law in by_class else None)
+        return rest_in_campaign(
+            found, lambda distribution, m: (distribution, *_path(m)) if distribution in by_class else None
+        )
 
     def check(self, member: Any) -> int:
-        """Hold a member to every law that applies to it; returns how many there were."""
-        mine = [e.law for e in self.entries if e.when(member)]
-        for law in mine:
-            law(member)
+        """Hold a member to every distribution that applies to it; returns how many there were."""
+        mine = [e.distribution for e in self.entries if e.when(member)]
+        for distribution in mine:
+            distribution(member)
         return len(mine)
 
 

@@ -1,12 +1,12 @@
-"""Nearest neighbours, distances to centres, and every classifier so far on eight real sets, beside published figures.
+"""Nearest neighbors, distances to centers, and every classifier so far on eight real sets, beside published figures.
 
-    python bench/neighbours.py                     the page docs/results-neighbours.md
-    python bench/neighbours.py --only errors       one section of it
-    python bench/neighbours.py --slow              also what takes minutes
-    python bench/neighbours.py --only errors --sets Ripley,promoters --classifiers 1-NN,Walsh
+    python bench/neighbors.py                     the page docs/results-neighbors.md
+    python bench/neighbors.py --only errors       one section of it
+    python bench/neighbors.py --slow              also what takes minutes
+    python bench/neighbors.py --only errors --sets Ripley,promoters --classifiers 1-NN,Walsh
                                                    some cells, made anew; the page shows all that are known
 
-Each cell is kept in bench/neighbours.json as soon as it is known: a run that was cut off goes on where it stopped.
+Each cell is kept in bench/neighbors.json as soon as it is known: a run that was cut off goes on where it stopped.
 --fresh forgets them.
 
 Data come from LIKELY_DATA, else from ../shared/data. Published figures: [S] seen in a public source, [V] computed from
@@ -31,7 +31,7 @@ from pages import Page, table
 import likely as lk
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = ROOT / "bench" / "neighbours.json"
+KEPT = ROOT / "bench" / "neighbors.json"
 DATA = Path(os.environ.get("LIKELY_DATA") or ROOT.parent / "shared" / "data")
 FOLDS = 10
 DIVISIONS = 5  # into folds: 106 rows are so few that one division says little
@@ -109,7 +109,7 @@ PUBLISHED = {
     "optdigits": "1-NN 2.00, 3-NN 2.11 [V]",
     "spambase": "additive logistic 5.5, tree 8.7, forest 4.9 (ESL) [M]",
     "Ripley": "Bayes error 8.0, linear 10–11, support vectors 10.6 [M]",
-    "promoters": "nearest neighbours 12.3 (13 of 106), KBANN 3.8 (leave-one-out) [M]",
+    "promoters": "nearest neighbors 12.3 (13 of 106), KBANN 3.8 (leave-one-out) [M]",
 }
 
 
@@ -126,31 +126,31 @@ def mixture(parts: int) -> Any:
 
 METRICS = ("l2", "l1", "linf", "scaled", "mahalanobis", "correlation")
 ALL: list[tuple[str, Callable[[], Any]]] = [
-    ("1-NN", lambda: lk.NearestNeighbours(1)),
-    ("3-NN", lambda: lk.NearestNeighbours(3)),
-    ("5-NN", lambda: lk.NearestNeighbours(5)),
-    ("5-NN, votes by distance", lambda: lk.NearestNeighbours(5, weights="distance")),
-    ("k-NN, k by leave-one-out", lambda: lk.NearestNeighbours("leave-one-out")),
-    *((f"5-NN, {m}", lambda m=m: lk.NearestNeighbours(5, m)) for m in METRICS[1:]),
-    ("1-NN of edited rows", lambda: lk.NearestNeighbours(1, keep="edited")),
-    ("1-NN of condensed rows", lambda: lk.NearestNeighbours(1, keep="condensed")),
-    *((f"nearest mean, {m}", lambda m=m: lk.DistanceClassifier(m)) for m in METRICS),
-    ("nearest median, l1", lambda: lk.DistanceClassifier("l1", "median")),
+    ("1-NN", lambda: lk.KNeighborsClassifier(1)),
+    ("3-NN", lambda: lk.KNeighborsClassifier(3)),
+    ("5-NN", lambda: lk.KNeighborsClassifier(5)),
+    ("5-NN, votes by distance", lambda: lk.KNeighborsClassifier(5, weights="distance")),
+    ("k-NN, k by leave-one-out", lambda: lk.KNeighborsClassifier("leave-one-out")),
+    *((f"5-NN, {m}", lambda m=m: lk.KNeighborsClassifier(5, m)) for m in METRICS[1:]),
+    ("1-NN of edited rows", lambda: lk.KNeighborsClassifier(1, keep="edited")),
+    ("1-NN of condensed rows", lambda: lk.KNeighborsClassifier(1, keep="condensed")),
+    *((f"nearest mean, {m}", lambda m=m: lk.NearestCentroidClassifier(m)) for m in METRICS),
+    ("nearest median, l1", lambda: lk.NearestCentroidClassifier("l1", "median")),
     ("naive Bayes, Gaussian", lambda: lk.NaiveBayes("gaussian")),
     ("Gaussian, pooled", lambda: bayes(lk.GaussianDensity("pooled"))),
     ("Gaussian, full", lambda: bayes(lk.GaussianDensity("full"))),
     ("Gaussian, interpolated", lambda: bayes(lk.GaussianDensity("interpolated"))),
-    ("Gaussian, emphasised", lambda: bayes(lk.GaussianDensity("emphasised"))),
+    ("Gaussian, emphasized", lambda: bayes(lk.GaussianDensity("emphasized"))),
     ("mixtures of 4", lambda: mixture(4)),
     ("mixtures of 16", lambda: mixture(16)),
     ("factor analysis", lambda: bayes(lk.FactorAnalysis(10))),
     ("Gaussian with outliers", lambda: bayes(lk.ContaminatedDensity())),
     ("Student t", lambda: bayes(lk.StudentTDensity())),
     ("Fisher's axes", lambda: lk.FisherDiscriminant()),
-    ("Parzen windows", lambda: bayes(lk.ParzenDensity(kernel="gaussian", scale="leave-one-out"))),
-    ("Parzen windows, each class its units", lambda: bayes(lk.ParzenDensity(unit="class"))),
-    ("Parzen windows, one width for all columns", lambda: bayes(lk.ParzenDensity(unit="common"))),
-    ("balls of 5 neighbours", lambda: bayes(lk.NeighbourDensity(5))),
+    ("Parzen windows", lambda: bayes(lk.KernelDensity(kernel="gaussian", scale="leave-one-out"))),
+    ("Parzen windows, each class its units", lambda: bayes(lk.KernelDensity(unit="class"))),
+    ("Parzen windows, one width for all columns", lambda: bayes(lk.KernelDensity(unit="common"))),
+    ("balls of 5 neighbors", lambda: bayes(lk.KNNDensity(5))),
     ("histograms of columns", lambda: bayes(lk.HistogramDensity())),
     ("independent bits", lambda: bayes(lk.BernoulliDensity())),
     ("Chow's tree", lambda: bayes(lk.ChowTreeDensity())),
@@ -248,10 +248,10 @@ def errors(slow: bool) -> str:
 
 
 def left_out_errors() -> str:
-    """Neighbours on promoters, each row told by all the others: errors."""
+    """Neighbors on promoters, each row told by all the others: errors."""
     rows, told = rows_of("promoters"), []
     for k in (1, 3, 5):
-        clf = lk.NearestNeighbours(k).fit(rows.X, rows.y)
+        clf = lk.KNeighborsClassifier(k).fit(rows.X, rows.y)
         wrong = int(np.sum(clf.classes_[clf.leave_one_out().argmax(axis=1)] != rows.y))
         told.append(f"{k}-NN {wrong} of {len(rows.y)}")
     return ", ".join(told)
@@ -259,14 +259,14 @@ def left_out_errors() -> str:
 
 NOTES = """\
 1-NN on USPS, satimage, pendigits and optdigits agrees with the figures computed elsewhere to the last digit; 5-NN on
-satimage makes 9.55 against 9.5, which is rounded. Promoters do not agree: neighbours err more often than the
+satimage makes 9.55 against 9.5, which is rounded. Promoters do not agree: neighbors err more often than the
 published 12.3 (13 of 106, leaving one out, Towell 1990). Distances between bases are small whole numbers, and many
 rows are equally near: by who is counted among them, 3-NN errs on 12 to 22 rows; 13 come out if all that are as near
-as the third vote, and ties are no promoters. Ours counts the first in the file. With several neighbours, votes may be
-equal: we give such rows to the more frequent class, and others to the nearest neighbour's, to the first class or to
+as the third vote, and ties are no promoters. Ours counts the first in the file. With several neighbors, votes may be
+equal: we give such rows to the more frequent class, and others to the nearest neighbor's, to the first class or to
 one drawn by lot. On USPS, of 2,007 rows, 3-NN differs from the published figure by 1 row, and 5-NN by 6; if ties go
-to the nearest neighbour's class, 3-NN makes 5.48. All of these differences are within a standard error (0.5).
-Spambase shows what units do: some of its columns are per cents and others counts of thousands, and neighbours that
+to the nearest neighbor's class, 3-NN makes 5.48. All of these differences are within a standard error (0.5).
+Spambase shows what units do: some of its columns are per cents and others counts of thousands, and neighbors that
 are near in all columns ("scaled") err half as often as those that are near in the largest. Columns that are
 correlated, as pixels are, suffer from whitening ("mahalanobis"), probably because it lifts directions in which little
 but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
@@ -296,14 +296,14 @@ def fewer(slow: bool) -> str:
     for title in ("satimage", "letter", "pendigits", "optdigits", "spambase", "Ripley"):
         rows = rows_of(title)
         whole = np.arange(len(rows.y))
-        edited = lk.edit(rows.X, rows.y, how="multiedit")
+        edited = lk.edited_nearest_neighbors(rows.X, rows.y, how="multiedit")
         kinds = {
             "all": whole,
-            "edited": lk.edit(rows.X, rows.y),
+            "edited": lk.edited_nearest_neighbors(rows.X, rows.y),
             "multiedited": edited,
-            "condensed": lk.condense(rows.X, rows.y),
-            "reduced": lk.condense(rows.X, rows.y, how="reduced"),
-            "multiedited, condensed": edited[lk.condense(rows.X[edited], rows.y[edited])],
+            "condensed": lk.condensed_nearest_neighbor(rows.X, rows.y),
+            "reduced": lk.condensed_nearest_neighbor(rows.X, rows.y, how="reduced"),
+            "multiedited, condensed": edited[lk.condensed_nearest_neighbor(rows.X[edited], rows.y[edited])],
         }
         lines.append([title, *(_kept(rows, at) for at in kinds.values())])
         print(*lines[-1], sep="  ", flush=True)
@@ -318,12 +318,12 @@ def fewer(slow: bool) -> str:
 
 def _kept(rows: Rows, at: Any) -> str:
     assert rows.test is not None
-    clf = lk.NearestNeighbours(1).fit(rows.X[at], rows.y[at])
+    clf = lk.KNeighborsClassifier(1).fit(rows.X[at], rows.y[at])
     return f"{len(at)}: {100 * np.mean(clf.predict(rows.test[0]) != rows.test[1]):.2f}"
 
 
 def speed(slow: bool) -> str:
-    """Build and query beside SciPy's tree, both with all cores, the least of five; the same neighbours."""
+    """Build and query beside SciPy's tree, both with all cores, the least of five; the same neighbors."""
     from scipy.spatial import cKDTree
 
     from likely.core.engine import cores
@@ -336,13 +336,13 @@ def speed(slow: bool) -> str:
         (20_000, 2_000, 64, 5),
     ):
         rng = np.random.default_rng(9)
-        centres = rng.normal(size=(50, d)) * 2
-        X, Q = (centres[rng.integers(0, 50, size)] + 0.7 * rng.standard_normal((size, d)) for size in (n, m))
+        centers = rng.normal(size=(50, d)) * 2
+        X, Q = (centers[rng.integers(0, 50, size)] + 0.7 * rng.standard_normal((size, d)) for size in (n, m))
         ours: list[float] = []
         theirs: list[float] = []
         for _ in range(5):
             start = time.perf_counter()
-            mine = lk.NeighbourSearch.of(X).nearest(Q, k)[1]
+            mine = lk.NeighborSearch.of(X).nearest(Q, k)[1]
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
             other = cKDTree(X).query(Q, k=k, workers=cores())[1]
@@ -351,7 +351,7 @@ def speed(slow: bool) -> str:
         ratio = min(theirs) / min(ours)
         lines.append([f"{n:,} × {d}, {m:,} queries, k = {k}", f"{min(ours):.2f}", f"{min(theirs):.2f}", f"{ratio:.1f}"])
     text = (
-        "Seconds to build and to search, the least of five, taken in turns; neighbours agree row by row. The two cores "
+        "Seconds to build and to search, the least of five, taken in turns; neighbors agree row by row. The two cores "
         "were shared with other jobs: look at ratios.\n\n"
     )
     return text + table(["task", "likely", "SciPy's cKDTree", "ratio"], lines)
@@ -359,7 +359,7 @@ def speed(slow: bool) -> str:
 
 PREFACE = """# Results: nearest neighbors and distance classifiers
 
-Made by `bench/neighbours.py`. Figures of others: [S] seen in a public source, [V] computed from the same files by
+Made by `bench/neighbors.py`. Figures of others: [S] seen in a public source, [V] computed from the same files by
 another program, [M] from memory. ESL is Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning*;
 Statlog is Michie, Spiegelhalter and Taylor 1994.
 """
@@ -375,7 +375,7 @@ def _asked() -> None:
     options, sys.argv[1:] = parser.parse_known_args()
     sets, classifiers = ([w.lower() for w in text.split(",") if w] for text in (options.sets, options.classifiers))
     if unknown := [s for s in sets if s not in {title.lower() for title in SETS}]:
-        sys.exit(f"neighbours: --sets must name some of {', '.join(SETS)}, got {', '.join(unknown)}.")
+        sys.exit(f"neighbors: --sets must name some of {', '.join(SETS)}, got {', '.join(unknown)}.")
     if sets or classifiers:
         ANEW.append((sets, classifiers))
     if options.fresh:
@@ -384,4 +384,4 @@ def _asked() -> None:
 
 if __name__ == "__main__":
     _asked()
-    Page(ROOT / "docs" / "results-neighbours.md", PREFACE, SECTIONS, DATA).main("neighbours", __doc__)
+    Page(ROOT / "docs" / "results-neighbors.md", PREFACE, SECTIONS, DATA).main("neighbors", __doc__)

@@ -1,6 +1,7 @@
-"""Two tables of the chapters, made by asking the laws: what each can say, and how its information is found.
+"""Two tables of the chapters, made by asking the distributions: what each can say, and how its information is found.
 
-`python -m tests.docs.law_tables` writes them into docs/laws.md and docs/information.md, between their marks.
+`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information.md, between their
+marks.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 import likely as lk
 from likely.distributions.support import Atoms, look
-from likely.distributions.univariate.uniform_predictive import Plateau
+from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
 DOCS = Path(__file__).parents[2] / "docs"
 S = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -23,9 +24,9 @@ TREE = np.array([[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1], [1, 1]], dtype=
 
 
 class Case(NamedTuple):
-    """A law with another of its kind, for divergences."""
+    """A distribution with another of its kind, for divergences."""
 
-    law: Any
+    distribution: Any
     other: Any
 
 
@@ -34,7 +35,7 @@ def tree(weight: Any) -> lk.ChowTree:
     return blank.refit(blank.collect(TREE, np.asarray(weight, dtype=float)))
 
 
-# of each law: in one column, in several; None where there is no such thing
+# of each distribution: in one column, in several; None where there is no such thing
 CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
     "Gaussian": lambda: (
         Case(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)),
@@ -59,7 +60,7 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
     "Cauchy": lambda: columns(lk.Cauchy, (0.0, 1.0), (1.0, 2.0)),
     "Uniform": lambda: columns(lk.Uniform, (0.0, 1.0), (-1.0, 2.0)),
     "Triangular": lambda: columns(lk.Triangular, (0.0, 0.3, 1.0), (-1.0, 0.5, 2.0)),
-    "Plateau": lambda: columns(Plateau, (0.0, 3.0, 2.5), (-1.0, 3.0, 2.0)),
+    "UniformPredictive": lambda: columns(UniformPredictive, (0.0, 3.0, 2.5), (-1.0, 3.0, 2.0)),
     "Exponential": lambda: columns(lk.Exponential, (2.0,), (1.0,)),
     "Lomax": lambda: columns(lk.Lomax, (3.0, 2.0), (2.5, 1.0)),
     "ChiSquare": lambda: columns(lk.ChiSquare, (3.0,), (5.0,)),
@@ -83,9 +84,9 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
     "Wishart": lambda: (None, Case(lk.Wishart(5.0, S), lk.Wishart(6.0, np.eye(2)))),
     "InverseWishart": lambda: (None, Case(lk.InverseWishart(7.0, S), lk.InverseWishart(8.0, np.eye(2)))),
     "Walsh": lambda: (None, Case(lk.Walsh.of([0.2, 0.1, 0.3, 0.4]), lk.Walsh.of([0.25] * 4))),
-    "LogWalsh": lambda: (
+    "LogLinear": lambda: (
         None,
-        Case(lk.LogWalsh.normalised([0.0, 0.3, -0.4, 0.2], 2), lk.LogWalsh.normalised([0.0, 0.1, 0.4, 0.2], 2)),
+        Case(lk.LogLinear.normalized([0.0, 0.3, -0.4, 0.2], 2), lk.LogLinear.normalized([0.0, 0.1, 0.4, 0.2], 2)),
     ),
     "Bahadur": lambda: (
         None, Case(lk.Bahadur([0.4, 0.6], [1.0, 0, 0, 0.2]), lk.Bahadur([0.5, 0.6], [1.0, 0, 0, 0.1])),
@@ -105,42 +106,42 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
 
 
 def columns(kind: Any, mine: tuple[float, ...], others: tuple[float, ...]) -> tuple[Case, Case]:
-    """A law of independent columns: one, and two of the same."""
+    """A distribution of independent columns: one, and two of the same."""
     return Case(kind(*mine), kind(*others)), Case(*(kind(*([part] * 2 for part in one)) for one in (mine, others)))
 
 
-# --------------------------------------------------------------------- what each law can say
+# --------------------------------------------------------------------- what each distribution can say
 
 QUESTIONS: dict[str, Callable[[Any], Any]] = {
-    "mean": lambda law: law.mean,
-    "mode": lambda law: law.mode,
-    "median": lambda law: law.median,
-    "variance": lambda law: law.variance,
-    "entropy": lambda law: lk.entropy(law, n=256).value,
-    "cdf": lambda law: law.cdf([0.5]),
-    "quantile": lambda law: law.quantile([0.5]),
-    "draws": lambda law: law.sample(3, np.random.default_rng(0)),
+    "mean": lambda distribution: distribution.mean,
+    "mode": lambda distribution: distribution.mode,
+    "median": lambda distribution: distribution.median,
+    "variance": lambda distribution: distribution.variance,
+    "entropy": lambda distribution: lk.entropy(distribution, n=256).value,
+    "cdf": lambda distribution: distribution.cdf([0.5]),
+    "quantile": lambda distribution: distribution.quantile([0.5]),
+    "draws": lambda distribution: distribution.sample(3, np.random.default_rng(0)),
 }
 
 
-def answer(law: Any, question: str) -> bool:
+def answer(distribution: Any, question: str) -> bool:
     """True if it answers with numbers; False if it refuses, in words of ours (anything else is a mistake)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lk.FitWarning)
         try:
-            return bool(np.isfinite(np.asarray(QUESTIONS[question](law), dtype=float)).all())
+            return bool(np.isfinite(np.asarray(QUESTIONS[question](distribution), dtype=float)).all())
         except lk.LikelyError:
             return False
 
 
 def cell(cases: tuple[Case | None, Case | None], question: str) -> str:
-    found = [answer(case.law, question) for case in cases if case is not None]
+    found = [answer(case.distribution, question) for case in cases if case is not None]
     if all(found):
         return "yes"
     return "one column" if found[0] and len(found) > 1 else "no"
 
 
-def what_laws_say() -> str:
+def what_distributions_say() -> str:
     lines = ["| distribution | " + " | ".join(QUESTIONS) + " |", "|---" * (len(QUESTIONS) + 1) + "|"]
     for name, make in CASES.items():
         cases = make()
@@ -150,10 +151,10 @@ def what_laws_say() -> str:
 
 # ------------------------------------------------------------------- how information is found
 
-SUMMED = {  # methods of laws that are sums or integrals, not closed forms
+SUMMED = {  # methods of distributions that are sums or integrals, not closed forms
     ("Poisson", "entropy"): "sum", ("NegativeBinomial", "entropy"): "sum", ("Binomial", "entropy"): "sum",
     ("BetaBinomial", "entropy"): "sum", ("BetaBinomial", "kl"): "sum", ("Multinomial", "entropy"): "sum",
-    ("LogWalsh", "entropy"): "sum", ("LogWalsh", "kl"): "sum", ("BetaNegativeBinomial", "entropy"): "sum",
+    ("LogLinear", "entropy"): "sum", ("LogLinear", "kl"): "sum", ("BetaNegativeBinomial", "entropy"): "sum",
     ("BetaNegativeBinomial", "kl"): "sum", ("NegativeBinomial", "kl"): "closed form for equal sizes, else sum",
     ("Elliptical", "entropy"): "closed form, or quadrature", ("VonMisesSum", "entropy"): "quadrature",
 }  # fmt: skip
@@ -163,15 +164,15 @@ def how(case: Case, what: str) -> str:
     """By which way lk.entropy or lk.kl found its answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lk.FitWarning)
-        found = lk.entropy(case.law, n=512) if what == "entropy" else lk.kl(*case, n=512)
+        found = lk.entropy(case.distribution, n=512) if what == "entropy" else lk.kl(*case, n=512)
     if found.error > 0:
         return "draws"
-    name = type(case.law).__name__
+    name = type(case.distribution).__name__
     if (name, what) in SUMMED:
         return SUMMED[name, what]
-    if hasattr(case.law, what):
+    if hasattr(case.distribution, what):
         return "closed form"
-    return "sum" if isinstance(look(case.law), Atoms) else "quadrature"
+    return "sum" if isinstance(look(case.distribution), Atoms) else "quadrature"
 
 
 def ways(cases: tuple[Case | None, Case | None], what: str) -> str:
@@ -190,7 +191,7 @@ def how_information_is_found() -> str:
 
 
 TABLES = {
-    "laws.md": ("what laws say", what_laws_say),
+    "distributions.md": ("what distributions say", what_distributions_say),
     "information.md": ("how information is found", how_information_is_found),
 }
 

@@ -1,4 +1,4 @@
-"""The table of formulas: SciPy's law beside ours is the same law, and parameters are named in their order."""
+"""The table of formulas: SciPy's distribution beside ours is the same distribution, and parameters are named in their order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 import likely as lk
-from tests.docs.law_tables import CASES, written
+from tests.docs.distribution_tables import CASES, written
 
 LETTERS: dict[str, Any] = {
     "m": 0.4, "s": 1.7, "v": 2.3, "k": 3.5, "l": -1.2, "c": 0.6, "u": 2.8, "a": 2.4, "b": 1.3, "r": 1.8, "p": 0.35,
@@ -32,19 +32,25 @@ ROWS: dict[str, tuple[Any, Any]] = {
     "level": ([0.0, 1.0, 2.0], [3.0]), "shares": ([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]], []),
     "counts, Σx = n": (COUNTS, []), "vector": ([[0.0, 0.0], [3.0, -7.0]], []), "matrix": (MATRICES, []),
 }  # fmt: skip
-ELSEWHERE = {"Walsh", "LogWalsh", "Bahadur", "ChowTree", "Mixture"}  # laws of binary columns, and mixtures of others
+ELSEWHERE = {
+    "Walsh",
+    "LogLinear",
+    "Bahadur",
+    "ChowTree",
+    "Mixture",
+}  # distributions of binary columns, and mixtures of others
 
 LINES = [
     [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-    for line in written("laws.md", "formulas").splitlines()[2:]
+    for line in written("distributions.md", "formulas").splitlines()[2:]
 ]  # fmt: skip
 
 
-def theirs(law: Any, x: Any, mine: Any) -> Any:
+def theirs(distribution: Any, x: Any, mine: Any) -> Any:
     """SciPy's log-density; samples stand in its last axis where a sample is a matrix or shares."""
     if isinstance(mine, lk.Wishart | lk.InverseWishart | lk.Dirichlet):
         x = np.moveaxis(x, 0, -1)
-    return (law.logpmf if hasattr(law, "logpmf") else law.logpdf)(x)
+    return (distribution.logpmf if hasattr(distribution, "logpmf") else distribution.logpdf)(x)
 
 
 def name(spelling: str) -> str:
@@ -57,7 +63,7 @@ def made(spelling: str, module: Any, letters: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("line", [line for line in LINES if line[1] != "–"], ids=lambda line: line[0])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's, of the logarithm of 0
-def test_scipy_spells_the_same_law(line):
+def test_scipy_spells_the_same_distribution(line):
     letters = {**LETTERS, **OWN.get(name(line[0]), {})}
     mine, other = made(line[0], lk, letters), made(line[1], scipy.stats, letters)
     possible, impossible = (np.asarray(x, dtype=float) for x in ROWS[line[3]])
@@ -69,9 +75,9 @@ def test_scipy_spells_the_same_law(line):
         assert np.isneginf(theirs(other, impossible, mine)).all()
 
 
-def _rows(law: Any, x: Any) -> Any:
+def _rows(distribution: Any, x: Any) -> Any:
     """One number per row as a column, but levels, which are a plain list."""
-    return x if x.ndim > 1 or isinstance(law, lk.Categorical) else x[:, None]
+    return x if x.ndim > 1 or isinstance(distribution, lk.Categorical) else x[:, None]
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[0])
@@ -84,5 +90,5 @@ def test_parameters_are_named_in_their_order(line):
     assert len(names) == line[0].count(",") + 1
 
 
-def test_no_law_is_without_a_formula():
+def test_no_distribution_is_without_a_formula():
     assert set(CASES) - ELSEWHERE <= {name(line[0]) for line in LINES}

@@ -1,7 +1,8 @@
-"""Every public law in 50 digits: a table of formulas, and of points over all sizes of parameters.
+"""Every public distribution in 50 digits: a table of formulas, and of points over all sizes of parameters.
 
-A new law joins by one `case(...)`: how the library says it, the formula in mpmath, and how to draw a point. Points are
-tuples of inputs; those that are counts (`whole`) are exact, the others are known to half a unit in the last place.
+A new distribution joins by one `case(...)`: how the library says it, the formula in mpmath, and how to draw a point.
+Points are tuples of inputs; those that are counts (`whole`) are exact, the others are known to half a unit in the last
+place.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FLOOR = -1e5  # both tails, down to this log p
 
 @dataclass(frozen=True)
 class Case:
-    """A law: `law(*parameters)`; a point is (x…, parameters…)."""
+    """A distribution: `distribution(*parameters)`; a point is (x…, parameters…)."""
 
     name: str
     covers: tuple[str, ...]  # public names
@@ -34,10 +35,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Spread:
-    """A law of one column with its distribution function: a point is (x, parameters…)."""
+    """A distribution of one column with its distribution function: a point is (x, parameters…)."""
 
     name: str
-    law: Callable[..., Any]
+    distribution: Callable[..., Any]
     exact: Callable[..., Any]  # P(X ≤ x) in mpmath
     point: Callable[[Generator], Point]
     whole: bool = False  # counts
@@ -53,14 +54,14 @@ def case(name: str, found: Any, exact: Any, point: Any, whole: tuple[int, ...] =
     CASES.append(Case(name, (name.split()[0],), found, exact, point, whole))
 
 
-def of_column(law: Callable[..., Any]) -> Callable[..., float]:
-    """log p of one number under a law of one column."""
-    return lambda x, *parameters: float(law(*parameters).log_prob([x])[0])
+def of_column(distribution: Callable[..., Any]) -> Callable[..., float]:
+    """log p of one number under a distribution of one column."""
+    return lambda x, *parameters: float(distribution(*parameters).log_prob([x])[0])
 
 
-def of_row(law: Callable[..., Any], d: int) -> Callable[..., float]:
-    """log p of a row of d entries, the law being made of the other inputs."""
-    return lambda *point: float(law(*point[d:]).log_prob([point[:d]])[0])
+def of_row(distribution: Callable[..., Any], d: int) -> Callable[..., float]:
+    """log p of a row of d entries, the distribution being made of the other inputs."""
+    return lambda *point: float(distribution(*point[d:]).log_prob([point[:d]])[0])
 
 
 # ------------------------------------------------------------------- measures
@@ -98,12 +99,12 @@ def cdf_error(s: Spread, point: Point) -> float | None:
     wanted = s.exact(*(mp.mpf(float(v)) for v in point))
     if not 1e-300 < wanted:
         return None
-    return float(abs(mp.mpf(float(np.ravel(s.law(*point[1:]).cdf([point[0]]))[0])) / wanted - 1))
+    return float(abs(mp.mpf(float(np.ravel(s.distribution(*point[1:]).cdf([point[0]]))[0])) / wanted - 1))
 
 
 def quantile_holds(s: Spread, p: float, parameters: Point, tolerance: float = 1e-9) -> tuple[bool, float]:
     """Whether the quantile lies within the tolerance of the exact one, and where it is (counts: exactly it)."""
-    q = float(np.ravel(s.law(*parameters).quantile([p]))[0])
+    q = float(np.ravel(s.distribution(*parameters).quantile([p]))[0])
     P, numbers = mp.mpf(p), [mp.mpf(float(v)) for v in parameters]
     if s.whole:
         below = s.exact(mp.mpf(q) - 1, *numbers) if q > 0 else mp.mpf(0)
@@ -162,7 +163,7 @@ def log_normal(x: Any, m: Any, v: Any) -> Any:
     return -(log(2 * pi * v) + (x - m) ** 2 / v) / 2
 
 
-def log_gamma_law(x: Any, a: Any, b: Any) -> Any:
+def log_gamma_distribution(x: Any, a: Any, b: Any) -> Any:
     return a * log(b) - lgamma(a) + (a - 1) * log(x) - b * x
 
 
@@ -242,7 +243,7 @@ def plateau_point(r: Generator) -> Point:
 
 case("Uniform", of_column(lk.Uniform), lambda x, a, b: -log(b - a), uniform_point)
 case("Triangular", of_column(lk.Triangular), triangular_log_prob, triangular_point)
-case("Plateau", of_column(lk.Plateau), plateau_log_prob, plateau_point)
+case("UniformPredictive", of_column(lk.UniformPredictive), plateau_log_prob, plateau_point)
 
 
 def positive_near(r: Generator, mean: float, deviation: float) -> float:
@@ -261,8 +262,10 @@ def chi_square_point(r: Generator) -> Point:
     return positive_near(r, k, np.sqrt(2 * k)), k
 
 
-case("Gamma", of_column(lk.Gamma), log_gamma_law, gamma_point)
-case("ChiSquare", of_column(lk.ChiSquare), lambda x, k: log_gamma_law(x, k / 2, mp.mpf(1) / 2), chi_square_point)
+case("Gamma", of_column(lk.Gamma), log_gamma_distribution, gamma_point)
+case(
+    "ChiSquare", of_column(lk.ChiSquare), lambda x, k: log_gamma_distribution(x, k / 2, mp.mpf(1) / 2), chi_square_point
+)
 case(
     "Exponential", of_column(lk.Exponential), lambda x, b: log(b) - b * x,
     lambda r: (lambda b: (size(r, -8, 4.9) / b, b))(size(r)),
@@ -274,7 +277,7 @@ case(
 
 
 def inside(r: Generator, a: float, b: float) -> float:
-    """A share that a beta law would draw, or one near either end."""
+    """A share that a beta distribution would draw, or one near either end."""
     x = [float(r.beta(max(a, 1e-2), max(b, 1e-2))), size(r, -300, -0.01), 1 - size(r, -15, -0.5)][r.integers(3)]
     return x if 0 < x < 1 else 0.5
 
@@ -305,7 +308,7 @@ def log_i0(k: Any) -> Any:
 
 
 def direction_point(r: Generator) -> Point:
-    """Anywhere above the floor, or near the centre: concentrations up to 10¹⁵."""
+    """Anywhere above the floor, or near the center: concentrations up to 10¹⁵."""
     m, k = float(r.uniform(-4, 4)), size(r, -6, 15)
     wide = min(np.pi, np.sqrt(-2 * FLOOR / k))
     return float(m + (r.uniform(-wide, wide) if r.random() < 0.5 else r.normal() / np.sqrt(k))), m, k
@@ -456,8 +459,8 @@ def matrix_point(r: Generator) -> Point:
     return x[0, 0], x[0, 1], x[1, 1], dof, a, b, c
 
 
-def of_matrix(law: Callable[..., Any]) -> Callable[..., float]:
-    return lambda x, y, z, v, a, b, c: float(law(v, [[a, b], [b, c]]).log_prob([[[x, y], [y, z]]])[0])
+def of_matrix(distribution: Callable[..., Any]) -> Callable[..., float]:
+    return lambda x, y, z, v, a, b, c: float(distribution(v, [[a, b], [b, c]]).log_prob([[[x, y], [y, z]]])[0])
 
 
 def inverse_matrix_point(r: Generator) -> Point:
@@ -472,7 +475,7 @@ case("InverseWishart", of_matrix(lk.InverseWishart), inverse_wishart_log_prob, i
 
 
 def normal_gamma_log_prob(m: Any, t: Any, mean: Any, kappa: Any, a: Any, b: Any) -> Any:
-    return log_normal(m, mean, 1 / (kappa * t)) + log_gamma_law(t, a, b)
+    return log_normal(m, mean, 1 / (kappa * t)) + log_gamma_distribution(t, a, b)
 
 
 def inverse_gamma_log_prob(m: Any, v: Any, mean: Any, kappa: Any, scale: Any, dof: Any) -> Any:
@@ -510,7 +513,7 @@ case(
     inverse_gamma_log_prob, inverse_belief_point,
 )  # fmt: skip
 
-# elliptical laws of one column and of two
+# elliptical distributions of one column and of two
 
 
 def profile(name: str) -> tuple[Any, Any]:
@@ -536,8 +539,8 @@ def elliptical_case(name: str, shaped: bool) -> None:
         return f((c * x * x - 2 * b * x * y + a * y * y) / det, shape) - volume(shape) - log(det) / 2
 
     def found(x: float, y: float, a: float, b: float, c: float, shape: float) -> float:
-        law = lk.Elliptical(name, [0.0, 0.0], [[a, b], [b, c]], shape if shaped else None)
-        return float(law.log_prob([[x, y]])[0])
+        distribution = lk.Elliptical(name, [0.0, 0.0], [[a, b], [b, c]], shape if shaped else None)
+        return float(distribution.log_prob([[x, y]])[0])
 
     def point(r: Generator) -> Point:
         a, b, c = spd(r)
@@ -674,7 +677,7 @@ NODES, SHARES = ([mp.mpf(float(v)) for v in part] for part in np.polynomial.lege
 
 
 def turn_cdf(log_prob: Callable[..., Any], peak: Callable[..., Any]) -> Callable[..., Any]:
-    """∫ from half a turn below the centre, over the piece that counts: 100 nodes of Gauss and Legendre, 14 digits."""
+    """∫ from half a turn below the center, over the piece that counts: 100 nodes of Gauss and Legendre, 14 digits."""
 
     def cdf(x: Any, m: Any, *k: Any) -> Any:
         z = x - m
@@ -692,8 +695,8 @@ def turn_cdf(log_prob: Callable[..., Any], peak: Callable[..., Any]) -> Callable
     return cdf
 
 
-def spread(name: str, law: Any, exact: Any, point: Any, **how: Any) -> None:
-    SPREADS.append(Spread(name, law, exact, point, **how))
+def spread(name: str, distribution: Any, exact: Any, point: Any, **how: Any) -> None:
+    SPREADS.append(Spread(name, distribution, exact, point, **how))
 
 
 spread("Gaussian", lambda m, v: lk.Gaussian([m], v), normal_cdf, gaussian_point, place=0)
@@ -702,7 +705,7 @@ spread("Laplace", lk.Laplace, laplace_cdf, lambda r: scaled_point(r, -3, 2.8), p
 spread("Cauchy", lk.Cauchy, lambda x, c, s: mp.atan2(s, c - x) / pi, lambda r: scaled_point(r, -3, 100), place=0)
 spread("Uniform", lk.Uniform, lambda x, a, b: min(max((x - a) / (b - a), mp.mpf(0)), mp.mpf(1)), uniform_point, place=0)
 spread("Triangular", lk.Triangular, triangular_cdf, triangular_point, place=0)
-spread("Plateau", lk.Plateau, plateau_cdf, plateau_point, place=0)
+spread("UniformPredictive", lk.UniformPredictive, plateau_cdf, plateau_point, place=0)
 spread("Exponential", lk.Exponential, clamped(lambda x, b: -mp.expm1(-b * x)), lambda r: (size(r, -300, 6), size(r)))
 spread(
     "Lomax", lk.Lomax, clamped(lambda x, a, b: -mp.expm1(-a * mp.log1p(x / b))),

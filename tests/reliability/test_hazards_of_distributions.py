@@ -1,4 +1,4 @@
-"""The hazard matrix for laws of counts, binary rows, shares and positive numbers, and for what needs complete rows.
+"""The hazard matrix for distributions of counts, binary rows, shares and positive numbers, and for what needs complete rows.
 
 Each hazard ends in finite numbers or in one sentence of ours that names the culprit; RuntimeWarnings are errors.
 """
@@ -35,7 +35,7 @@ def real(rng):
     return rng.normal(size=(N, 3))
 
 
-LAWS = {
+DISTRIBUTIONS = {
     "exponential": (lk.ExponentialDensity(), positive),
     "waits to come": (lk.ExponentialDensity(predictive=True), positive),
     "chi-square": (lk.ChiSquareDensity(), positive),
@@ -54,14 +54,16 @@ LAWS = {
     "elliptical": (lk.EllipticalDensity(), real),
 }
 ESTIMATORS = {
-    **LAWS,
+    **DISTRIBUTIONS,
     **{
-        f"classes: {name}": (lk.BayesClassifier(e), make) for name, (e, make) in LAWS.items() if name != "beta-binomial"
+        f"classes: {name}": (lk.BayesClassifier(e), make)
+        for name, (e, make) in DISTRIBUTIONS.items()
+        if name != "beta-binomial"
     },
     "Fisher": (lk.FisherDiscriminant(), real),
-    "correlation": (lk.DistanceClassifier("correlation"), real),
-    "lp centres": (lk.DistanceClassifier("lp"), real),
-    "whitened neighbours": (lk.NearestNeighbours(3, "mahalanobis"), real),
+    "correlation": (lk.NearestCentroidClassifier("correlation"), real),
+    "lp centers": (lk.NearestCentroidClassifier("lp"), real),
+    "whitened neighbors": (lk.KNeighborsClassifier(3, "mahalanobis"), real),
 }
 
 
@@ -129,5 +131,5 @@ def test_an_answer_or_a_sentence(name, hazard):
             assert "infinity" in str(refusal) or "inf" in str(refusal)
         return
     assert hazard not in MUST_BE_REFUSED and not np.isnan(found).any()
-    possible = np.isfinite(found).all() or hazard == "a fraction"  # which no law of counts gives: p = 0
+    possible = np.isfinite(found).all() or hazard == "a fraction"  # which no distribution of counts gives: p = 0
     assert possible or name in ("Walsh", "Bahadur")  # cut expansions may hold a row impossible

@@ -1,4 +1,4 @@
-"""The law suites bite: a density, a statistic, a learnable that breaks one law is caught by it."""
+"""The distribution suites bite: a density, a statistic, a learnable that breaks one distribution is caught by it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import Phase
 
 from likely import Gaussian
 from likely.distributions.gaussian.moments import Moments
-from tests.laws import density, learnable, stats, suite
-from tests.laws.members import Member, shifted
+from tests.properties import density, learnable, stats, suite
+from tests.properties.members import Member, shifted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,13 +121,17 @@ def plain(m):
     )
 
 
-@pytest.mark.parametrize(("law", "fault", "d"), CATCHES, ids=[f"{f}-{law.__name__}" for law, f, _ in CATCHES])
-def test_each_fault_is_caught(law, fault, d, monkeypatch):
+@pytest.mark.parametrize(
+    ("distribution", "fault", "d"), CATCHES, ids=[f"{f}-{distribution.__name__}" for distribution, f, _ in CATCHES]
+)
+def test_each_fault_is_caught(distribution, fault, d, monkeypatch):
     monkeypatch.setattr(suite, "PHASES", (Phase.generate,))
     with pytest.raises((AssertionError, ExceptionGroup)):
-        law(member(fault, d))
+        distribution(member(fault, d))
 
 
-@pytest.mark.parametrize(("law", "fault", "d"), CATCHES, ids=[f"{f}-{law.__name__}" for law, f, _ in CATCHES])
-def test_and_the_faultless_pass(law, fault, d):
-    law(plain(member(fault, d)))
+@pytest.mark.parametrize(
+    ("distribution", "fault", "d"), CATCHES, ids=[f"{f}-{distribution.__name__}" for distribution, f, _ in CATCHES]
+)
+def test_and_the_faultless_pass(distribution, fault, d):
+    distribution(plain(member(fault, d)))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from tests.laws.members import Member, Pieces, is_continuous
+from tests.properties.members import Member, Pieces, is_continuous
 
-FAR = 18.0  # sinh(18) = 3e7 spreads: what a Cauchy law has beyond is below 1e-7
+FAR = 18.0  # sinh(18) = 3e7 spreads: what a Cauchy distribution has beyond is below 1e-7
 NEAR = 8.5  # for squares: sinh(8.5) = 2,500 spreads
 
 
@@ -24,10 +24,10 @@ def nodes(kind: Any, draws: np.ndarray, square: bool = False) -> tuple[np.ndarra
         each = [_between(a, b, np.subtract(*np.quantile(draws, [0.9, 0.1])), square) for a, b in pairwise(kind)]
         return np.concatenate([x for x, _ in each]), np.concatenate([w for _, w in each])
     if kind == "real":
-        low, centre, high = np.quantile(draws, [0.1, 0.5, 0.9])
+        low, center, high = np.quantile(draws, [0.1, 0.5, 0.9])
         scale, step = (high - low) / 2.56, 0.07 if square else 0.03
         t = np.arange(-(NEAR if square else FAR), NEAR if square else FAR, step)
-        return centre + scale * np.sinh(t), scale * np.cosh(t) * step
+        return center + scale * np.sinh(t), scale * np.cosh(t) * step
     if kind == "unit":  # entries of a simplex: the last of them is left out, and the density ends where they sum to 1
         t = np.arange(-2.9, 2.9, 0.02)
         x = 1 / (1 + np.exp(-np.pi * np.sinh(t)))
@@ -41,7 +41,7 @@ def nodes(kind: Any, draws: np.ndarray, square: bool = False) -> tuple[np.ndarra
 
 
 def _between(a: float, b: float, scale: float, square: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of one piece: doubly exponential towards its ends, so that nothing is lost at corners."""
+    """Nodes of one piece: doubly exponential toward its ends, so that nothing is lost at corners."""
     if np.isinf(a) or np.isinf(b):
         t = np.arange(-32.0, 24.0, 0.1 if square else 0.02)
         away = scale * np.exp(t)

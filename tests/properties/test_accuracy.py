@@ -1,6 +1,7 @@
-"""Every law keeps its digits: log p, distribution function and quantile against mpmath (reliability row 6).
+"""Every distribution keeps its digits: log p, distribution function and quantile against mpmath (reliability row 6).
 
-`pytest -m campaign tests/laws/test_accuracy.py -s` takes 10,000 points a law and prints the worst of each.
+`pytest -m campaign tests/properties/test_accuracy.py -s` takes 10,000 points a distribution and prints the worst of
+each.
 """
 
 from __future__ import annotations
@@ -10,30 +11,30 @@ import numpy as np
 import pytest
 
 import likely as lk
-from tests.laws.accuracy import CASES, SPREADS, cdf_error, quantile_holds, wrong_bits
+from tests.properties.accuracy import CASES, SPREADS, cdf_error, quantile_holds, wrong_bits
 
-BITS = 4.0  # of every law: there are no exceptions
+BITS = 4.0  # of every distribution: there are no exceptions
 RELATIVE = 1e-9
 
-# public laws that are no formula of their own: what they are made of is in the table, and these test them
+# public distributions that are no formula of their own: what they are made of is in the table, and these test them
 ELSEWHERE = {
     "FactorGaussian": "tests/distributions/gaussian/test_factor_gaussian.py: dense Gaussians",
     "ProbabilityTable": "tests/distributions/categorical/test_probability_table.py: tables by hand",
     "Product": "tests/distributions/test_product.py: the sum of its parts",
-    "Several": "tests/distributions/stacks/test_stack.py: its members",
-    "Shared": "tests/distributions/stacks/test_tied.py: its members",
-    "Transformed": "tests/distributions/transforms/test_transformed.py: the law and the slope",
-    "LatticeLaw": "tests/distributions/test_support.py: its own table",
-    "GridLaw": "tests/distributions/test_support.py: its own table",
-    "MaximumEntropyLaw": "tests/distributions/maxent/test_maximum_entropy.py: the laws that it becomes",
+    "Stack": "tests/distributions/stacks/test_stack.py: its members",
+    "Tied": "tests/distributions/stacks/test_tied.py: its members",
+    "Transformed": "tests/distributions/transforms/test_transformed.py: the distribution and the slope",
+    "LatticeDistribution": "tests/distributions/test_support.py: its own table",
+    "GridDistribution": "tests/distributions/test_support.py: its own table",
+    "MaximumEntropyDistribution": "tests/distributions/maxent/test_maximum_entropy.py: the distributions that it becomes",
     "Walsh": "tests/distributions/binary/test_walsh.py: all rows enumerated",
-    "LogWalsh": "tests/distributions/binary/test_log_linear.py: all rows enumerated",
+    "LogLinear": "tests/distributions/binary/test_log_linear.py: all rows enumerated",
     "Bahadur": "tests/distributions/binary/test_walsh.py: all rows enumerated",
     "ChowTree": "tests/distributions/categorical/test_chow_liu.py: all rows enumerated",
 }
 
 
-def laws() -> set[str]:
+def distributions() -> set[str]:
     """Public classes of likely.distributions, but for priors, that score."""
     homes = lk._HOMES
     names = [
@@ -45,9 +46,9 @@ def laws() -> set[str]:
     return {n for n in names if isinstance(getattr(lk, n), type) and hasattr(getattr(lk, n), "log_prob")}
 
 
-def test_every_public_law_is_in_the_table():
+def test_every_public_distribution_is_in_the_table():
     covered = {name for c in CASES for name in c.covers}
-    assert laws() - covered - set(ELSEWHERE) == set()
+    assert distributions() - covered - set(ELSEWHERE) == set()
     assert {"Gamma", "Beta", "Dirichlet", "NormalGamma", "NormalInverseGamma", "NormalInverseWishart"} <= covered
 
 

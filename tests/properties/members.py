@@ -1,4 +1,4 @@
-"""Who has to obey the laws. A new family joins by one line here.
+"""Who has to obey the distributions. A new family joins by one line here.
 
 `Member("Poisson", lambda: Poisson([3.0]), ("count",), ...)` says how to make a value and what its columns hold;
 the suites find out the rest by asking the value: a stack, a prior, gaps, a divergence, a distribution function.
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.random import Generator
 
 from likely import (
+    KDE,
     Bahadur,
     BetaBinomial,
+    Bijector,
     Binomial,
     Categorical,
     Cauchy,
-    Change,
     ChiSquare,
     ChowTree,
     Columns,
@@ -28,21 +29,20 @@ from likely import (
     Gamma,
     Gaussian,
     Laplace,
-    LatticeLaw,
-    LogWalsh,
+    LatticeDistribution,
+    LogLinear,
     Lomax,
     Mixture,
     NegativeBinomial,
-    Parzen,
-    Plateau,
     Poisson,
     Product,
-    Several,
-    Shared,
+    Stack,
     StudentT,
+    Tied,
     Transformed,
     Triangular,
     Uniform,
+    UniformPredictive,
     VonMises,
     VonMisesSum,
     Walsh,
@@ -75,7 +75,7 @@ class Member:
     make: Callable[[], Any]
     columns: tuple[Any, ...]  # what each column holds: "real", "positive", "unit", "count", Pieces, or how many levels
     other: Callable[[], Any] | None = None  # a second value of the family, for `kl`
-    moved: Callable[[Any, float], Any] | None = None  # the same law, shifted; for families that can follow
+    moved: Callable[[Any, float], Any] | None = None  # the same distribution, shifted; for families that can follow
     learns: bool = True
     gaps: bool = True
     hidden: bool = False  # something is hidden even in complete rows: fitting iterates
@@ -169,19 +169,19 @@ gaussian("tied-full", lambda: Gaussian(MEANS3, FULL3), lambda: Gaussian(MEANS3 +
 gaussian("tied-diagonal", lambda: Gaussian(MEANS3, [0.5, 1.0, 2.0]), lambda: Gaussian(MEANS3, [1.0, 1.0, 1.0]))
 gaussian("tied-spherical", lambda: Gaussian(MEANS3, 0.7), lambda: Gaussian(MEANS3, 1.7))
 
-# ---------------------------------------------------------------- other laws
+# ---------------------------------------------------------------- other distributions
 
 RATES = np.array([[3.0, 0.4], [0.7, 8.0], [5.0, 5.0], [0.1, 2.0], [20.0, 1.0]])
 LEVELS = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
 
 POINTS = np.random.default_rng(12).normal(size=(9, 2)) * [1.0, 2.0]
-register("Parzen-1d", lambda: Parzen(POINTS[:, 0], [0.6]), "real", learns=False)
-register("Parzen-t-1d", lambda: Parzen(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
-register("Parzen-2d", lambda: Parzen(POINTS, [0.6, 1.9]), "real", "real", learns=False)
-register("Parzen-t-2d", lambda: Parzen(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
-register("Parzen-elliptical", lambda: Parzen(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
+register("Parzen-1d", lambda: KDE(POINTS[:, 0], [0.6]), "real", learns=False)
+register("Parzen-t-1d", lambda: KDE(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
+register("Parzen-2d", lambda: KDE(POINTS, [0.6, 1.9]), "real", "real", learns=False)
+register("Parzen-t-2d", lambda: KDE(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
+register("Parzen-elliptical", lambda: KDE(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
 register(
-    "Parzen-stack", lambda: Parzen([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
+    "Parzen-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
 )
 register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
 register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
@@ -194,15 +194,15 @@ register("Bernoulli-3d", lambda: Bernoulli(COINS[0]), 2, 2, 2, other=lambda: Ber
 register("Bernoulli-stack", lambda: Bernoulli(COINS), 2, 2, 2, other=lambda: Bernoulli(COINS[::-1]))
 PAIRED = [0.0, 0.3, -0.4, 0.2, 0.6, -0.5, 0.4]
 register(
-    "LogWalsh", lambda: LogWalsh.normalised(PAIRED, 3), 2, 2, 2,
-    other=lambda: LogWalsh.normalised([0.0, 0.1, 0.2, 0.3, -0.2, 0.1, 0.0], 3),
+    "LogLinear", lambda: LogLinear.normalized(PAIRED, 3), 2, 2, 2,
+    other=lambda: LogLinear.normalized([0.0, 0.1, 0.2, 0.3, -0.2, 0.1, 0.0], 3),
 )  # fmt: skip
 register(
-    "LogWalsh-stack", lambda: LogWalsh.normalised([PAIRED, PAIRED[::-1]], 3), 2, 2, 2,
-    other=lambda: LogWalsh.normalised([PAIRED[::-1], PAIRED], 3),
+    "LogLinear-stack", lambda: LogLinear.normalized([PAIRED, PAIRED[::-1]], 3), 2, 2, 2,
+    other=lambda: LogLinear.normalized([PAIRED[::-1], PAIRED], 3),
 )  # fmt: skip
 CELLS = np.array([0.2, 0.1, 0.05, 0.05, 0.15, 0.1, 0.15, 0.2])
-register("Walsh", lambda: Walsh.of(CELLS), 2, 2, 2, learns=False)  # a cut expansion has no likelihood to maximise
+register("Walsh", lambda: Walsh.of(CELLS), 2, 2, 2, learns=False)  # a cut expansion has no likelihood to maximize
 register("Walsh-order-2", lambda: Walsh.of(CELLS, 2), 2, 2, 2, learns=False)
 register("Bahadur", lambda: Bahadur([0.4, 0.6, 0.5], [1.0, 0, 0, 0, 0.2, -0.1, 0.3]), 2, 2, 2, learns=False)
 TREE = np.array([[0, -1, 1], [1, 0, 1], [-1, 1, 0], [0, 0, -1], [1, -1, 0], [1, 1, 1], [-1, -1, 1], [0, 1, 1]]) + 1.0
@@ -210,7 +210,7 @@ TREES = [1 + np.arange(8.0), 9 - np.arange(8.0)]
 
 
 def tree_of(*each: Any) -> ChowTree:
-    """A tree a member, learnt from rows of unlike weights."""
+    """A tree a member, learned from rows of unlike weights."""
     blank = ChowTree.blank(TREE, len(each) if len(each) > 1 else None)
     stats = blank.collect(TREE, np.stack(each, axis=1) if len(each) > 1 else each[0])
     return blank.refit(stats, blank.weak_prior(stats))
@@ -307,7 +307,7 @@ register(
 
 def shifted_by(*names: str) -> Callable[[Any, float], Any]:
     """Parameters of place move with the data."""
-    return lambda law, by: law.replace(**{name: getattr(law, name) + by for name in names})
+    return lambda distribution, by: distribution.replace(**{name: getattr(distribution, name) + by for name in names})
 
 
 ENDS = shifted_by("low", "high")
@@ -332,29 +332,29 @@ register(
     Pieces((0.0, 1.0, 3.0, 4.0)), Pieces((-1.0, 2.0)), other=lambda: Triangular([[0.0, -1.5]] * 2, 1.9, 5.0),
     moved=PLACES,
 )  # fmt: skip
-CENTRES = shifted_by("centre")
+CENTERS = shifted_by("center")
 register(
     "Laplace-1d", lambda: Laplace(1.0, 2.0), Pieces((-np.inf, 1.0, np.inf)), other=lambda: Laplace(0.0, 2.5),
-    moved=CENTRES,
+    moved=CENTERS,
 )  # fmt: skip
 register(
     "Laplace-stack", lambda: Laplace([[1.0, 0.0], [-1.0, 0.0]], [[2.0, 0.3], [1.0, 0.5]]),
     Pieces((-np.inf, -1.0, 1.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
-    other=lambda: Laplace([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTRES,
+    other=lambda: Laplace([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTERS,
 )  # fmt: skip
-register("Cauchy-1d", lambda: Cauchy(1.0, 2.0), "real", other=lambda: Cauchy(0.0, 2.5), moved=CENTRES)
+register("Cauchy-1d", lambda: Cauchy(1.0, 2.0), "real", other=lambda: Cauchy(0.0, 2.5), moved=CENTERS)
 register(
     "Cauchy-stack", lambda: Cauchy([[1.0, 0.0], [-1.0, 0.0]], [[2.0, 0.3], [1.0, 0.5]]),
     Pieces((-np.inf, 0.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
-    other=lambda: Cauchy([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTRES,
+    other=lambda: Cauchy([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTERS,
 )  # fmt: skip
-register("Plateau-1d", lambda: Plateau(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
+register("Plateau-1d", lambda: UniformPredictive(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
 register(
-    "Plateau-stack", lambda: Plateau([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
+    "Plateau-stack", lambda: UniformPredictive([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
     Pieces((-np.inf, -1.0, 2.0, np.inf)), Pieces((-np.inf, 0.0, 5.0, np.inf)), learns=False,
 )  # fmt: skip
 
-TURN = Pieces((1.0 - np.pi, 0.5, 0.9, 1.0, 1.1, 1.5, 1.0 + np.pi))  # the circle is cut opposite the centre
+TURN = Pieces((1.0 - np.pi, 0.5, 0.9, 1.0, 1.1, 1.5, 1.0 + np.pi))  # the circle is cut opposite the center
 register("VonMises-1d", lambda: VonMises(1.0, 400.0), TURN, other=lambda: VonMises(1.1, 300.0))
 register(
     "VonMises-stack", lambda: VonMises([[1.0, -2.0]] * 3, [[2.0, 0.1], [7.0, 1.0], [0.5, 3.0]]),
@@ -366,7 +366,7 @@ register(
     Pieces((0.5 - np.pi, 0.5 + np.pi)), learns=False,
 )  # fmt: skip
 
-# ------------------------------------------------------------------ elliptical laws
+# ------------------------------------------------------------------ elliptical distributions
 
 WHOLE = {"gaps": False}
 register("Elliptical-logistic", lambda: Elliptical("logistic", [1.0, 0.0], FULL2), "real", "real", **WHOLE)
@@ -440,37 +440,35 @@ register(
 )
 register(
     "Product-mixed",
-    lambda: Product({"size": Gaussian([1.0], 0.5), "visits": Poisson(2.0), "colour": Categorical(LEVELS[0])}),
+    lambda: Product({"size": Gaussian([1.0], 0.5), "visits": Poisson(2.0), "color": Categorical(LEVELS[0])}),
     "real", "count", 3,
-    other=lambda: Product({"size": Gaussian([0.0], 1.0), "visits": Poisson(1.0), "colour": Categorical(LEVELS[1])}),
+    other=lambda: Product({"size": Gaussian([0.0], 1.0), "visits": Poisson(1.0), "color": Categorical(LEVELS[1])}),
 )  # fmt: skip
 register(
-    "Several",
-    lambda: Several([Gaussian([0.0, 1.0], FULL2), Gaussian([3.0, 0.0], [1.0, 0.2]), Gaussian([1.0, 1.0], 0.4)]),
+    "Stack",
+    lambda: Stack([Gaussian([0.0, 1.0], FULL2), Gaussian([3.0, 0.0], [1.0, 0.2]), Gaussian([1.0, 1.0], 0.4)]),
     *("real",) * 2,
-    other=lambda: Several(
-        [Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]
-    ),
+    other=lambda: Stack([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]),
 )
-register("Shared-all", lambda: Shared(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
+register("Shared-all", lambda: Tied(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
 register(
     "Shared-covariance",
-    lambda: Shared(Gaussian(MEANS3, STACK3[[0, 1, 0, 1, 4]]), [0, 1, 0, 1, 2], what="covariance"),
+    lambda: Tied(Gaussian(MEANS3, STACK3[[0, 1, 0, 1, 4]]), [0, 1, 0, 1, 2], what="covariance"),
     *("real",) * 3,
 )
 register(
     "Shared-covariance-diagonal",
-    lambda: Shared(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
+    lambda: Tied(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
     *("real",) * 3,
 )
 
-register("Transformed-1d", lambda: Transformed(Gaussian([0.3], 0.2), Change.exp()), "positive")
-UNEQUAL = Change.affine([0.5, -2.0, 1.0], [1.0, 0.0, -1.0])
+register("Transformed-1d", lambda: Transformed(Gaussian([0.3], 0.2), Bijector.exp()), "positive")
+UNEQUAL = Bijector.affine([0.5, -2.0, 1.0], [1.0, 0.0, -1.0])
 register("Transformed-3d", lambda: Transformed(Gaussian(MEANS3[0], FULL3), UNEQUAL), *("real",) * 3)
 register("Transformed-stack", lambda: Transformed(Gaussian(MEANS3, STACK3), UNEQUAL), *("real",) * 3)
-register("LatticeLaw", lambda: LatticeLaw(0.0, 1.0, [0.1, 0.2, 0.4, 0.3]), 4, learns=False)
+register("LatticeDistribution", lambda: LatticeDistribution(0.0, 1.0, [0.1, 0.2, 0.4, 0.3]), 4, learns=False)
 FLAT = {"interval": (-np.inf, np.inf), "expect": {"square": 1.0, "fourth": 2.0}}
-register("MaximumEntropyLaw", lambda: maximum_entropy(**FLAT), "real", learns=False)
+register("MaximumEntropyDistribution", lambda: maximum_entropy(**FLAT), "real", learns=False)
 
 # -------------------------------------------------------------------- mixtures
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from likely import DomainError, Prior
-from tests.laws.compare import bits, gap
-from tests.laws.density import SIGMAS, dkw
-from tests.laws.pairs import Pair
-from tests.laws.suite import Suite
+from tests.properties.compare import bits, gap
+from tests.properties.density import SIGMAS, dkw
+from tests.properties.pairs import Pair
+from tests.properties.suite import Suite
 
-LAWS = Suite()
+DISTRIBUTIONS = Suite()
 
 
 def predicts(p: Pair) -> bool:
@@ -36,12 +36,12 @@ def log_likelihood(model: Any, x: np.ndarray, known: dict[str, Any]) -> float:
     return float(out[np.arange(len(x)), known["owner"]].sum() if known else out.sum())
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def plays_the_role(p: Pair):
     assert isinstance(p.prior(), Prior)
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def updates_add(p: Pair):
     for seed in range(5):
         (_, _, a), (_, _, b) = collected(p, 12, seed), collected(p, 5, seed + 100)
@@ -49,7 +49,7 @@ def updates_add(p: Pair):
         assert gap(p.prior().update(a), p.prior().update(a * 0.5).update(a * 0.5)) <= 1e-13
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def nothing_seen_changes_nothing(p: Pair):
     x, known, _ = collected(p, 3, 1)
     nothing = p.model().collect(x[:0], **{k: v[:0] for k, v in known.items()})
@@ -57,7 +57,7 @@ def nothing_seen_changes_nothing(p: Pair):
     assert np.sum(p.prior().log_evidence(nothing)) == pytest.approx(0.0, abs=1e-13)
 
 
-@LAWS.law(when=predicts)
+@DISTRIBUTIONS.distribution(when=predicts)
 def the_evidence_is_the_product_of_predictions(p: Pair):
     x, _, stats = collected(p, 25, 2)
     belief, total = p.prior(), 0.0
@@ -67,7 +67,7 @@ def the_evidence_is_the_product_of_predictions(p: Pair):
     assert abs(float(p.prior().log_evidence(stats)) - total) <= 1e-12 * len(x)
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def evidences_chain(p: Pair):
     for seed in range(5):
         (_, _, a), (_, _, b) = collected(p, 12, seed), collected(p, 5, seed + 100)
@@ -76,7 +76,7 @@ def evidences_chain(p: Pair):
         assert abs(whole - np.sum(prior.log_evidence(a)) - np.sum(prior.update(a).log_evidence(b))) <= 1e-12 * 17
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def bayes_theorem(p: Pair):
     """log p(θ | x) = log p(θ) + log p(x | θ) − log p(x), at any θ."""
     rng = np.random.default_rng(3)
@@ -90,22 +90,24 @@ def bayes_theorem(p: Pair):
         assert abs(left - right) <= 1e-11 * max(abs(left), abs(evidence), 10.0)
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def the_mode_is_the_summit(p: Pair):
     rng = np.random.default_rng(4)
     _, _, stats = collected(p, 6, 4)
-    for law in (p.prior(), p.prior().update(stats)):
-        mode = law.point("mode")
-        top = np.sum(law.log_density(mode))
+    for distribution in (p.prior(), p.prior().update(stats)):
+        mode = distribution.point("mode")
+        top = np.sum(distribution.log_density(mode))
         near = [
-            np.sum(law.log_density(p.nudge(mode, rng, size))) for size in (1e-5, 1e-3, 0.03, 0.5) for _ in range(50)
+            np.sum(distribution.log_density(p.nudge(mode, rng, size)))
+            for size in (1e-5, 1e-3, 0.03, 0.5)
+            for _ in range(50)
         ]
         assert (np.array(near) <= top + 1e-12 * max(abs(top), 1.0)).all()
         # and it is a summit, not a plateau: steps of a thousandth cost about their square
         assert (np.array(near[50:100]) < top).all()
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def refitting_with_the_prior_is_its_mode(p: Pair):
     rng = np.random.default_rng(5)
     _, _, stats = collected(p, 6, 5)
@@ -132,7 +134,7 @@ def drawn(p: Pair) -> dict[str, np.ndarray]:
     return {name: np.stack([d[name] for d in draws]) for name in draws[0]}
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def means_are_the_means_of_draws(p: Pair):
     wanted, found_by_name, n = p.numbers(p.prior().point("mean")), drawn(p), DRAWS
     for name, value in wanted.items():
@@ -140,7 +142,7 @@ def means_are_the_means_of_draws(p: Pair):
         assert (np.abs(found.mean(axis=0) - value) <= SIGMAS * found.std(axis=0) / np.sqrt(n) + 1e-12).all(), name
 
 
-@LAWS.law(when=lambda p: bool(p.medians))
+@DISTRIBUTIONS.distribution(when=lambda p: bool(p.medians))
 def medians_halve_the_draws(p: Pair):
     wanted, found = p.numbers(p.prior().point("median")), drawn(p)
     for name in p.medians:
@@ -148,7 +150,7 @@ def medians_halve_the_draws(p: Pair):
         assert (np.abs(below - 0.5) <= dkw(DRAWS)).all(), name
 
 
-@LAWS.law(when=predicts)
+@DISTRIBUTIONS.distribution(when=predicts)
 def the_predictive_is_the_mean_over_draws(p: Pair):
     rng, n = np.random.default_rng(8), DRAWS
     _, _, stats = collected(p, 10, 8)  # with few data the weights of a draw have no variance to speak of
@@ -159,19 +161,19 @@ def the_predictive_is_the_mean_over_draws(p: Pair):
     assert (np.abs(each.mean(axis=0) - wanted) <= SIGMAS * each.std(axis=0) / np.sqrt(n)).all()
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def other_rules_are_refused(p: Pair):
     with pytest.raises(DomainError, match='"mode", "mean" or "median"'):
         p.prior().point("middle")
 
 
-@LAWS.law()
+@DISTRIBUTIONS.distribution()
 def copies_are_the_same_to_the_bit(p: Pair):
     prior = p.prior()
     assert bits(pickle.loads(pickle.dumps(prior))) == bits(copy.deepcopy(prior)) == bits(prior)
 
 
-@LAWS.law(when=lambda p: p.predicts and p.model().members is None and p.name != "ProductPrior")
+@DISTRIBUTIONS.distribution(when=lambda p: p.predicts and p.model().members is None and p.name != "ProductPrior")
 def one_prior_serves_a_stack(p: Pair):
     """Updated by the statistics of a stack it is a stack, each member as if alone."""
     x, _, _ = collected(p, 30, 9)
@@ -215,7 +217,7 @@ def ranks(p: Pair, post: Any, truth: Any, stats: Any, rng: np.random.Generator, 
 
 
 def deviations(p: Pair, n: int, seed: int, update: Any = None, likelihood: bool = True) -> dict[str, float]:
-    """Kolmogorov's distance to the uniform law of each parameter's place in its posterior."""
+    """Kolmogorov's distance to the uniform distribution of each parameter's place in its posterior."""
     rng, s = np.random.default_rng(seed), p.simulation
     truth, stats = s.simulate(p.prior(), n, rng)
     post = p.prior().update(stats) if update is None else update(p.prior(), stats)
@@ -230,20 +232,20 @@ def distance(u: np.ndarray) -> float:
     return float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
 
 
-@LAWS.law(when=simulated)
+@DISTRIBUTIONS.distribution(when=simulated)
 def posteriors_are_calibrated(p: Pair):
     found = deviations(p, 100_000, 10)
     assert max(found.values()) <= dkw(100_000), found
 
 
-@LAWS.law(when=simulated, marks=(pytest.mark.campaign,))
+@DISTRIBUTIONS.distribution(when=simulated, marks=(pytest.mark.campaign,))
 def posteriors_are_calibrated_to_a_million(p: Pair):
     found = deviations(p, 1_000_000, 11)
     print(f"\n{p.name}: " + ", ".join(f"{k} {v:.5f}" for k, v in found.items()) + f" (bound {dkw(1_000_000):.5f})")
     assert max(found.values()) <= dkw(1_000_000), found
 
 
-@LAWS.law(when=simulated, marks=(pytest.mark.campaign,))
+@DISTRIBUTIONS.distribution(when=simulated, marks=(pytest.mark.campaign,))
 def wrong_posteriors_are_caught(p: Pair):
     """The check above has teeth: each seeded bug breaks it."""
     assert len(p.simulation.bugs) >= 3
@@ -252,7 +254,7 @@ def wrong_posteriors_are_caught(p: Pair):
         assert max(found.values()) > dkw(100_000), f"{name} was not caught: {found}"
 
 
-@LAWS.law(when=simulated)
+@DISTRIBUTIONS.distribution(when=simulated)
 def draws_follow_the_prior(p: Pair):
     """A prior's own draws fall uniformly in its own marginals."""
     rng, n, s = np.random.default_rng(12), 20_000, p.simulation
@@ -262,7 +264,7 @@ def draws_follow_the_prior(p: Pair):
     assert max(found.values()) <= dkw(n), found
 
 
-@LAWS.law(when=simulated)
+@DISTRIBUTIONS.distribution(when=simulated)
 def simulated_statistics_are_collected_ones(p: Pair):
     """The stack of statistics that the simulation builds is what `collect` gives, row by row: no second convention."""
     s = p.simulation
@@ -275,7 +277,7 @@ def simulated_statistics_are_collected_ones(p: Pair):
 def post_member(post: Any, k: int) -> Any:
     if hasattr(post, "belief"):
         return post.replace(belief=post.belief.member(k))
-    if hasattr(post, "law"):
-        return post.replace(law=post.law.member(k))
+    if hasattr(post, "distribution"):
+        return post.replace(distribution=post.distribution.member(k))
     arrays = {name: part[k] for name, part in post._parts().items() if isinstance(part, np.ndarray)}
     return post.replace(**{name: np.array(part) for name, part in arrays.items()})

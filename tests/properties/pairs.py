@@ -2,7 +2,7 @@
 
 A new pair joins by one line in PAIRS. `simulate` and `pits` are written without the library, for n problems at
 once: parameters drawn from the prior, data drawn from the parameters, and where each parameter falls in the
-posterior's own marginal law. `bugs` are wrong posteriors that the same check must catch.
+posterior's own marginal distribution. `bugs` are wrong posteriors that the same check must catch.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from likely import (
     Exponential,
     Gamma,
     Gaussian,
+    MeanGivenCovariance,
     NormalInverseGamma,
     NormalInverseWishart,
-    NormalMean,
     Poisson,
     Product,
     ProductPrior,
@@ -38,7 +38,7 @@ from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.matrix.inverse_wishart import InverseWishart
 from likely.distributions.matrix.wishart import Wishart
-from likely.distributions.priors.covariance_given_mean import KnownMean
+from likely.distributions.priors.covariance_given_mean import CovarianceGivenMean
 from likely.distributions.priors.direction_prior import DirectionPrior
 from likely.distributions.priors.multinomial_prior import MultinomialPrior
 from likely.distributions.priors.normal_gamma import NormalGamma
@@ -285,21 +285,21 @@ NG = Simulation(
 # a covariance, or a precision, with a known mean: a variance, the regression of the other column on it, the residual
 
 
-def scatter_of(law: Any) -> np.ndarray:
-    return np.linalg.inv(law.scale) if isinstance(law, Wishart) else np.asarray(law.scale)
+def scatter_of(distribution: Any) -> np.ndarray:
+    return np.linalg.inv(distribution.scale) if isinstance(distribution, Wishart) else np.asarray(distribution.scale)
 
 
-def simulate_known(prior: KnownMean, n: int, rng: Generator) -> tuple[Draws, Moments]:
-    d, nu = prior.dim, float(prior.law.dof)
+def simulate_known(prior: CovarianceGivenMean, n: int, rng: Generator) -> tuple[Draws, Moments]:
+    d, nu = prior.dim, float(prior.distribution.dof)
     a = np.tril(rng.standard_normal((n, d, d)), -1)
     a[:, range(d), range(d)] = np.sqrt(rng.chisquare(nu - np.arange(d), (n, d)))
-    b = np.linalg.cholesky(scatter_of(prior.law)) @ np.swapaxes(np.linalg.inv(a), 1, 2)
+    b = np.linalg.cholesky(scatter_of(prior.distribution)) @ np.swapaxes(np.linalg.inv(a), 1, 2)
     x = prior.mean + np.einsum("nij,nmj->nmi", b, rng.standard_normal((n, ROWS, d)))
     return {"covariance": b @ np.swapaxes(b, 1, 2)}, moments_of(x)
 
 
-def pits_known(post: KnownMean, truth: Draws) -> Draws:
-    psi, nu, S = scatter_of(post.law), post.law.dof, truth["covariance"]
+def pits_known(post: CovarianceGivenMean, truth: Draws) -> Draws:
+    psi, nu, S = scatter_of(post.distribution), post.distribution.dof, truth["covariance"]
     slope, psi_slope = S[:, 0, 1] / S[:, 0, 0], psi[:, 0, 1] / psi[:, 0, 0]
     rest, psi_rest = S[:, 1, 1] - slope * S[:, 0, 1], psi[:, 1, 1] - psi_slope * psi[:, 0, 1]
     return {
@@ -313,10 +313,10 @@ def known_log_likelihood(p: Draws, stats: Moments) -> np.ndarray:
     return full_log_likelihood({**p, "mean": np.broadcast_to(KNOWN_MEAN, stats.mean.shape)}, stats)
 
 
-def with_scatter(p: KnownMean, s: Moments, scatter: np.ndarray, more: float = 0.0) -> KnownMean:
+def with_scatter(p: CovarianceGivenMean, s: Moments, scatter: np.ndarray, more: float = 0.0) -> CovarianceGivenMean:
     """A posterior whose Ψ is this, and whose dof are off by `more`."""
-    scale = np.linalg.inv(scatter) if isinstance(p.law, Wishart) else scatter
-    return p.replace(law=p.law.replace(dof=p.law.dof + s.weight + more, scale=scale))
+    scale = np.linalg.inv(scatter) if isinstance(p.distribution, Wishart) else scatter
+    return p.replace(distribution=p.distribution.replace(dof=p.distribution.dof + s.weight + more, scale=scale))
 
 
 def about_known(s: Moments, times: float) -> np.ndarray:
@@ -328,10 +328,10 @@ KNOWN_MEAN = np.array([0.5, -0.5])
 COVARIANCE = Simulation(
     simulate_known, pits_known, known_log_likelihood, lambda g: {"covariance": g.covariance},
     {
-        "dof one too many": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 1.0), 1.0),
-        "scatter about the sample's mean": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 0.0)),
+        "dof one too many": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 1.0), 1.0),
+        "scatter about the sample's mean": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 0.0)),
         "prior forgotten": lambda p, s: with_scatter(p, s, 1e-3 * np.eye(2) + about_known(s, 1.0)),
-        "distance of means doubled": lambda p, s: with_scatter(p, s, scatter_of(p.law) + about_known(s, 2.0)),
+        "distance of means doubled": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 2.0)),
     },
 )  # fmt: skip
 
@@ -352,14 +352,14 @@ def only_precision(g: Gaussian) -> Draws:
 # a mean with known covariance: whitened, so that each coordinate is a marginal of the posterior
 
 
-def simulate_mean(prior: NormalMean, n: int, rng: Generator) -> tuple[Draws, Moments]:
+def simulate_mean(prior: MeanGivenCovariance, n: int, rng: Generator) -> tuple[Draws, Moments]:
     b, d = prior.belief, prior.belief.dim
     mean = b.mean + rng.standard_normal((n, d)) @ np.linalg.cholesky(b.covariance).T
     noise = rng.standard_normal((n, ROWS, d)) @ np.linalg.cholesky(prior.covariance).T
     return {"mean": mean}, moments_of(mean[:, None] + noise)
 
 
-def pits_mean(post: NormalMean, truth: Draws) -> Draws:
+def pits_mean(post: MeanGivenCovariance, truth: Draws) -> Draws:
     S = np.broadcast_to(post.belief.covariance, (len(truth["mean"]), 2, 2))
     z = np.linalg.solve(np.linalg.cholesky(S), (truth["mean"] - post.belief.mean)[..., None])[..., 0]
     return {"mean 0": special.ndtr(z[:, 0]), "mean 1 given mean 0": special.ndtr(z[:, 1])}
@@ -370,7 +370,7 @@ def mean_log_likelihood(p: Draws, stats: Moments) -> np.ndarray:
     return -0.5 * stats.weight * np.einsum("ni,ij,nj->n", delta, np.linalg.inv(KNOWN), delta)
 
 
-def mean_off(p: NormalMean, s: Moments, rows: float, widen: float) -> NormalMean:
+def mean_off(p: MeanGivenCovariance, s: Moments, rows: float, widen: float) -> MeanGivenCovariance:
     post = p.update(s * rows)
     belief = post.belief
     return post.replace(belief=belief.replace(covariance=belief.covariance * widen))
@@ -444,7 +444,7 @@ WAITS = Simulation(
 )  # fmt: skip
 
 
-# both ends of a uniform law: each end is a Pareto variable beyond the other's bound
+# both ends of a uniform distribution: each end is a Pareto variable beyond the other's bound
 
 
 def simulate_ends(prior: BilateralPareto, n: int, rng: Generator) -> tuple[Draws, Extremes]:
@@ -556,7 +556,9 @@ BINOMIAL = Simulation(simulate_successes, pits_beta, BETA.log_likelihood, BETA.r
 
 
 def simulate_failures(prior: Beta, n: int, rng: Generator) -> tuple[Draws, WeightedValues]:
-    probs = np.clip(rng.beta(prior.a, prior.b, (n, prior.dim)), 1e-4, None)  # the law has no p = 0, and few so small
+    probs = np.clip(
+        rng.beta(prior.a, prior.b, (n, prior.dim)), 1e-4, None
+    )  # the distribution has no p = 0, and few so small
     size = np.broadcast_to(prior.known, probs.shape)
     x = rng.negative_binomial(size[:, None], probs[:, None], (n, ROWS, prior.dim)).astype(float)
     whose = scipy.sparse.csr_array((np.ones(n * ROWS), (np.repeat(np.arange(n), ROWS), np.arange(n * ROWS))))
@@ -587,17 +589,17 @@ SIZES = np.array([2.5, 4.0])
 
 
 def simulate_directions(prior: DirectionPrior, n: int, rng: Generator) -> tuple[Draws, FeatureSums]:
-    centre = prior.belief.centre + rng.vonmises(0.0, prior.belief.concentration, (n, prior.dim))
-    x = centre[:, None] + rng.vonmises(0.0, prior.concentration, (n, ROWS, prior.dim))
+    center = prior.belief.center + rng.vonmises(0.0, prior.belief.concentration, (n, prior.dim))
+    x = center[:, None] + rng.vonmises(0.0, prior.concentration, (n, ROWS, prior.dim))
     sums = np.stack([np.cos(x).sum(axis=1), np.sin(x).sum(axis=1)], axis=-1)
     weight = np.full((n, prior.dim), float(ROWS))
-    return {"centre": centre}, FeatureSums.trusted(rows=weight[:, 0].copy(), weight=weight, sums=sums)
+    return {"center": center}, FeatureSums.trusted(rows=weight[:, 0].copy(), weight=weight, sums=sums)
 
 
 def pits_directions(post: DirectionPrior, truth: Draws) -> Draws:
-    away = np.angle(np.exp(1j * (truth["centre"] - post.belief.centre)))
+    away = np.angle(np.exp(1j * (truth["center"] - post.belief.center)))
     each = scipy.stats.vonmises.cdf(away, post.belief.concentration)
-    return {f"centre {j}": each[:, j] for j in range(each.shape[1])}
+    return {f"center {j}": each[:, j] for j in range(each.shape[1])}
 
 
 def turned(post: DirectionPrior, **parts: np.ndarray) -> DirectionPrior:
@@ -606,12 +608,12 @@ def turned(post: DirectionPrior, **parts: np.ndarray) -> DirectionPrior:
 
 DIRECTIONS = Simulation(
     simulate_directions, pits_directions,
-    lambda p, s: (s.sums[..., 0] * np.cos(p["centre"]) + s.sums[..., 1] * np.sin(p["centre"])).sum(axis=1),
-    lambda g: {"centre": g.centre},
+    lambda p, s: (s.sums[..., 0] * np.cos(p["center"]) + s.sums[..., 1] * np.sin(p["center"])).sum(axis=1),
+    lambda g: {"center": g.center},
     {
         "10 % too sharp": lambda p, s: turned(p.update(s), concentration=1.1 * p.update(s).belief.concentration),
         "one row too few": lambda p, s: p.update(s * ((ROWS - 1) / ROWS)),
-        "prior forgotten": lambda p, s: turned(p.update(s), centre=np.arctan2(s.sums[..., 1], s.sums[..., 0])),
+        "prior forgotten": lambda p, s: turned(p.update(s), center=np.arctan2(s.sums[..., 1], s.sums[..., 0])),
         "lengths add": lambda p, s: turned(
             p.update(s), concentration=p.belief.concentration + p.concentration * s.weight
         ),
@@ -620,7 +622,7 @@ DIRECTIONS = Simulation(
 
 
 def nudged_directions(g: VonMises, rng: Generator, size: float) -> VonMises:
-    return g.replace(centre=g.centre + size * rng.standard_normal(g.centre.shape))
+    return g.replace(center=g.center + size * rng.standard_normal(g.center.shape))
 
 
 def nudged_successes(g: Binomial, rng: Generator, size: float) -> Binomial:
@@ -692,27 +694,27 @@ PAIRS = [
         lambda: Gaussian([1.0, 0.0], [0.5, 0.3]), nudged, precisions_of, ("precision",), simulation=NG,
     ),
     Pair(
-        "KnownMean-covariance", lambda: KnownMean(KNOWN_MEAN, InverseWishart(6.0, PSI2)),
+        "CovarianceGivenMean-covariance", lambda: CovarianceGivenMean(KNOWN_MEAN, InverseWishart(6.0, PSI2)),
         lambda: Gaussian(KNOWN_MEAN, PSI2), widened, only_covariance, simulation=COVARIANCE,
     ),
     Pair(
-        "KnownMean-precision", lambda: KnownMean(KNOWN_MEAN, Wishart(6.0, np.linalg.inv(PSI2))),
+        "CovarianceGivenMean-precision", lambda: CovarianceGivenMean(KNOWN_MEAN, Wishart(6.0, np.linalg.inv(PSI2))),
         lambda: Gaussian(KNOWN_MEAN, PSI2), widened, only_precision, simulation=COVARIANCE,
     ),
     Pair(
-        "KnownMean-1d", lambda: KnownMean([0.5], InverseWishart(6.0, 2.0)), lambda: Gaussian([0.5], [[0.7]]), widened,
+        "CovarianceGivenMean-1d", lambda: CovarianceGivenMean([0.5], InverseWishart(6.0, 2.0)), lambda: Gaussian([0.5], [[0.7]]), widened,
         only_covariance, ("covariance",),
     ),
     Pair(
-        "NormalMean-full", lambda: NormalMean(Gaussian([0.5, -0.5], PSI2), KNOWN), lambda: Gaussian([1.0, 0.0], KNOWN),
+        "MeanGivenCovariance-full", lambda: MeanGivenCovariance(Gaussian([0.5, -0.5], PSI2), KNOWN), lambda: Gaussian([1.0, 0.0], KNOWN),
         moved, only_mean, ("mean",), simulation=MEAN,
     ),
     Pair(
-        "NormalMean-diagonal", lambda: NormalMean(Gaussian([0.5, -0.5], PSI2), [1.0, 0.2]),
+        "MeanGivenCovariance-diagonal", lambda: MeanGivenCovariance(Gaussian([0.5, -0.5], PSI2), [1.0, 0.2]),
         lambda: Gaussian([1.0, 0.0], [1.0, 0.2]), moved, only_mean, ("mean",),
     ),
     Pair(
-        "NormalMean-spherical", lambda: NormalMean(Gaussian([0.5, -0.5], 2.0 * np.eye(2)), 0.3),
+        "MeanGivenCovariance-spherical", lambda: MeanGivenCovariance(Gaussian([0.5, -0.5], 2.0 * np.eye(2)), 0.3),
         lambda: Gaussian([1.0, 0.0], 0.3), moved, only_mean, ("mean",),
     ),
     Pair(
@@ -748,7 +750,7 @@ PAIRS = [
     ),
     Pair(
         "Direction-VonMises", lambda: DirectionPrior(VonMises([0.5, -2.0], [0.7, 3.0]), [2.0, 0.9]),
-        lambda: VonMises([1.0, -2.5], [2.0, 0.9]), nudged_directions, lambda g: {"centre": g.centre}, ("centre",),
+        lambda: VonMises([1.0, -2.5], [2.0, 0.9]), nudged_directions, lambda g: {"center": g.center}, ("center",),
         simulation=DIRECTIONS,
     ),
     Pair(
