@@ -175,13 +175,13 @@ RATES = np.array([[3.0, 0.4], [0.7, 8.0], [5.0, 5.0], [0.1, 2.0], [20.0, 1.0]])
 LEVELS = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
 
 POINTS = np.random.default_rng(12).normal(size=(9, 2)) * [1.0, 2.0]
-register("Parzen-1d", lambda: KDE(POINTS[:, 0], [0.6]), "real", learns=False)
-register("Parzen-t-1d", lambda: KDE(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
-register("Parzen-2d", lambda: KDE(POINTS, [0.6, 1.9]), "real", "real", learns=False)
-register("Parzen-t-2d", lambda: KDE(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
-register("Parzen-elliptical", lambda: KDE(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
+register("KDE-1d", lambda: KDE(POINTS[:, 0], [0.6]), "real", learns=False)
+register("KDE-t-1d", lambda: KDE(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
+register("KDE-2d", lambda: KDE(POINTS, [0.6, 1.9]), "real", "real", learns=False)
+register("KDE-t-2d", lambda: KDE(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
+register("KDE-elliptical", lambda: KDE(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
 register(
-    "Parzen-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
+    "KDE-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
 )
 register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
 register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
@@ -348,9 +348,9 @@ register(
     Pieces((-np.inf, 0.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
     other=lambda: Cauchy([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTERS,
 )  # fmt: skip
-register("Plateau-1d", lambda: UniformPredictive(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
+register("UniformPredictive-1d", lambda: UniformPredictive(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
 register(
-    "Plateau-stack", lambda: UniformPredictive([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
+    "UniformPredictive-stack", lambda: UniformPredictive([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
     Pieces((-np.inf, -1.0, 2.0, np.inf)), Pieces((-np.inf, 0.0, 5.0, np.inf)), learns=False,
 )  # fmt: skip
 
@@ -450,14 +450,14 @@ register(
     *("real",) * 2,
     other=lambda: Stack([Gaussian([0.0, 0.0], np.eye(2)), Gaussian([3.0, 1.0], [1.0, 1.2]), Gaussian([1.0, 0.0], 1.0)]),
 )
-register("Shared-all", lambda: Tied(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
+register("Tied-all", lambda: Tied(Gaussian(MEANS3[:3], STACK3[:3]), [0, 2, 1, 2]), *("real",) * 3)
 register(
-    "Shared-covariance",
+    "Tied-covariance",
     lambda: Tied(Gaussian(MEANS3, STACK3[[0, 1, 0, 1, 4]]), [0, 1, 0, 1, 2], what="covariance"),
     *("real",) * 3,
 )
 register(
-    "Shared-covariance-diagonal",
+    "Tied-covariance-diagonal",
     lambda: Tied(Gaussian(MEANS3[:3], [[1.0, 2.0, 3.0]] * 3, kind="diagonal"), [1, 1, 1], what="covariance"),
     *("real",) * 3,
 )
