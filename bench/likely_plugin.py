@@ -112,11 +112,11 @@ def stack(n):
     mean = 1.5 * rng.standard_normal((MEMBERS, COLUMNS))
     axes = np.linalg.qr(rng.standard_normal((MEMBERS, COLUMNS, COLUMNS)))[0]
     factor = axes * np.sqrt(np.geomspace(0.05, 2.0, COLUMNS))
-    owner = rng.integers(0, MEMBERS, n)
+    labels = rng.integers(0, MEMBERS, n)
     noise = rng.standard_normal((n, COLUMNS))
     X = np.empty((n, COLUMNS))
     for k in range(MEMBERS):
-        X[owner == k] = noise[owner == k] @ factor[k].T + mean[k]
+        X[labels == k] = noise[labels == k] @ factor[k].T + mean[k]
     return {"X": X, "mean": mean, "cov": factor @ np.swapaxes(factor, 1, 2)}
 
 
@@ -272,7 +272,7 @@ def gaussian_mixture(kind):
 
         def fitted(X, n_iter):
             component = lk.GaussianDensity(kind, prior=None)
-            model = lk.MixtureDensity(component, d["K"], prior=None, start=start, max_iter=n_iter, tol=0.0)
+            model = lk.MixtureDensity(component, d["K"], prior=None, init=start, max_iter=n_iter, tol=0.0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # equal iterations: nobody has converged
                 return model.fit(X)
@@ -281,7 +281,7 @@ def gaussian_mixture(kind):
 
         def run():
             m = fitted(d["X"], d["iters"])
-            parts = m.model_.parts
+            parts = m.model_.components
             return {"weights": m.weights_, "means": parts.mean, "covs": parts.covariance, "iters": m.report_.iterations}
 
         return run
@@ -300,11 +300,11 @@ def _(d):
 
     def run(X=d["X"], n_iter=d["iters"]):
         component = lk.MultinomialDensity(prior=d["a"])
-        model = lk.MixtureDensity(component, d["K"], prior=None, start=start, max_iter=n_iter, tol=0.0)
+        model = lk.MixtureDensity(component, d["K"], prior=None, init=start, max_iter=n_iter, tol=0.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # equal iterations: nobody has converged
             m = model.fit(X)
-        return {"weights": m.weights_, "B": m.model_.parts.probs, "iters": m.report_.iterations}
+        return {"weights": m.weights_, "B": m.model_.components.probs, "iters": m.report_.iterations}
 
     run(d["X"][:500], 2)
     return run
@@ -317,10 +317,10 @@ def _(d):
 def _(d):
     lk = library()
     warnings.filterwarnings("ignore", message="KMeans: not converged")  # equal iterations
-    lk.KMeans(d["K"], start=d["c0"], max_iter=2, tol=0).fit(d["X"][:5000])
+    lk.KMeans(d["K"], init=d["c0"], max_iter=2, tol=0).fit(d["X"][:5000])
 
     def run():
-        m = lk.KMeans(d["K"], start=d["c0"], max_iter=d["iters"], tol=0).fit(d["X"])
+        m = lk.KMeans(d["K"], init=d["c0"], max_iter=d["iters"], tol=0).fit(d["X"])
         return {"centers": m.cluster_centers_, "iters": m.n_iter_}
 
     return run
@@ -376,7 +376,7 @@ def _(d):
 
     def run(X=d["X"], n_iter=d["iters"]):
         h = learned(lk, lk.MixtureDensity(lk.GaussianDensity("diagonal"), M), start, X, n_iter)
-        g = h.emissions.parts
+        g = h.emissions.components
         v = g.covariance.reshape(K, M, D)
         return {
             "pi": h.starts,
@@ -392,7 +392,7 @@ def _(d):
 
 def learned(lk, component, start, X, n_iter):
     """A fixed number of Baum–Welch iterations from a given start, by maximum likelihood."""
-    model = lk.HMMDensity(component, start.states, prior=None, start=start, max_iter=n_iter, tol=0.0)
+    model = lk.HMMDensity(component, start.states, prior=None, init=start, max_iter=n_iter, tol=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # equal iterations: nobody has converged
         return model.fit(lk.Ragged.of(X)).model_
@@ -444,7 +444,7 @@ peer("dtw_band", "likely", note="dtw_matrix(S, cost='squared', band=50)")(warped
 
 def tracker(d):
     lk = library()
-    return lk.LinearGaussian(d["F"], d["Q"], d["H"], d["R"], d["m0"], d["P0"])
+    return lk.LinearGaussian(transition=d["F"], process_covariance=d["Q"], observation=d["H"], observation_covariance=d["R"], initial_mean=d["m0"], initial_covariance=d["P0"])
 
 
 @peer("kalman", "likely", note="LinearGaussian.smooth: means, covariances and lag-one covariances")
@@ -723,10 +723,10 @@ def _(d):
         lambda x: lk.Gaussian(mu + rho * (x - mu), s**2),
         lambda x: lk.Gaussian(np.zeros_like(x), np.exp(x), kind="diagonal"),
     )
-    lk.ParticleFilter(sv, 100, threshold=1.0).run(d["y"][:9])  # compiles the resampling loop
+    lk.ParticleFilter(sv, 100, ess_threshold=1.0).run(d["y"][:9])  # compiles the resampling loop
 
     def run():
-        r = lk.ParticleFilter(sv, d["N"], seed=len(found)).run(d["y"], keep=False)
+        r = lk.ParticleFilter(sv, d["N"], random_state=len(found)).run(d["y"], keep=False)
         found.append(r.log_evidence)
         return {"logliks": found, "mean": r.mean.ravel()}
 

@@ -101,7 +101,7 @@ def faithful() -> Any:
 def two_geysers(X: Any, steps: int) -> tuple[float, float]:
     """Log-likelihood after so many EM steps from one start: ours, scikit-learn's."""
     mean, covariance = np.array([[2.0, 55.0], [4.3, 80.0]]), np.stack([np.cov(X.T)] * 2)
-    start = lk.Mixture(weights=[0.5, 0.5], parts=lk.Gaussian(mean=mean, covariance=covariance))
+    start = lk.Mixture(weights=[0.5, 0.5], components=lk.Gaussian(mean=mean, covariance=covariance))
     ours = lk.fit(start, X, prior=None, stop=lk.Stop(steps, 0.0)).model
     theirs = GaussianMixture(
         2, means_init=mean, weights_init=[0.5, 0.5], precisions_init=np.linalg.inv(covariance), reg_covar=0, tol=0,
@@ -181,9 +181,9 @@ def _oil_clusters(data: Split, slow: bool) -> Iterable[Sequence[Any]]:
     for K in (3, 6, 10):
         for name, part in OIL_PARTS.items():
             if slow or "analysers" not in name or K == 3:
-                made = lk.MixtureClusterer(part(), K, restarts=3, max_iter=300, random_state=0)
+                made = lk.MixtureClusterer(part(), K, n_init=3, max_iter=300, random_state=0)
                 yield f"{K} {name}", *_clustered(made, data)
-        made = lk.MixtureClusterer(lk.GaussianDensity(), K, prior=None, restarts=3, max_iter=300, random_state=0)
+        made = lk.MixtureClusterer(lk.GaussianDensity(), K, prior=None, n_init=3, max_iter=300, random_state=0)
         yield f"{K} full, maximum likelihood", *_clustered(made, data)
         for kind in ("full", "diag"):
             peer = GaussianMixture(K, covariance_type=kind, n_init=3, max_iter=300, random_state=0)
@@ -224,12 +224,12 @@ def principal(data: Split, number: int) -> Split:
 
 def discriminant(data: Split, groups: int) -> Split:
     """Axes that separate pseudo-classes: each class is clustered into so many groups first (Dahmen, Keysers, Ney)."""
-    owner = np.empty(len(data.y), dtype=int)
+    labels = np.empty(len(data.y), dtype=int)
     for c in np.unique(data.y):
         mine = data.y == c
         made = lk.MixtureClusterer(lk.GaussianDensity("diagonal"), groups, random_state=0, tol=1e-4)
-        owner[mine] = groups * int(c) + made.fit(data.X[mine]).labels_
-    axes = LinearDiscriminantAnalysis().fit(data.X, owner)
+        labels[mine] = groups * int(c) + made.fit(data.X[mine]).labels_
+    axes = LinearDiscriminantAnalysis().fit(data.X, labels)
     return data._replace(X=axes.transform(data.X), T=axes.transform(data.T))
 
 
@@ -429,7 +429,7 @@ def news(slow: bool) -> str:
 
 
 def _topics(prior: Any) -> Any:
-    return lk.MixtureClusterer(lk.MultinomialDensity(prior=prior), 20, restarts=3, max_iter=200, random_state=0)
+    return lk.MixtureClusterer(lk.MultinomialDensity(prior=prior), 20, n_init=3, max_iter=200, random_state=0)
 
 
 def _named(model: Any, data: Split, vocabulary: Any) -> Iterable[Sequence[Any]]:

@@ -245,7 +245,7 @@ def surprising(f: Any, y: Any, u: Any) -> float:
     """The share of ranges beyond four standard deviations of their own prediction."""
     belief, far, seen = None, 0, 0
     for frame, inputs in zip(y, u, strict=True):
-        belief = f.initial() if belief is None else f.predict(belief, inputs)
+        belief = f.initial_belief() if belief is None else f.predict(belief, inputs)
         there = ~np.isnan(frame)
         if there.any():
             near = f._observed(belief.mean, belief.root, belief.time, inputs)

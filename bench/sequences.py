@@ -52,7 +52,7 @@ def promoters() -> str:
         "naive Bayes by position": lk.NaiveBayes("categorical"),
         "HMM, a state a position": lk.HMMDensity(symbols, 57, topology="left-to-right", max_iter=1),
         "HMM, (0, 1, 2), 20 states": lk.HMMDensity(symbols, 20, topology=(0, 1, 2), max_iter=30),
-        "HMM, ergodic, 4 states": lk.HMMDensity(symbols, 4, restarts=3, max_iter=60, random_state=0),
+        "HMM, ergodic, 4 states": lk.HMMDensity(symbols, 4, n_init=3, max_iter=60, random_state=0),
     }
     lines = []
     for name, density in models.items():
@@ -87,7 +87,7 @@ def genes() -> str:
     for states in (1, 2, 4, 8):
         density = lk.HMMDensity(lk.CategoricalDensity(), states, max_iter=30, tol=1e-4, random_state=0)
         lines.append([f"HMM of codons, {states} states", *judged(lk.BayesClassifier(density), codons, y, test)])
-    bases = lk.HMMDensity(lk.CategoricalDensity(), 3, topology=(1,), ends=False, max_iter=30, tol=1e-4)
+    bases = lk.HMMDensity(lk.CategoricalDensity(), 3, topology=(1,), final=False, max_iter=30, tol=1e-4)
     ring = lk.Topology.steps(3, (1,), ends=False, around=True)
     bases.topology = ring
     lines.append(["HMM of bases, a ring of 3 states", *judged(lk.BayesClassifier(bases), x, y, test)])
@@ -144,7 +144,7 @@ def phage() -> str:
     x = np.array(list(text.upper()))
     lines = []
     for states in (1, 2, 3):
-        density = lk.HMMDensity(lk.CategoricalDensity(), states, restarts=4, max_iter=300, tol=1e-7, random_state=0)
+        density = lk.HMMDensity(lk.CategoricalDensity(), states, n_init=4, max_iter=300, tol=1e-7, random_state=0)
         h = density.fit([x])
         n = h.model_.n_parameters
         bic = n * np.log(len(x)) - 2 * h.score([x])

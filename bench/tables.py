@@ -191,23 +191,23 @@ def as_frame(X: Any) -> pl.DataFrame:
 def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluation]:
     """What `likely fit --no-rivals` would choose, inside each training fold: by its rule, and by the one before it."""
     X, y = as_frame(problem.X), np.asarray(problem.y)
-    classes, owner = encoded(y)
+    classes, labels = encoded(y)
     if problem.test is None and rules:
         folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-        splits = [Split(*split) for split in folds.split(owner, owner)]
+        splits = [Split(*split) for split in folds.split(labels, labels)]
     elif problem.test is None:
         usual = int(check_random_state(0).randint(2**31))  # the folds of `lk.evaluate`
-        splits = make_splits(X, owner, 10, seed=usual)
+        splits = make_splits(X, labels, 10, seed=usual)
     else:
         X = pl.concat([X, as_frame(problem.test[0])], how="vertical_relaxed")
         splits = [Split(np.arange(len(y)), np.arange(len(y), X.height))]
-        classes, owner = encoded(np.concatenate([y, problem.test[1]]))
+        classes, labels = encoded(np.concatenate([y, problem.test[1]]))
     found: dict[str, list[Any]] = {"chosen": [], "chosen, ties to the simplest": []}
     for train, test in splits:
-        for name, model in chosen_from(X[train], classes[owner[train]], problem.cost).items():
+        for name, model in chosen_from(X[train], classes[labels[train]], problem.cost).items():
             found[name].append(log_posteriors(model, X[test], classes))
     rows = np.concatenate([split.test for split in splits])
-    return {name: lk.Evaluation(np.concatenate(parts), owner[rows], classes, cost=problem.cost)
+    return {name: lk.Evaluation(np.concatenate(parts), labels[rows], classes, cost=problem.cost)
             for name, parts in found.items()}  # fmt: skip
 
 

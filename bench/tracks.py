@@ -90,7 +90,7 @@ class Ahead(NamedTuple):
 def ahead(tracker: Tracker, path: Path2, longest: float = LONGEST) -> Ahead:
     """Predict every report from those before it; those that come after more than so many seconds are not counted."""
     model, t, y = tracker._continuous, path.times, path.places
-    belief, errors, far = model.initial(), [], []
+    belief, errors, far = model.initial_belief(), [], []
     for i, (when, place) in enumerate(zip(t, y, strict=True)):
         there = model.predict(belief, when)
         if i >= SKIPPED:

@@ -292,7 +292,7 @@ def chow_trees() -> None:
         figure, ax = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
         for k in (0, 1):
             title = f"illness {'AB'[k]}: bits that complaints tell of each other"
-            dependence_tree(clf.model_.parts.member(k), ax[k], names=names, title=title)
+            dependence_tree(clf.model_.components.member(k), ax[k], names=names, title=title)
         figure.savefig(STATIC / "chow-trees.png", dpi=130)
 
 
@@ -333,12 +333,12 @@ def mixture() -> None:
     """Wines without their labels: three parts, rows in the colors of their responsibilities, and how EM came there."""
     X, _, names = wine()
     at = [names.index("flavanoids"), names.index("color intensity")]
-    m = lk.MixtureDensity(lk.GaussianDensity("full"), 3, restarts=8, random_state=0).fit(X[:, at])
+    m = lk.MixtureDensity(lk.GaussianDensity("full"), 3, n_init=8, random_state=0).fit(X[:, at])
     colors = np.array([to_rgb(c) for c in PALETTE[:3]])
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.3, 1))
         for k in range(3):
-            DensityDisplay.from_model(m.model_.parts.member(k), ax=left, color=PALETTE[k], names=["", ""])
+            DensityDisplay.from_model(m.model_.components.member(k), ax=left, color=PALETTE[k], names=["", ""])
         left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colors, s=14, edgecolor="white", linewidth=0.3)
         left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines, labels hidden: three parts")
         trace(m.report_, right)
@@ -364,7 +364,7 @@ def variances() -> None:
     with themed() as plt:
         figure, both = plt.subplots(1, 2, figsize=(9.0, 4.3), layout="constrained")
         for ax, kind, title in zip(both, ("equal", "own"), ("One variance", "A variance each"), strict=True):
-            found = lk.KMeans(2, variances=kind, restarts=5, random_state=0).fit(X)
+            found = lk.KMeans(2, variances=kind, n_init=5, random_state=0).fit(X)
             wide = np.bincount(found.labels_).argmax()
             colors = [PALETTE[0] if k == wide else PALETTE[1] for k in found.labels_]
             ax.scatter(*X.T, c=colors, s=12, edgecolor="white", linewidth=0.3)
@@ -420,11 +420,11 @@ def chains() -> None:
     moves = [[0.6, 0, 0, 0.4], [0, 0.5, 0.5, 0], [0, 0, 0.7, 0], [0, 0.6, 0.4, 0]]
     null = lk.HMM([1, 0, 0, 0], moves, lk.Gaussian([[0.0], [3.0], [6.0]], 1.0), [0, 0, 0.3, 0])
     rises = [np.repeat([0.0, 2.0, 5.0, 9.0], rng.integers(0, 6, 4) + [1, 0, 0, 1]) for _ in range(60)]
-    skips = lk.HMMDensity(states=4, topology=(0, 1, 2)).fit(
+    skips = lk.HMMDensity(n_states=4, topology=(0, 1, 2)).fit(
         [r + rng.normal(0, 0.5, len(r)) for r in rises if len(r) > 2]
     )
     walk = np.repeat(rng.choice([0.0, 4.0, 8.0], 60), rng.integers(2, 9, 60))
-    free = lk.HMMDensity(states=3, random_state=0).fit(walk + rng.normal(0, 1, len(walk)))
+    free = lk.HMMDensity(n_states=3, random_state=0).fit(walk + rng.normal(0, 1, len(walk)))
     with themed() as plt:
         figure, both = plt.subplot_mosaic("ac;bc", figsize=(10.0, 4.6), layout="constrained", width_ratios=(1.45, 1))
         titles = ("The middle part may be left out", "Stay, go on, or skip one", "All from all")
@@ -437,7 +437,7 @@ def states() -> None:
     """A signal, the states behind it shaded by their probability, and, as a stack, what was known at the time."""
     rng = np.random.default_rng(4)
     x = np.repeat([0.0, 3.0, 1.2, 3.0, 0.0], [25, 20, 30, 12, 33]) + rng.normal(0, 0.9, 120)
-    h = lk.HMMDensity(states=3, random_state=0).fit([x])
+    h = lk.HMMDensity(n_states=3, random_state=0).fit([x])
     names = [f"about {abs(m):.0f}" for m in h.model_.emissions.mean.ravel()]
     trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
     occupancy(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
@@ -452,7 +452,7 @@ def utterance() -> None:
         return np.concatenate([rng.normal(level, noise, (rng.integers(2, 7), 1)) for level in courses[word]])
 
     labels = np.repeat(list(courses), 40)
-    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), states=5, topology=(0, 1, 2))
+    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=5, topology=(0, 1, 2))
     known = lk.BayesClassifier(density).fit([made(word, 0.9) for word in labels], labels)
     x = np.concatenate([made(word, 0.9) for word in ("wave", "up", "down", "up", "wave")])
     heard = lk.WordNetwork.of(known).decode(x)
@@ -461,17 +461,17 @@ def utterance() -> None:
 
 def level_with_gap() -> None:
     """A wandering level with a gap: its band, which is wide where nobody looked, and what comes."""
-    level = lk.LinearGaussian.local_level(noise=1.0, observation=4.0, start=([20.0], 1.0))
+    level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=4.0, initial=([20.0], 1.0))
     y = level.sample(1, np.random.default_rng(5), 110)[0].copy()
     y[45:65] = np.nan
-    guess = lk.LinearGaussian.local_level(noise=1.0, observation=4.0)
+    guess = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=4.0)
     bands(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
 
 
 def robot() -> None:
     """A robot that knows its distance from two beacons: the smoothed track, with ellipses."""
     beacons = np.array([[0.0, 0.0], [10.0, 0.0]])
-    moving = lk.LinearGaussian.constant_velocity(dim=2, dt=0.5, noise=0.2)
+    moving = lk.LinearGaussian.constant_velocity(dim=2, dt=0.5, spectral_density=0.2)
     distributions = lk.StateSpace(
         lk.Gaussian([2.0, 4.0, 1.0, 0.5], 0.5),
         lambda x: lk.Gaussian(x @ moving.transition.T, moving.noise),
@@ -494,16 +494,16 @@ def volatility() -> None:
         lambda x: lk.Gaussian(np.zeros_like(x), np.exp(x), kind="diagonal"),
     )
     seen = distributions.sample(1, np.random.default_rng(2), 150)
-    run = lk.ParticleFilter(distributions, 5000, seed=1).run(seen.observations[0])
+    run = lk.ParticleFilter(distributions, 5000, random_state=1).run(seen.observations[0])
     cloud(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
 
 
 def regimes_of_a_pump() -> None:
     """A series that is calm, then wild: what was seen, and the probabilities of its regimes at the time."""
-    calm, wild = (lk.LinearGaussian([[0.98]], [[q]], [[1.0]], [[0.5]], [0.0], [[1.0]]) for q in (0.01, 1.0))
+    calm, wild = (lk.LinearGaussian(transition=[[0.98]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 1.0))
     jump = lk.SwitchingLinearGaussian([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
     z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
-    run = lk.RaoBlackwellizedFilter(jump, 500, seed=1).run(y[0])
+    run = lk.RaoBlackwellizedFilter(jump, 500, random_state=1).run(y[0])
     regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
@@ -511,13 +511,13 @@ def clutter() -> None:
     """A target among false echoes, and the track that was confirmed."""
     rng = np.random.default_rng(1)
     moving = lk.LinearGaussian.constant_velocity(
-        dim=2, dt=1.0, noise=0.02, observation=0.1, start=([0, 0, 1, 0.6], 0.01)
+        dim=2, dt=1.0, spectral_density=0.02, observation_variance=0.1, initial=([0, 0, 1, 0.6], 0.01)
     )
     states, seen = moving.simulate(1, rng, 60)
     false = [rng.uniform([-10, -30], [90, 60], (rng.poisson(5), 2)) for _ in range(60)]
     scans = [np.vstack([y, f]) if rng.random() < 0.9 else f for y, f in zip(seen[0], false, strict=True)]
     rule = {"clutter": 5 / (100 * 90), "detection": 0.9, "speed": 2.0}
-    found = lk.Tracker(dim=2, noise=0.02, observation=0.1, **rule).run(scans)
+    found = lk.Tracker(dim=2, spectral_density=0.02, observation_variance=0.1, **rule).run(scans)
     ax = track(found, seen=scans, truth=states[0], ellipses=30)
     ax.set_title("Five false echoes a scan: the track that was confirmed", loc="left")
     ax.figure.savefig(STATIC / "clutter.png", dpi=130)

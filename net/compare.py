@@ -19,9 +19,9 @@ class Renames:
         self.names: dict[str, str] = {}
         self.members: dict[tuple[str, str], str] = {}
         for old, new in pairs:
-            owner, _, member = old.rpartition(".")
-            if owner and (owner == "*" or owner[0].isupper()):
-                self.members[owner, member] = new.rpartition(".")[2]
+            labels, _, member = old.rpartition(".")
+            if labels and (labels == "*" or labels[0].isupper()):
+                self.members[labels, member] = new.rpartition(".")[2]
             else:
                 self.names[old] = new
 
@@ -29,15 +29,15 @@ class Renames:
         """A class or function, as in "KDE"; a namespace may be new: "rand" to "metrics.rand_index"."""
         return self.names.get(old, old)
 
-    def member(self, owner: str, old: str) -> str:
+    def member(self, labels: str, old: str) -> str:
         """A field, parameter, method or attribute of a class, by the class's old name."""
-        return self.members.get((owner, old), self.members.get(("*", old), old))
+        return self.members.get((labels, old), self.members.get(("*", old), old))
 
-    def signature(self, owner: str, text: str) -> str:
+    def signature(self, labels: str, text: str) -> str:
         """Parameters renamed: words before "=", "," or ")" that are no default."""
 
         def one(found: re.Match[str]) -> str:
-            return self.member(owner, found[0])
+            return self.member(labels, found[0])
 
         return re.sub(r"(?<![\w.'\"=])[A-Za-z_]\w*(?=[=,)])", one, text)
 

@@ -125,7 +125,7 @@ CHAINS: dict[str, tuple[Callable[[], Any], float]] = {
         lambda: hmm(2, mixture(lk.GaussianDensity("diagonal"), 2)),
         ITERATED,
     ),
-    "linear-gaussian": (lambda: lk.LinearGaussianDensity(states=1, max_iter=FEW, accelerate=False), 1e-8),
+    "linear-gaussian": (lambda: lk.LinearGaussianDensity(n_states=1, max_iter=FEW, accelerate=False), 1e-8),
     "switching": (lambda: lk.SwitchingDensity(2, max_iter=5, random_state=0), 1e-7),
     "hmm with names": (lambda: lk.SequenceDensity(hmm(2)), ITERATED),
 }
@@ -196,7 +196,7 @@ def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result
 
 def driven() -> Result:
     u = [np.sin(np.arange(float(len(w))))[:, None] for w in WALKS]
-    learned = lk.DrivenHMMDensity(states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
+    learned = lk.DrivenHMMDensity(n_states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
     return {"fitted": fitted(learned)}
 
 
@@ -241,13 +241,13 @@ def thin_part() -> Result:
 def sensors_that_agree() -> Result:
     level = np.cumsum(rows(("real",), 300)[:, 0])
     y = np.column_stack([level, level + 1e-4 * rows(("real",), 300, 3)[:, 0]]) + 0.3 * rows(("real",), 300, 5)
-    start = lk.LinearGaussian(np.eye(1), np.eye(1), np.ones((2, 1)), np.eye(2), np.zeros(1), 9 * np.eye(1))
+    start = lk.LinearGaussian(transition=np.eye(1), process_covariance=np.eye(1), observation=np.ones((2, 1)), observation_covariance=np.eye(2), initial_mean=np.zeros(1), initial_covariance=9 * np.eye(1))
     learned = lk.LinearGaussianDensity(start, ["noise", "observation"], max_iter=60).fit([y])
     return {"reason": learned.report_.reason, "correlation": np.corrcoef(learned.model_.observation).round(3)}
 
 
 def table_clusterer() -> Result:
-    learned = lk.TableClusterer(3, restarts=1).fit(REAL)
+    learned = lk.TableClusterer(3, n_init=1).fit(REAL)
     return {"labels": learned.predict(REAL)}
 
 

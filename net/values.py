@@ -71,7 +71,7 @@ def density(distribution: Any, x: Rows, learns: bool = True) -> Result:
     for name, ask in (OF_ANY if x.shape[1] > 1 else OF_ONE_COLUMN | OF_ANY).items():
         out[name] = answer(lambda ask=ask: ask(distribution, x))
     if learns:
-        labels = {"owner": np.arange(len(x)) % distribution.members} if distribution.members else {}
+        labels = {"labels": np.arange(len(x)) % distribution.members} if distribution.members else {}
         weight = 0.5 + np.arange(len(x)) % 3
         stats = distribution.collect(x, weight, **labels)
         out["statistics"] = stats
@@ -165,8 +165,8 @@ def driven_hmm() -> Result:
 
 def linear() -> Any:
     return lk.LinearGaussian(
-        [[1.0, 1.0], [0.0, 0.9]], [[0.1, 0.02], [0.02, 0.2]], [[1.0, 0.0], [0.5, 0.5]], [[0.3, 0.1], [0.1, 0.4]],
-        [0.0, 0.1], [[1.0, 0.2], [0.2, 1.0]],
+        transition=[[1.0, 1.0], [0.0, 0.9]], process_covariance=[[0.1, 0.02], [0.02, 0.2]], observation=[[1.0, 0.0], [0.5, 0.5]], observation_covariance=[[0.3, 0.1], [0.1, 0.4]],
+        initial_mean=[0.0, 0.1], initial_covariance=[[1.0, 0.2], [0.2, 1.0]],
     )  # fmt: skip
 
 
@@ -189,13 +189,13 @@ def linear_gaussian() -> Result:
 
 def local_level() -> Result:
     """A start that nothing is known of."""
-    model = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.5]], diffuse=[[1.0]])
+    model = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.5]], diffuse=[[1.0]])
     y = frames(20, 1)
     return {"log_prob": model.log_prob([y]), "filter": model.filter(y), "smooth": model.smooth(y)}
 
 
 def continuous() -> Result:
-    model = lk.LinearSDE([[-0.5]], [[0.3]], [[1.0]], [[0.2]], [0.0], [[1.0]])
+    model = lk.LinearSDE(drift=[[-0.5]], diffusion=[[0.3]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]])
     t, y = np.cumsum(np.random.default_rng(4).gamma(2.0, 0.5, 15)), frames(15, 1)
     return {"filter": model.filter(y, t), "smooth": model.smooth(y, t), "log_prob": model.log_prob(y, t)}
 
@@ -216,12 +216,12 @@ def gaussian_filter(make: Callable[[Any], Any]) -> Result:
 
 def particle_filter() -> Result:
     y = 0.5 * frames(20, 1)
-    f = lk.ParticleFilter(pendulum(), 50, seed=1)
+    f = lk.ParticleFilter(pendulum(), 50, random_state=1)
     return {"run": f.run(y, keep=False), "smooth": f.smooth(y, n_paths=4)}
 
 
 def switching() -> Any:
-    slow, fast = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.2]], [0.0], [[1.0]]) for q in (0.01, 1.0))
+    slow, fast = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 1.0))
     return lk.SwitchingLinearGaussian((slow, fast), [[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5])
 
 
@@ -233,7 +233,7 @@ def interacting() -> Result:
 
 def rao_blackwell() -> Result:
     y = frames(15, 1)
-    f = lk.RaoBlackwellizedFilter(switching(), 40, seed=2)
+    f = lk.RaoBlackwellizedFilter(switching(), 40, random_state=2)
     return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
 
 
@@ -246,10 +246,10 @@ def switching_learner() -> Result:
 def live() -> Result:
     """Beliefs and learners that go from frame to frame."""
     y = frames(8, 1)
-    timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, noise=4.0)
-    belief, news = timed.update(timed.initial(), (0.5, [0.3]))
+    timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0)
+    belief, news = timed.update(timed.initial_belief(), (0.5, [0.3]))
     rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
-    level = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.5]], [0.0], [[1.0]])
+    level = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1.0]])
     followed = [(b, float(logp)) for b, logp in lk.follow(level, y)]
     calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], spread)) for spread in (1.0, 9.0))
     *_, (raced, _) = lk.follow(lk.Race([calm, wild]), [4.0, -5.0, 1.0])

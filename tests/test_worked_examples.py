@@ -102,8 +102,8 @@ def test_h_8_two_forms_of_the_kalman_update():
     """(8.11) with R⁻¹ is (8.13)."""
     A = RNG.normal(size=(3, 3))
     P, H, R, y = A @ A.T + np.eye(3), RNG.normal(size=(2, 3)), np.array([[0.5, 0.1], [0.1, 0.3]]), RNG.normal(size=2)
-    model = lk.LinearGaussian(np.eye(3), np.eye(3), H, R, np.zeros(3), P)
-    post, _ = model.update(model.initial(), y)
+    model = lk.LinearGaussian(transition=np.eye(3), process_covariance=np.eye(3), observation=H, observation_covariance=R, initial_mean=np.zeros(3), initial_covariance=P)
+    post, _ = model.update(model.initial_belief(), y)
     want = np.linalg.inv(np.linalg.inv(P) + H.T @ np.linalg.solve(R, H))
     assert np.allclose(post.covariance, want, atol=1e-12)
     gain = P @ H.T @ np.linalg.inv(H @ P @ H.T + R)
@@ -124,7 +124,7 @@ def test_n_2_1_posteriors_are_normalized():
     distribution = lk.Mixture([2 / 3, 1 / 3], lk.Gaussian([[0.0], [1.0]], 1.0))
     x = np.array([[-1.0], [0.5], [3.0]])
     P = np.exp(distribution.log_posterior(x))
-    joint = np.exp(distribution.parts.log_prob(x)) * [2 / 3, 1 / 3]
+    joint = np.exp(distribution.components.log_prob(x)) * [2 / 3, 1 / 3]
     assert np.allclose(P.sum(axis=1), 1) and np.allclose(P, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
@@ -147,7 +147,7 @@ def test_n_2_4_exclusive_or():
     spread = [0.25 * np.array([[1, s], [s, 1]]) + 0.05 * np.eye(2) for s in (1, -1)]
     distribution = lk.Mixture([0.5, 0.5], lk.Gaussian(np.full((2, 2), 0.5), np.stack(spread)))
     assert (distribution.log_posterior(corners).argmax(axis=1) == y).all()
-    border = lk.decision_boundary(*(distribution.parts.member(k) for k in (0, 1)))
+    border = lk.decision_boundary(*(distribution.components.member(k) for k in (0, 1)))
     on = np.array([[0.5, 0.1], [0.5, 3.0], [-2.0, 0.5], [0.9, 0.5]])
     assert np.allclose(border.value(on), 0, atol=1e-12)
     shared = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(corners, y)
@@ -251,7 +251,7 @@ def test_n_6_2_3_distances_between_two_clusters():
 
 def test_n_7_1_paths_of_the_012_model():
     """Counts of paths into each of 9 end states after T = 5 frames."""
-    moves = lk.Topology.steps(9, (0, 1, 2)).moves.astype(int)
+    moves = lk.Topology.steps(9, (0, 1, 2)).transition.astype(int)
     counts = np.linalg.matrix_power(moves, 4)[0]
     assert counts.sum() == 81 and counts.tolist() == [1, 4, 10, 16, 19, 16, 10, 4, 1]
 
@@ -278,7 +278,7 @@ def test_f_13_a_constant_observation():
     x = lk.Ragged.from_list([np.full((12, 1), 5.0)])
     start = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], lk.Gaussian([[4.0], [6.5]], 1.0))
     once = start.refit(start.collect(x))
-    assert np.allclose(once.emissions.mean, 5.0, atol=1e-12)
+    assert np.allclose(once.emission.mean, 5.0, atol=1e-12)
 
 
 def test_w_predictive_of_a_mean_that_is_not_known():

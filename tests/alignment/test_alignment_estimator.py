@@ -52,7 +52,7 @@ def test_slopes_and_costs_of_ones_own(how, rng):
     X, y = spoken(rng, 24, D=2)
     m = DTWClassifier(3, **how).fit(X[:16], y[:16])
     cost, steps = how.get("metric", "squared"), how.get("steps", "three")
-    M = dtw_matrix(X, X[:16], cost=cost, steps=steps, band=how.get("band"))
+    M = dtw_matrix(X, X[:16], cost=cost, step_pattern=steps, band=how.get("band"))
     peer = KNeighborsClassifier(3, metric="precomputed").fit(M[:16], y[:16])
     assert m.predict_proba(X[16:]) == pytest.approx(peer.predict_proba(M[16:]), abs=1e-9)
     assert DTWClassifier(3, **{**how, "band": "best"}).fit(X[:16], y[:16]).band_ in SHARES
@@ -60,12 +60,12 @@ def test_slopes_and_costs_of_ones_own(how, rng):
 
 def test_series_that_steps_cannot_join_are_no_neighbors(rng):
     X, y = [np.arange(10.0), np.arange(11.0), np.arange(40.0)], ["a", "b", "c"]
-    m = DTWClassifier(steps="symmetric 1").fit(X, y)
+    m = DTWClassifier(step_pattern="symmetric 1").fit(X, y)
     assert m.predict([np.arange(12.0), np.arange(38.0)]).tolist() == ["b", "c"]
     with pytest.raises(DomainError, match="1 neighbors must be within reach, got fewer for sequence 1"):
         m.predict([np.arange(12.0), np.arange(100.0)])
     with pytest.raises(DomainError, match="steps must be one of"):
-        DTWClassifier(steps="sideways").fit(X, y)
+        DTWClassifier(step_pattern="sideways").fit(X, y)
 
 
 def test_novelty_is_a_rate_of_false_alarms(rng):

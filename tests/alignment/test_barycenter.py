@@ -36,17 +36,17 @@ def test_inertia_is_what_it_says_and_never_rises(rng):
 @pytest.mark.parametrize("steps", ["symmetric", "symmetric 1/2", "symmetric 2", "asymmetric", "asymmetric 1"])
 def test_other_rules_of_steps_count_as_they_weigh(steps, rng):
     seqs = bumps(rng, 6)
-    b = barycenter(seqs, steps=steps, max_iter=4, tol=0.3)
+    b = barycenter(seqs, step_pattern=steps, max_iter=4, tol=0.3)
     assert (np.diff(b.trace) < 0).all() and len(b.trace) > 1
-    assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared", steps=steps).total for s in seqs), rel=1e-12)
-    one = [dtw(b.mean, s, cost="squared", steps=steps)._route for s in seqs]
+    assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared", step_pattern=steps).total for s in seqs), rel=1e-12)
+    one = [dtw(b.mean, s, cost="squared", step_pattern=steps)._route for s in seqs]
     total, weight = np.zeros(len(b.mean)), np.zeros(len(b.mean))
     for route, s in zip(one, seqs, strict=True):
         np.add.at(total, route.path[:, 0], route.weight * s[route.path[:, 1]])
         np.add.at(weight, route.path[:, 0], route.weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
-        after = barycenter(seqs, steps=steps, start=b.mean, max_iter=1, tol=0.0)
+        after = barycenter(seqs, step_pattern=steps, init=b.mean, max_iter=1, tol=0.0)
     assert after.mean[:, 0] == pytest.approx(total / weight, rel=1e-9)
 
 
@@ -81,7 +81,7 @@ def test_several_columns_gaps_and_given_lengths(rng):
     assert dtw(b.mean, whole.mean).distance < 0.1 * len(b.mean)
     assert barycenter(seqs, length=30).mean.shape == (30, 2)
     start = np.zeros((25, 2))
-    assert barycenter(seqs, start=start).mean.shape == (25, 2)
+    assert barycenter(seqs, init=start).mean.shape == (25, 2)
 
 
 def test_one_series_is_its_own_average():

@@ -102,9 +102,9 @@ def test_every_rule_finds_the_cheapest_path(name, rng):
         best = cheapest(C, steps=RULES[name])
         if best is None:
             with pytest.raises(DomainError, match="path"):
-                dtw(costs=C, steps=name)
+                dtw(costs=C, step_pattern=name)
             continue
-        w = dtw(costs=C, steps=name)
+        w = dtw(costs=C, step_pattern=name)
         assert w.total == pytest.approx(best, rel=1e-12)
         assert total_along(w, C) == pytest.approx(best, rel=1e-12)
         assert tuple(w.path[0]) == (0, 0) and tuple(w.path[-1]) == (n - 1, m - 1)
@@ -135,7 +135,7 @@ def test_ten_thousand_problems():
             continue
         tried += 1
         best = (weights[allowed] @ C.ravel()).min()
-        w = dtw(costs=C, steps=name, band=mask, open_begin=begin, open_end=end)
+        w = dtw(costs=C, step_pattern=name, band=mask, open_begin=begin, open_end=end)
         assert abs(w.total - best) <= 1e-12 * max(best, 1.0)
         if mask.all() and name == "three":
             assert dtw(costs=C, open_begin=begin, open_end=end).total == w.total
@@ -156,7 +156,7 @@ def test_open_ends(name, begin, end, rng):
         C = rng.exponential(size=(n, m))
         best = cheapest(C, steps=RULES[name], open_begin=begin, open_end=end)
         if best is not None:
-            w = dtw(costs=C, steps=name, open_begin=begin, open_end=end)
+            w = dtw(costs=C, step_pattern=name, open_begin=begin, open_end=end)
             assert w.total == pytest.approx(best, rel=1e-12)
             assert total_along(w, C) == pytest.approx(best, rel=1e-12)
 
@@ -176,11 +176,11 @@ def test_bands(band, name, rng):
         best = cheapest(C, steps=RULES[name], allowed=inside)
         if best is not None:
             tried += 1
-            w = dtw(a, b, band=band, steps=name)
+            w = dtw(a, b, band=band, step_pattern=name)
             assert w.total == pytest.approx(best, rel=1e-12)
             assert inside[w.path[:, 0], w.path[:, 1]].all()
-            assert dtw(b, a, band=band, steps=name).total == pytest.approx(best, rel=1e-12)
-            masked = dtw(a, b, band=inside, steps=name)
+            assert dtw(b, a, band=band, step_pattern=name).total == pytest.approx(best, rel=1e-12)
+            masked = dtw(a, b, band=inside, step_pattern=name)
             assert masked.total == pytest.approx(best, rel=1e-12)
     assert tried >= 6
 
@@ -203,11 +203,11 @@ def test_what_is_skipped_may_be_forbidden(name, rng):
             best = cheapest(C, steps=steps, allowed=mask)
             if best is None:
                 with pytest.raises(DomainError, match=r"path|cost"):
-                    dtw(costs=C, steps=steps, band=mask)
+                    dtw(costs=C, step_pattern=steps, band=mask)
                 continue
-            w = dtw(costs=C, steps=steps, band=mask)
+            w = dtw(costs=C, step_pattern=steps, band=mask)
             assert w.total == pytest.approx(best, rel=1e-12) == total_along(w, C)
-            assert dtw(costs=np.where(mask, C, np.inf), steps=steps).total == pytest.approx(best, rel=1e-12)
+            assert dtw(costs=np.where(mask, C, np.inf), step_pattern=steps).total == pytest.approx(best, rel=1e-12)
             assert mask[tuple(w.path[w._route.weight > 0].T)].all()
             crossed += not mask[tuple(w.path.T)].all()
     assert crossed
@@ -225,8 +225,8 @@ def test_a_band_says_what_may_be_matched(band, name, rng):
         inside = (np.arange(m) >= lo[:, None]) & (np.arange(m) < hi[:, None])
         best = cheapest(C, steps=SKIPS[name], allowed=inside)
         if best is not None:
-            assert dtw(costs=C, band=band, steps=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
-            assert dtw(costs=C, band=inside, steps=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
+            assert dtw(costs=C, band=band, step_pattern=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
+            assert dtw(costs=C, band=inside, step_pattern=SKIPS[name]).total == pytest.approx(best, rel=1e-12)
 
 
 def test_a_random_mask(rng):
@@ -247,7 +247,7 @@ def test_the_three_step_loop_and_its_twin_agree_to_the_last_bit(rng):
     for n, m, D in ((30, 40, 1), (40, 25, 3), (1, 9, 2), (9, 1, 1)):
         a, b = rng.normal(size=(n, D)), rng.normal(size=(m, D))
         for cost in ("absolute", "squared", "euclidean"):
-            one, twin = dtw(a, b, cost=cost), dtw(a, b, cost=cost, steps=other)
+            one, twin = dtw(a, b, cost=cost), dtw(a, b, cost=cost, step_pattern=other)
             assert one.total == twin.total == one.costs[-1, -1]
             whole = dtw(np.round(3 * a), np.round(3 * b), cost="absolute")
             assert total_along(whole, np.abs(np.round(3 * a)[:, None] - np.round(3 * b)).sum(2)) == whole.total
@@ -255,7 +255,7 @@ def test_the_three_step_loop_and_its_twin_agree_to_the_last_bit(rng):
 
 def test_ties_go_to_the_diagonal_and_then_along_a():
     assert dtw(costs=np.zeros((3, 3))).path.tolist() == [[0, 0], [1, 1], [2, 2]]
-    assert dtw(costs=np.zeros((4, 3)), steps="symmetric").path.tolist() == dtw(costs=np.zeros((4, 3))).path.tolist()
+    assert dtw(costs=np.zeros((4, 3)), step_pattern="symmetric").path.tolist() == dtw(costs=np.zeros((4, 3))).path.tolist()
     C = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0]])
     assert dtw(costs=C).path.tolist() == [[0, 0], [1, 0], [2, 1]]
 
@@ -297,8 +297,8 @@ def test_a_cost_of_ones_own(name, rng):
     a, b = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
     a[4], b[7] = np.nan, np.nan
     for metric, named in (("cityblock", "absolute"), ("euclidean", "euclidean"), ("sqeuclidean", "squared")):
-        own = dtw(a, b, cost=lambda x, y, metric=metric: cdist(x, y, metric), steps=name, open_end=True)
-        want = dtw(a, b, cost=named, steps=name, open_end=True)
+        own = dtw(a, b, cost=lambda x, y, metric=metric: cdist(x, y, metric), step_pattern=name, open_end=True)
+        want = dtw(a, b, cost=named, step_pattern=name, open_end=True)
         assert own.total == pytest.approx(want.total, rel=1e-12) and (own.path == want.path).all()
     up = np.arange(6.0)
     ahead = dtw(up, up, cost=lambda x, y: np.where(x > y.T, np.inf, np.abs(x - y.T - 1)))
@@ -351,12 +351,12 @@ def test_gaps_by_enumeration(rng):
             best = cheapest(C, steps=RULES[name], bare=bare)
             if best is None:
                 continue
-            w = dtw(a, b, steps=name)
+            w = dtw(a, b, step_pattern=name)
             assert w.total == pytest.approx(best, rel=1e-12)
             scale = (n + m) / (n + m - len(bare[0]) - len(bare[1]))
             assert w.distance == pytest.approx(best * scale, rel=1e-12)
             if name != "symmetric 1":
-                assert dtw(b, a, steps=name).distance == pytest.approx(w.distance, rel=1e-12)
+                assert dtw(b, a, step_pattern=name).distance == pytest.approx(w.distance, rel=1e-12)
             touched = w.path[:, 0].tolist()
             assert all(touched.count(i) == 1 for i in bare[0])
 
@@ -520,7 +520,7 @@ def test_a_covariance_must_be_symmetric():
 
 
 def test_a_path_without_weight_has_no_mean():
-    w = dtw([1.0, 2, 3], [1.0, 2, 4], steps=StepPattern((((1, 1, 0.0),),), 0.0))
+    w = dtw([1.0, 2, 3], [1.0, 2, 4], step_pattern=StepPattern((((1, 1, 0.0),),), 0.0))
     assert w.total == 0.0
     with pytest.raises(DomainError, match="some weight"):
         _ = w.normalized

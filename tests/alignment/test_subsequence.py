@@ -29,14 +29,14 @@ def test_the_best_place_is_that_of_an_open_grid(cost, D, rng):
 def test_other_rules_of_steps_find_the_best_of_all_parts(steps, rng):
     def far(q, part, **how):
         try:
-            return dtw(q, part, steps=steps, **how).distance
+            return dtw(q, part, step_pattern=steps, **how).distance
         except DomainError:  # too unlike in length
             return np.inf
 
     for D in (1, 2):
         q, s = rng.normal(size=(5, D)), rng.normal(size=(16, D))
         parts = {(i, j): far(q, s[i:j]) for i in range(16) for j in range(i + 1, 17)}
-        p = subsequence(q, s, k=3, steps=steps)
+        p = subsequence(q, s, n_matches=3, step_pattern=steps)
         assert p.distances[0] == pytest.approx(min(parts.values()), rel=1e-12)
         spans = list(zip(p.starts.tolist(), p.stops.tolist(), strict=True))
         assert p.distances == pytest.approx([parts[span] for span in spans], rel=1e-12)
@@ -47,11 +47,11 @@ def test_costs_of_ones_own_and_gaps(rng):
     q, s = rng.normal(size=(6, 2)), rng.normal(size=(60, 2))
     s[[10, 30, 31]] = np.nan
     for steps in ("three", "symmetric 1"):
-        own = subsequence(q, s, 3, cost=lambda x, y: cdist(x, y, "cityblock"), steps=steps)
-        want = subsequence(q, s, 3, cost="absolute", steps=steps)
+        own = subsequence(q, s, 3, cost=lambda x, y: cdist(x, y, "cityblock"), step_pattern=steps)
+        want = subsequence(q, s, 3, cost="absolute", step_pattern=steps)
         assert own.distances == pytest.approx(want.distances, rel=1e-12) and (own.starts == want.starts).all()
     with pytest.raises(DomainError, match="too unlike in length for these steps"):
-        subsequence(s[:9], s[12:14], steps="symmetric 2")
+        subsequence(s[:9], s[12:14], step_pattern="symmetric 2")
 
 
 def test_places_do_not_overlap_and_are_found_in_order(rng):
@@ -59,14 +59,14 @@ def test_places_do_not_overlap_and_are_found_in_order(rng):
     s = 3 + 0.1 * rng.normal(size=2_000)
     for at, noise in ((100, 0.0), (900, 0.05), (1500, 0.1)):
         s[at : at + 60] = np.sin(np.linspace(0, 6, 60)) + noise
-    p = subsequence(q, s, k=3)
+    p = subsequence(q, s, n_matches=3)
     assert [round(x, -1) for x in p.starts.tolist()] == [100, 900, 1500]
     assert (np.diff(p.distances) > 0).all()
-    many = subsequence(q, s, k=1_000)
+    many = subsequence(q, s, n_matches=1_000)
     spans = sorted(zip(many.starts.tolist(), many.stops.tolist(), strict=True))
     assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(spans)) and len(many) > 20
     assert (np.diff(many.distances) >= 0).all()
-    near = subsequence(q, s, k=1_000, most=float(p.distances[-1]))
+    near = subsequence(q, s, n_matches=1_000, most=float(p.distances[-1]))
     assert (near.starts == p.starts).all()
 
 
@@ -108,7 +108,7 @@ def test_many_places_are_those_taken_one_by_one(rng):
         expected.append((begin, t + 1, d))
         left = {u: x for u, x in left.items() if u < begin or x[1] > t}
     for k in (1, 7, 10_000):
-        p = subsequence(q, s, k=k)
+        p = subsequence(q, s, n_matches=k)
         assert list(zip(p.starts.tolist(), p.stops.tolist(), p.distances.tolist(), strict=True)) == expected[:k]
 
 
@@ -116,14 +116,14 @@ def test_very_many_places_are_quick(rng):
     s = rng.normal(size=200_000)
     subsequence(s[:3], s[:100])
     begin = time.process_time()
-    p = subsequence(s[:3], s, k=10**6)
+    p = subsequence(s[:3], s, n_matches=10**6)
     assert len(p) > 20_000 and time.process_time() - begin < 3.0
 
 
 @pytest.mark.filterwarnings("error")
 def test_missing_frames_are_no_places():
     assert subsequence([1.0, 2.0], [np.nan] * 5 + [1.0, 2.0]).starts.tolist() == [5]
-    p = subsequence([1.0, 2.0, 1.0], [np.nan] * 50 + [1.0, 2.0, 1.5] + [np.nan] * 50, k=9)
+    p = subsequence([1.0, 2.0, 1.0], [np.nan] * 50 + [1.0, 2.0, 1.5] + [np.nan] * 50, n_matches=9)
     assert p.starts[0] == 50 and p.stops[0] == 53 and p.distances[0] == 0.5
     assert all(50 <= x < 53 for x in p.starts.tolist()) and all(50 < x <= 53 for x in p.stops.tolist())
 
@@ -146,11 +146,11 @@ def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
     for _ in range(12):
         q, s = rng.normal(size=5), np.where(rng.random(14) < 0.25, np.nan, rng.normal(size=14))
         s[0] = s[-1] = 0.0
-        found = dtw(q, s, steps=steps, open_begin=begin, open_end=end)
+        found = dtw(q, s, step_pattern=steps, open_begin=begin, open_end=end)
         i, j = found.path[0, 1], found.end + 1
         bare = np.isnan(s)
         assert not bare[i] and not bare[j - 1] and bare[i:j].mean() <= 0.5
-        assert found.distance == pytest.approx(dtw(q, s[i:j], steps=steps).distance)
+        assert found.distance == pytest.approx(dtw(q, s[i:j], step_pattern=steps).distance)
         assert (i == 0 or begin) and (j == 14 or end)
 
 

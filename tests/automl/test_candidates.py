@@ -45,8 +45,8 @@ def mixed() -> tuple[pl.DataFrame, np.ndarray]:
 
 def wine_field(**more) -> Field:
     X, y, names = wine()
-    classes, owner = np.unique(y, return_inverse=True)
-    return Field.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, owner, 5, **more)
+    classes, labels = np.unique(y, return_inverse=True)
+    return Field.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, labels, 5, **more)
 
 
 def rungs_of(keys: str) -> list[Rung]:
@@ -387,8 +387,8 @@ def test_costs_are_those_of_scikit_learns_folds_by_hand():
     for standing in contest.standings:
         wrong = 0
         for train, test in field.splits:
-            model = clone(standing.rung.estimator).fit(field.X[train], field.classes[field.owner[train]])
-            wrong += (model.predict(field.X[test]) != field.classes[field.owner[test]]).sum()
+            model = clone(standing.rung.estimator).fit(field.X[train], field.classes[field.labels[train]])
+            wrong += (model.predict(field.X[test]) != field.classes[field.labels[test]]).sum()
         assert standing.cost == pytest.approx(wrong / 178)
 
 
@@ -410,7 +410,7 @@ def test_ties_in_cost_go_to_the_least_log_loss_and_ties_in_that_to_the_simplest(
 def standing_of(field, rank, truth_probability):
     """A standing whose posterior of the true class is given row by row; the other class has the rest."""
     p = np.asarray(truth_probability, dtype=float)
-    posterior = np.where(np.arange(2) == field.owner[:, None], p[:, None], 1 - p[:, None])
+    posterior = np.where(np.arange(2) == field.labels[:, None], p[:, None], 1 - p[:, None])
     with np.errstate(divide="ignore"):
         e = field.evaluation(np.log(posterior))
     return Standing(Rung(f"m{rank}", f"m{rank}", "", rank, None), e, 0.0)
@@ -505,12 +505,12 @@ def test_other_class_probabilities_are_as_if_the_model_had_them():
     field = wine_field(class_prior=prior, calibrate=False)
     (rung,) = rungs_of("pooled")
     split = field.splits[0]
-    plain = clone(rung.estimator).fit(field.X[split.train], field.classes[field.owner[split.train]])
+    plain = clone(rung.estimator).fit(field.X[split.train], field.classes[field.labels[split.train]])
     fixed = clone(rung.estimator).set_params(class_prior=prior.tolist())
-    fixed.fit(field.X[split.train], field.classes[field.owner[split.train]])
+    fixed.fit(field.X[split.train], field.classes[field.labels[split.train]])
     rows = field.X[split.test]
     np.testing.assert_allclose(np.exp(field.posteriors(plain, rows, split)), fixed.predict_proba(rows), atol=1e-9)
-    share = np.bincount(field.owner, field.judging) / field.judging.sum()
+    share = np.bincount(field.labels, field.judging) / field.judging.sum()
     np.testing.assert_allclose(share, prior)
     assert from_all_rows(rung.estimator, field).class_prior_.tolist() == prior.tolist()
 
@@ -532,27 +532,27 @@ def too_sure(n: int, C: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(n, C))
     P = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    owner = np.array([rng.choice(C, p=p) for p in P])
+    labels = np.array([rng.choice(C, p=p) for p in P])
     scores = factor * logits
-    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True), owner
+    return scores - np.logaddexp.reduce(scores, axis=1, keepdims=True), labels
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [2, 4])
 def test_too_sure_posteriors_are_softened(C):
-    scores, owner = too_sure(3000, C, 4.0)
-    found = recalibrated(scores, owner, np.arange(3000) % 5, None)
-    softened = np.exp(found.log_posterior[np.arange(3000), owner])
-    assert -np.log(softened).mean() < -scores[np.arange(3000), owner].mean() - 0.3
+    scores, labels = too_sure(3000, C, 4.0)
+    found = recalibrated(scores, labels, np.arange(3000) % 5, None)
+    softened = np.exp(found.log_posterior[np.arange(3000), labels])
+    assert -np.log(softened).mean() < -scores[np.arange(3000), labels].mean() - 0.3
     if C == 4:
         assert float(found.map.temperature) == pytest.approx(4.0, rel=0.1) and "temperature" in found.words
 
 
 @pytest.mark.slow
 def test_honest_posteriors_stay_as_they_are():
-    scores, owner = too_sure(3000, 3, 1.0)
-    assert recalibrated(scores, owner, np.arange(3000) % 5, None) is None
-    assert recalibrated(scores[:20], owner[:20], None, None) is None
+    scores, labels = too_sure(3000, 3, 1.0)
+    assert recalibrated(scores, labels, np.arange(3000) % 5, None) is None
+    assert recalibrated(scores[:20], labels[:20], None, None) is None
 
 
 @pytest.mark.slow
@@ -562,18 +562,18 @@ def test_sequences_are_softened_without_a_mistake_and_shifted_where_that_helps()
     assert recalibrated(scores, np.arange(40) % 4, np.arange(40) % 5, None) is None
     found = recalibrated(scores, np.arange(40) % 4, np.arange(40) % 5, None, sequences=True)
     assert 0.95 < np.exp(found.map.log_posterior(scores)).max(axis=1).mean() < 0.995
-    scores, owner = too_sure(600, 3, 10.0)
-    assert recalibrated(scores, owner, np.arange(600) % 5, None, sequences=True).method == "temperature"
-    shifted = recalibrated(scores + [0.0, 15.0, 0.0], owner, np.arange(600) % 5, None, sequences=True)
+    scores, labels = too_sure(600, 3, 10.0)
+    assert recalibrated(scores, labels, np.arange(600) % 5, None, sequences=True).method == "temperature"
+    shifted = recalibrated(scores + [0.0, 15.0, 0.0], labels, np.arange(600) % 5, None, sequences=True)
     assert shifted.method == "logistic"
-    right = [(lp.argmax(axis=1) == owner).sum() for lp in (scores + [0.0, 15.0, 0.0], shifted.log_posterior)]
+    right = [(lp.argmax(axis=1) == labels).sum() for lp in (scores + [0.0, 15.0, 0.0], shifted.log_posterior)]
     assert right[1] > right[0] + 50
 
 
 def test_impossible_classes_have_a_floor():
-    scores, owner = too_sure(500, 2, 6.0)
+    scores, labels = too_sure(500, 2, 6.0)
     scores[:7] = [0.0, -np.inf]
-    found = recalibrated(scores, owner, None, None)
+    found = recalibrated(scores, labels, None, None)
     assert np.isfinite(found.log_posterior).all() and np.isfinite(applied(found.map, scores)).all()
     assert applied(None, scores) is scores
 

@@ -22,13 +22,13 @@ def rows(n: int, seed: int) -> pl.DataFrame:
 
 
 def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
-    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(400, 0)))
+    watch = Watch.over(TableClusterer(1, n_init=1).fit(rows(400, 0)))
     odd = pl.DataFrame({"a": [6.0, 0.0, 6.0], "b": [0.0, 6000.0, None]})
     names, bits = watch.blame(odd)
     assert names == ["a", "b", "a"]
     model = watch.estimator.model_
-    mean, var = model.parts.mean[0], np.diagonal(np.atleast_2d(np.diag(model.parts.covariance[0].ravel()[:2])))
-    if model.parts.covariance[0].ndim == 1:  # independent columns: the gain is −log p(a)
+    mean, var = model.components.mean[0], np.diagonal(np.atleast_2d(np.diag(model.components.covariance[0].ravel()[:2])))
+    if model.components.covariance[0].ndim == 1:  # independent columns: the gain is −log p(a)
         expected = -norm(mean[0], np.sqrt(var[0])).logpdf(6.0)
         usual = -norm(0, np.sqrt(var[0])).logpdf(norm.ppf(0.75) * np.sqrt(var[0]))
         assert bits[0] == pytest.approx((expected - usual) * BITS, rel=0.02)
@@ -36,7 +36,7 @@ def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
 
 def test_every_column_is_ranked_missing_cells_last_and_words_never_seen_first():
     ordinary = rows(400, 0).with_columns(c=pl.Series(["x", "y"] * 200))
-    watch = Watch.over(TableClusterer(1, restarts=1).fit(ordinary))
+    watch = Watch.over(TableClusterer(1, n_init=1).fit(ordinary))
     odd = pl.DataFrame({"a": [6.0, None, 1e300], "b": [9000.0, 9000.0, 0.0], "c": ["z", "x", "x"]})
     bits = dict(zip(watch.schema, watch.ranking(odd).T, strict=True))
     assert bits["c"][0] == np.inf and bits["b"][0] > bits["a"][0] > 10
@@ -46,7 +46,7 @@ def test_every_column_is_ranked_missing_cells_last_and_words_never_seen_first():
 
 
 def test_the_level_keeps_its_word_and_rarity_agrees():
-    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(500, 1)))
+    watch = Watch.over(TableClusterer(1, n_init=1).fit(rows(500, 1)))
     look = watch.look(rows(20_000, 2))
     for rate in (0.02, 0.1):
         novel = look.surprise > watch.level(rate)
@@ -55,7 +55,7 @@ def test_the_level_keeps_its_word_and_rarity_agrees():
 
 
 def test_gaps_have_their_own_ordinary_rows():
-    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(400, 3)))
+    watch = Watch.over(TableClusterer(1, n_init=1).fit(rows(400, 3)))
     whole = watch.look(pl.DataFrame({"a": [0.0], "b": [0.0]})).bits[0]
     gap = watch.look(pl.DataFrame({"a": [0.0], "b": [None]}, schema={"a": pl.Float64, "b": pl.Float64})).bits[0]
     assert whole == pytest.approx(-np.log(2) * BITS, abs=0.15)  # a χ² of two degrees has its median at 2 log 2
@@ -82,7 +82,7 @@ def test_a_classifier_watches_with_the_surprises_that_it_kept():
 def test_what_cannot_watch_is_refused():
     with pytest.raises(DataError, match="how likely a row is"):
         Watch.over(object())
-    watch = Watch.over(TableClusterer(1, restarts=1).fit(rows(60, 7)))
+    watch = Watch.over(TableClusterer(1, n_init=1).fit(rows(60, 7)))
     for rate in (0.0, 1.0, np.nan):
         with pytest.raises(DomainError, match="rate"):
             watch.level(rate)

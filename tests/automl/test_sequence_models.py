@@ -42,7 +42,7 @@ def test_emissions_suit_the_columns():
     assert emission({"x": "real"}).covariance == "full"
     assert emission(dict.fromkeys("abcde", "real")).covariance == "diagonal"
     assert type(emission({"n": "count", "m": "count"})).__name__ == "PoissonDensity"
-    parts = emission({"x": "real", "n": "count", "w": "category"}).parts
+    parts = emission({"x": "real", "n": "count", "w": "category"}).components
     assert [type(p[1]).__name__ for p in parts] == ["GaussianDensity", "PoissonDensity", "CategoricalDensity"]
     assert emission({"x": "real"}, 3).n_components == 3
     with pytest.raises(DomainError, match="one column of words"):
@@ -72,13 +72,13 @@ def test_a_density_takes_columns_by_name_and_unseen_words_as_missing(mixed):
 
 def test_they_come_back_from_files(mixed, tmp_path):
     x = laid_out(mixed, (), {"x": "real"})
-    d = SequenceDensity(lk.HMMDensity(states=2, random_state=0)).fit(x)
+    d = SequenceDensity(lk.HMMDensity(n_states=2, random_state=0)).fit(x)
     d.card_ = '{"made": "by hand"}'
     d.save(tmp_path / "d.likely")
     again = lk.load(tmp_path / "d.likely")
     np.testing.assert_array_equal(again.score_samples(x), d.score_samples(x))
     assert again.card == {"made": "by hand"} and again.state_names == ["0", "1"] and again.columns == {"x0": "real"}
-    c = SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(states=1))).fit(x, ["a", "b", "a"])
+    c = SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(n_states=1))).fit(x, ["a", "b", "a"])
     c.save(tmp_path / "c.likely")
     np.testing.assert_array_equal(lk.load(tmp_path / "c.likely").log_posterior(x), c.log_posterior(x))
 
@@ -91,7 +91,7 @@ def test_a_fit_of_unlike_columns_needs_no_settings(mixed):
 
 def test_what_does_not_fit_together_is_refused(mixed):
     x = laid_out(mixed, (), {"x": "real"})
-    inner = lk.HMMDensity(states=2, random_state=0).fit(x)
+    inner = lk.HMMDensity(n_states=2, random_state=0).fit(x)
     with pytest.raises(DataError, match="must fit together"):
         SequenceDensity.around(inner, {"x": "real"}, states=["only"])._check_state()
     with pytest.raises(DataError, match="must fit together"):

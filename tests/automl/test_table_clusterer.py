@@ -32,10 +32,10 @@ def lumps(n: int = 240, seed: int = 0, slant: float = 0.0) -> tuple[pl.DataFrame
 def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
     X, k = lumps(120)
     X = X.with_columns(flag=pl.Series((k == 1) * 1.0), same=pl.lit(3.0)).select("flag", "same", "a", "b")
-    model = TableClusterer(3, restarts=1).fit(X)
+    model = TableClusterer(3, n_init=1).fit(X)
     assert model.feature_names_in_.tolist() == X.columns and list(model.schema) == ["a", "b", "flag"]
     model.save(tmp_path / "m")
-    for one in (model, lk.load(tmp_path / "m"), TableClusterer(3, restarts=1).fit(X.to_numpy())):
+    for one in (model, lk.load(tmp_path / "m"), TableClusterer(3, n_init=1).fit(X.to_numpy())):
         np.testing.assert_allclose(one.predict_proba(X.to_numpy()), model.predict_proba(X), atol=1e-12)
         with pytest.raises(DataError, match=r"the 4 columns of training, in that order: .* got shape"):
             one.predict(X.drop("same").to_numpy())
@@ -45,7 +45,7 @@ def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
 def test_every_way_finds_the_lumps(by):
     X, k = lumps()
-    model = TableClusterer(by=by, most=4, restarts=2).fit(X)
+    model = TableClusterer(by=by, most=4, n_init=2).fit(X)
     assert model.n_components_ == 3 and adjusted_rand_score(k, model.labels_) == 1.0
     assert model.found_.by == by and set(model.found_.choice.best) == {"bic", "held-out", "prior"}
     assert (np.diff(model.weights_) <= 0).all() and model.weights_.sum() == pytest.approx(1.0)
@@ -56,7 +56,7 @@ def test_every_way_finds_the_lumps(by):
 def test_bic_is_that_of_scikit_learn():
     X, _ = lumps()
     start = np.array([[0.0, 0.0], [9.0, -9.0], [18.0, -18.0]])
-    ours = lk.MixtureDensity(lk.GaussianDensity("full"), 3, prior=None, start=start, tol=1e-9, max_iter=500).fit(X)
+    ours = lk.MixtureDensity(lk.GaussianDensity("full"), 3, prior=None, init=start, tol=1e-9, max_iter=500).fit(X)
     peer = GaussianMixture(3, means_init=start, tol=1e-9, max_iter=500, reg_covar=0.0).fit(X.to_numpy())
     assert bic(ours, X) == pytest.approx(peer.bic(X.to_numpy()), rel=1e-6)
 
@@ -64,7 +64,7 @@ def test_bic_is_that_of_scikit_learn():
 @pytest.mark.parametrize(("slant", "shape"), [(0.0, "diagonal"), (4.0, "full")])
 def test_the_shape_is_that_of_the_rows(slant, shape):
     X, _ = lumps(slant=slant)
-    found = discover(X, REAL, 3, restarts=1)
+    found = discover(X, REAL, 3, n_init=1)
     assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.by == "told"
     assert "as you said" in found.why and "BIC" in found.why
 
@@ -80,7 +80,7 @@ def test_shapes_need_rows_and_columns():
 def test_words_that_occur_once_do_not_spoil_the_choice():
     X, _ = lumps()
     words = [f"odd-{i}" if i % 40 == 0 else "usual" if i % 2 else "other" for i in range(240)]
-    found = discover(X.with_columns(w=pl.Series(words)), {**REAL, "w": "category"}, most=4, restarts=1)
+    found = discover(X.with_columns(w=pl.Series(words)), {**REAL, "w": "category"}, most=4, n_init=1)
     assert np.isfinite(found.choice.held_out).all() and found.choice.best["bic"] == 3
 
 
@@ -88,7 +88,7 @@ def test_rows_without_weight_are_not_there():
     X, _ = lumps(120)
     odd = pl.concat([X, pl.DataFrame({"a": [1e6] * 5, "b": [1e6] * 5})])
     w = np.r_[np.ones(120), np.zeros(5)]
-    found, plain = discover(odd, REAL, 3, weight=w, restarts=1), discover(X, REAL, 3, restarts=1)
+    found, plain = discover(odd, REAL, 3, weight=w, n_init=1), discover(X, REAL, 3, n_init=1)
     np.testing.assert_allclose(np.sort(found.mixture.weights_), np.sort(plain.mixture.weights_), atol=1e-9)
     assert left_out_surprises(found.mixture, odd, w)[1].sum() == 120
 
@@ -97,7 +97,7 @@ def test_rows_without_weight_are_not_there():
 def test_left_out_surprises_are_larger_than_those_of_rows_learned_from():
     rng = np.random.default_rng(0)
     X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
-    found = discover(X, dict.fromkeys(X.columns, "real"), 2, restarts=1)
+    found = discover(X, dict.fromkeys(X.columns, "real"), 2, n_init=1)
     from likely.estimation.novelty.novelty_score import surprise
 
     own = surprise(found.mixture.model_, X.to_numpy())
@@ -139,7 +139,7 @@ def test_a_cluster_is_worth_three_distinct_rows():
     assert most_clusters(few, 10, [0, 0, 0, 0, 0, 1, 1, 0]) == 1
     long = pl.concat([pl.DataFrame({"a": [0.0] * 1000}), pl.DataFrame({"a": np.arange(9.0)})])
     assert most_clusters(long, 10) == 3
-    made = TableClusterer(restarts=1).fit({"x": [1.5, 2.5, 7.25], "y": [2.5, 9.5, 3.5]})
+    made = TableClusterer(n_init=1).fit({"x": [1.5, 2.5, 7.25], "y": [2.5, 9.5, 3.5]})
     assert made.n_components_ == 1
 
 
@@ -147,7 +147,7 @@ def test_a_cluster_is_worth_three_distinct_rows():
 def test_it_comes_back_from_a_file_as_it_was(tmp_path):
     X, _ = lumps(120)
     X = X.with_columns(color=pl.Series(["red", "blue", None] * 40), visits=pl.Series(list(range(6)) * 20))
-    model = TableClusterer(3, restarts=1, kinds={"visits": "count"}).fit(X)
+    model = TableClusterer(3, n_init=1, kinds={"visits": "count"}).fit(X)
     model.card_ = json.dumps({"task": "clusters"})
     model.save(tmp_path / "m")
     again = lk.load(tmp_path / "m")
@@ -162,7 +162,7 @@ def test_it_comes_back_from_a_file_as_it_was(tmp_path):
     {"order_": np.array([0, 0, 1])}, {"calm_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
 ])  # fmt: skip
 def test_what_does_not_fit_together_is_no_model(tmp_path, change):
-    model = TableClusterer(3, restarts=1).fit(lumps(90)[0])
+    model = TableClusterer(3, n_init=1).fit(lumps(90)[0])
     vars(model).update(change)
     with pytest.raises(ModelFileError):
         model.save(tmp_path / "m")
@@ -176,6 +176,6 @@ def test_what_cannot_be_is_refused():
         discover(X, REAL, by="luck")
     with pytest.raises(DataError, match="weight above 0"):
         discover(X, REAL, 2, weight=np.zeros(60))
-    model = TableClusterer(2, restarts=1).fit(X)
+    model = TableClusterer(2, n_init=1).fit(X)
     with pytest.raises(DataError, match='the model needs column "b"'):
         model.predict(X.drop("b"))

@@ -68,7 +68,7 @@ def test_equal_to_scikit_learn(density, peer):
         ours, theirs = lk.BayesClassifier(density).fit(X, y), peer.fit(X, y)
         n = np.bincount(y)
         for k in range(3):
-            assert np.allclose(ours.model_.parts.covariance[k] * n[k] / (n[k] - 1), np.cov(X[y == k].T))
+            assert np.allclose(ours.model_.components.covariance[k] * n[k] / (n[k] - 1), np.cov(X[y == k].T))
         assert (ours.predict(X) == theirs.predict(X)).all()
         return
     ours = lk.BayesClassifier(density).fit(X, y)
@@ -94,7 +94,7 @@ def test_a_missing_entry_is_integrated_out(iris):
     clf = lk.BayesClassifier().fit(X, y)
     gaps = X[:20].copy()
     gaps[:, 1] = np.nan
-    parts = [clf.model_.parts.member(k).marginal([0, 2, 3]) for k in range(3)]
+    parts = [clf.model_.components.member(k).marginal([0, 2, 3]) for k in range(3)]
     joint = np.log(clf.class_prior_) + np.stack([p.log_prob(X[:20][:, [0, 2, 3]]) for p in parts], axis=1)
     assert np.allclose(clf.predict_log_proba(gaps), joint - np.logaddexp.reduce(joint, axis=1)[:, None], atol=1e-10)
     nothing = clf.predict_proba(np.full((1, 4), np.nan))
@@ -181,9 +181,9 @@ def test_pooling_by_class_is_the_plain_mean(iris):
     keep = np.r_[0:50, 50:70, 100:150]
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled", pooling="class", prior=None)).fit(X[keep], y[keep])
     each = [np.cov(X[keep][y[keep] == c].T, bias=True) for c in clf.classes_]
-    assert np.allclose(clf.model_.parts.covariance, np.mean(each, axis=0)) and clf.model_.parts.tied
+    assert np.allclose(clf.model_.components.covariance, np.mean(each, axis=0)) and clf.model_.components.tied
     by_row = lk.BayesClassifier(lk.GaussianDensity("pooled", prior=None)).fit(X[keep], y[keep])
-    assert np.allclose(by_row.model_.parts.covariance, np.average(each, axis=0, weights=[50, 20, 50]))
+    assert np.allclose(by_row.model_.components.covariance, np.average(each, axis=0, weights=[50, 20, 50]))
 
 
 def test_interpolation_helps_where_rows_are_few():
@@ -214,7 +214,7 @@ def test_the_worksheet_predictive():
     for k, n in enumerate((7, 4)):
         S = np.linalg.inv(np.eye(2) / 4 + n * np.eye(2))
         m = S @ (np.ones(2) / 4 + X[y == k].sum(axis=0))
-        part = clf.model_.parts.member(k)
+        part = clf.model_.components.member(k)
         assert np.allclose(part.mean, m) and np.allclose(part.covariance_matrix, np.eye(2) + S)
 
 
@@ -225,7 +225,7 @@ def test_the_t_predictive_is_each_classes_posterior(iris):
     for k, c in enumerate(clf.classes_):
         rows = X[y == c]
         distribution = prior.update(lk.Gaussian.fit(rows).collect(rows)).predictive()
-        assert np.allclose(clf.model_.parts.member(k).log_prob(X), distribution.log_prob(X), atol=1e-9)
+        assert np.allclose(clf.model_.components.member(k).log_prob(X), distribution.log_prob(X), atol=1e-9)
 
 
 def test_integrating_out_is_calmer_than_plugging_in():
@@ -255,10 +255,10 @@ def test_class_priors():
 
 def test_known_noise_widens_every_class(iris):
     X, y = iris
-    plain = lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, y).model_.parts
+    plain = lk.BayesClassifier(lk.GaussianDensity(prior=None)).fit(X, y).model_.components
     noise = np.diag([0.1, 0.2, 0.3, 0.4])
     for given, added in ((noise, noise), ([0.1, 0.2, 0.3, 0.4], noise), (0.5, 0.5 * np.eye(4))):
-        noisy = lk.BayesClassifier(lk.GaussianDensity(prior=None, noise=given)).fit(X, y).model_.parts
+        noisy = lk.BayesClassifier(lk.GaussianDensity(prior=None, noise=given)).fit(X, y).model_.components
         assert np.allclose(noisy.covariance, plain.covariance + added)
     with pytest.raises(lk.ShapeError, match="noise"):
         lk.BayesClassifier(lk.GaussianDensity(noise=[1.0, 2.0])).fit(X, y)
@@ -513,10 +513,10 @@ def test_another_prior_counts_for_novelty_and_in_logs():
 def test_notes_on_blends_are_of_the_model_and_not_of_its_folds(iris):
     X, y = iris
     clf = lk.BayesClassifier(lk.GaussianDensity("interpolated", prior=None)).fit(X, y)
-    own = clf.stats_.parts.scatter / clf.class_count_[:, None, None]
+    own = clf.stats_.components.scatter / clf.class_count_[:, None, None]
     pooled = np.tensordot(clf.class_prior_, own, axes=1)
     s = clf.density_.shares_[:, None, None]
-    assert np.allclose(clf.model_.parts.covariance, (1 - s) * own + s * pooled)
+    assert np.allclose(clf.model_.components.covariance, (1 - s) * own + s * pooled)
 
 
 def test_names_of_columns_follow_the_parts():
@@ -546,8 +546,8 @@ def test_a_fixed_blend_gives_a_lone_row_the_whole_target(iris):
 
 def test_the_integrated_mean_widens_by_one_row_in_n(iris):
     X, y = iris
-    plain = lk.BayesClassifier(lk.GaussianDensity()).fit(X, y).model_.parts.covariance
-    wide = lk.BayesClassifier(lk.GaussianDensity(predictive="mean")).fit(X, y).model_.parts.covariance
+    plain = lk.BayesClassifier(lk.GaussianDensity()).fit(X, y).model_.components.covariance
+    wide = lk.BayesClassifier(lk.GaussianDensity(predictive="mean")).fit(X, y).model_.components.covariance
     assert np.allclose(wide / plain, 1 + 1 / 50.01)
 
 

@@ -30,7 +30,7 @@ def test_log_odds_are_conditional_densities(iris):
     X, y = iris
     clf = lk.BayesClassifier().fit(X, y)
     why = clf.explain(X[60:61])
-    a, b = (clf.model_.parts.member(int(c)) for c in (why.decided[0], why.rival[0]))
+    a, b = (clf.model_.components.member(int(c)) for c in (why.decided[0], why.rival[0]))
     for j in range(4):
         rest = {i: X[60, i] for i in range(4) if i != j}
         by_hand = a.condition(rest).log_prob(X[60:61, [j]]) - b.condition(rest).log_prob(X[60:61, [j]])

@@ -47,7 +47,7 @@ def test_some_labels_the_likelihood_is_the_one_of_the_book(name):
     clf = lk.BayesClassifier(DENSITIES[name]).fit(X, named(Y))
     report, rows = clf.report_, clf.density_._rows(X, reset=False)
     m = report.model
-    joint = log_probs(m.parts, rows) + np.log(m.weights)
+    joint = log_probs(m.components, rows) + np.log(m.weights)
     seen = ~HIDDEN
     want = float(joint[np.flatnonzero(seen), Y[seen]].sum() + logsumexp(joint[HIDDEN], axis=1).sum())
     assert report.objective == pytest.approx(want + log_prior(m, report.prior), rel=1e-9)
@@ -170,11 +170,11 @@ def test_the_labels_that_are_there_are_still_checked():
 
 def test_places_of_labels():
     y = checked_labels(["b", None, "a", "b"], 4, "me", gaps=True)
-    classes, owner = encoded_with_gaps(y)
-    assert classes.tolist() == ["a", "b"] and owner.tolist() == [1, -1, 0, 1]
+    classes, labels = encoded_with_gaps(y)
+    assert classes.tolist() == ["a", "b"] and labels.tolist() == [1, -1, 0, 1]
     y = checked_labels([np.nan, 7.0, -2.0], 3, "me", gaps=True)
-    classes, owner = encoded_with_gaps(y)
-    assert classes.tolist() == [-2, 7] and classes.dtype.kind == "i" and owner.tolist() == [-1, 1, 0]
+    classes, labels = encoded_with_gaps(y)
+    assert classes.tolist() == [-2, 7] and classes.dtype.kind == "i" and labels.tolist() == [-1, 1, 0]
     with pytest.raises(lk.DataError, match="every row needs a label"):
         checked_labels([1.0, np.nan], 2, "me")
 
@@ -199,7 +199,7 @@ def test_a_stream_with_labels_missing():
     clf.partial_fit(X[80:160], named(Y)[80:160])
     y, hidden, x = Y[80:160], HIDDEN[80:160], X[80:160]
     mask = np.where(hidden[:, None] | (y[:, None] == np.arange(3)), 0.0, -np.inf)
-    new = before.collect(x, given=mask)
+    new = before.collect(x, log_mask=mask)
     np.testing.assert_allclose(clf.stats_.counts, stats.counts + new.counts, rtol=1e-10)
     clf.partial_fit(X[160:], named(Y)[160:])
     assert clf.stats_.total_weight == pytest.approx(240.0)
@@ -246,7 +246,7 @@ def test_labels_and_entries_missing_at_once():
     for name in ("full", "diagonal", "mixtures"):
         clf = lk.BayesClassifier(DENSITIES[name]).fit(x, named(Y))
         m = clf.report_.model
-        joint = log_probs(m.parts, x) + np.log(m.weights)
+        joint = log_probs(m.components, x) + np.log(m.weights)
         seen = ~HIDDEN
         want = float(joint[np.flatnonzero(seen), Y[seen]].sum() + logsumexp(joint[HIDDEN], axis=1).sum())
         assert clf.report_.objective == pytest.approx(want + log_prior(m, clf.report_.prior), rel=1e-9)
@@ -277,8 +277,8 @@ def test_hard_labels_in_classes_with_mixtures():
     density = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, hard=True, random_state=0)
     clf = lk.BayesClassifier(density).fit(X, named(Y, np.zeros(240, bool)))
     m = clf.report_.model
-    inner = m.parts.weights.ravel()
-    joint = (log_probs(m.parts.parts, X) + np.log(inner)).reshape(240, 3, 2).max(axis=2) + np.log(m.weights)
+    inner = m.components.weights.ravel()
+    joint = (log_probs(m.components.components, X) + np.log(inner)).reshape(240, 3, 2).max(axis=2) + np.log(m.weights)
     want = float(joint[np.arange(240), Y].sum()) + log_prior(m, clf.report_.prior)
     assert clf.report_.objective == pytest.approx(want, rel=1e-9)
     assert (np.diff(clf.report_.trace) >= -1e-10 * abs(clf.report_.trace[0])).all()

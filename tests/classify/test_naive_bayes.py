@@ -72,9 +72,9 @@ def test_every_make_of_table(table, make):
 
 def test_all_numbers_need_no_product():
     X, y = np.random.default_rng(1).normal(size=(50, 3)), np.repeat([0, 1], 25)
-    assert isinstance(lk.NaiveBayes().fit(X, y).model_.parts, lk.Gaussian)
-    assert isinstance(lk.NaiveBayes("poisson").fit(np.abs(X).round(), y).model_.parts, lk.Poisson)
-    assert isinstance(lk.NaiveBayes({0: "poisson"}).fit(np.abs(X).round(), y).model_.parts, lk.Product)
+    assert isinstance(lk.NaiveBayes().fit(X, y).model_.components, lk.Gaussian)
+    assert isinstance(lk.NaiveBayes("poisson").fit(np.abs(X).round(), y).model_.components, lk.Poisson)
+    assert isinstance(lk.NaiveBayes({0: "poisson"}).fit(np.abs(X).round(), y).model_.components, lk.Product)
 
 
 def test_truth_values_are_categories_in_every_make_of_table():
@@ -144,8 +144,8 @@ def test_predictive_distributions(table):
         "color": lk.CategoricalDensity(predictive=True), "member": lk.CategoricalDensity(predictive=True),
     }  # fmt: skip
     clf = lk.NaiveBayes(distributions).fit(frame, y)
-    assert isinstance(clf.model_.parts["visits"], lk.NegativeBinomial) and isinstance(
-        clf.model_.parts["size"], lk.StudentT
+    assert isinstance(clf.model_.components["visits"], lk.NegativeBinomial) and isinstance(
+        clf.model_.components["size"], lk.StudentT
     )
     assert clf.score(frame, y) > 0.7 and np.isfinite(clf.predict_proba(frame)).all()
 
@@ -187,7 +187,7 @@ def test_a_distribution_by_name_is_the_product_of_its_columns(distribution):
     X = columns_of(ALIKE[distribution], y)
     whole = lk.NaiveBayes(distribution).fit(X, y)
     each = lk.NaiveBayes({0: distribution, 1: lk.NaiveBayes(distribution)._fresh_density(X)}).fit(X, y)
-    assert type(each.model_.parts).__name__ == "Product"
+    assert type(each.model_.components).__name__ == "Product"
     np.testing.assert_allclose(whole.predict_proba(X), each.predict_proba(X), rtol=1e-4, atol=1e-6)
     assert (whole.predict(X) == y).mean() > 0.6
 
@@ -197,7 +197,7 @@ def test_names_of_distributions_stand_beside_each_other():
     X = {"wait": columns_of("positive", y)[:, 0], "angle": columns_of("angle", y)[:, 0], "size": 1.0 * y}
     X["size"] += np.linspace(0, 1, 60)
     nb = lk.NaiveBayes({"wait": "exponential", "angle": "von-mises", "size": "laplace"}).fit(X, y)
-    assert [type(part).__name__ for _, part in nb.model_.parts.parts] == ["Exponential", "VonMises", "Laplace"]
+    assert [type(part).__name__ for _, part in nb.model_.components.components] == ["Exponential", "VonMises", "Laplace"]
     lone = lk.BayesClassifier(lk.ExponentialDensity()).fit(X["wait"][:, None], y)
     others = {"angle": np.full(60, np.nan), "size": np.full(60, np.nan)}
     np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)

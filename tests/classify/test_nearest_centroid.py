@@ -190,10 +190,10 @@ def test_usual_distances_are_those_of_rows_left_out(metric, center):
     """Each fold's distances are those of a classifier that was fitted to the other rows alone."""
     X, y = overlapping(60, 4, 0)
     m = lk.NearestCentroidClassifier(metric, center).fit(X, y)
-    rows, owner = m.sample_[:, :-1], m.sample_[:, -1]
+    rows, labels = m.sample_[:, :-1], m.sample_[:, -1]
     fold, expected = folds(m.sample_), np.empty(len(rows))
     for f in np.unique(fold):
-        other = lk.NearestCentroidClassifier(metric, center).fit(rows[fold != f], owner[fold != f])
+        other = lk.NearestCentroidClassifier(metric, center).fit(rows[fold != f], labels[fold != f])
         expected[fold == f] = other.distances(rows[fold == f]).min(axis=1)
     assert np.allclose(m._left_out_surprises()[0], expected, rtol=1e-6)
 

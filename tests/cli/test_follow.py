@@ -32,7 +32,7 @@ from tests.cli.fitting.test_sequence_input import table, walks
 from tests.cli.tables import run, write
 
 CHAIN = lk.HMM([0.5, 0.5], [[0.95, 0.05], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [4.0, 1.0]], 1.0))
-WALK = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+WALK = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
 NEEDS_KILL = pytest.mark.skipif(os.name == "nt", reason="needs kill -9")
 
 
@@ -103,7 +103,7 @@ def test_it_agrees_with_decode_by_names_words_and_ids(tmp_path):
 
 
 def test_continuous_time_goes_by_the_time_column(tmp_path):
-    model = LinearSDE.ornstein_uhlenbeck(1.0, observation=0.1)
+    model = LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1)
     lk.save(model, tmp_path / "m.likely")
     text = "s,x\n0.0,0.3\n0.8,0.1\n5.0,\n5.5,-0.6\n"
     out = followed(tmp_path / "m.likely", "--time", "s", "--false-alarm-every", 100, stdin=text)
@@ -117,7 +117,7 @@ def test_continuous_time_goes_by_the_time_column(tmp_path):
 
 
 def test_regimes_of_a_switching_model(tmp_path):
-    quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     text = "x\n0.0\n0.3\n-0.2\n12.0\n12.1\n"
     out = followed(tmp_path / "m.likely", "--fault", "1", stdin=text)
@@ -201,7 +201,7 @@ def alarms(model: Any, x: np.ndarray, every: float) -> tuple[np.ndarray, np.ndar
     rule = BySurprise(subject_of(model, "model"), every, "model", print)
     state, belief, found, sums = rule.start, None, [], []
     for y in x:
-        predicted = model.initial() if belief is None else model.predict(belief)
+        predicted = model.initial_belief() if belief is None else model.predict(belief)
         belief, news = model.update(predicted, y)
         before = 0.0 if state.alarm else state.total
         state, alarm = rule.step(state, predicted, y, news, belief)
@@ -241,7 +241,7 @@ def test_the_distribution_of_increments_is_that_of_uniform_tails():
 
 
 def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
-    level = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]])
+    level = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]])
     lk.save(level, tmp_path / "m.likely")
     out = followed(tmp_path / "m.likely", "--false-alarm-every", 1000, stdin="x\n1e6\n1e6\n1000001\n")
     assert out["alarm"].to_list() == ["no"] * 3
@@ -250,7 +250,7 @@ def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
 def twice(sd: float = 0.0) -> lk.LinearGaussian:
     """A level that two sensors see alike, the second with an error of its own."""
     noise = [[1.0, 1.0], [1.0, 1.0 + sd**2]]
-    return lk.LinearGaussian([[1.0]], [[0.1]], [[1.0], [1.0]], noise, [0.0], [[1.0]])
+    return lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0], [1.0]], observation_covariance=noise, initial_mean=[0.0], initial_covariance=[[1.0]])
 
 
 @pytest.mark.slow
@@ -269,7 +269,7 @@ def test_alarms_where_something_is_certain():
 
 
 def test_what_is_foretold_whole_is_no_surprise():
-    still = lk.LinearGaussian([[1.0]], [[0.0]], [[1.0]], [[0.0]], [2.0], [[0.0]])
+    still = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[2.0], initial_covariance=[[0.0]])
     found, sums = alarms(still, np.array([[2.0], [2.0], [3.0], [2.0]]), 1000)
     assert found.tolist() == [2] and sums[:2].tolist() == [0.0, 0.0]
 
@@ -403,7 +403,7 @@ def test_a_bad_line_loses_nothing_that_came_before(folder, tmp_path):
 
 
 def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
-    quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--keep", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
@@ -572,7 +572,7 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     """log p was −inf in lk.follow and 0 here, for one and the same model."""
     distributions = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], levels=["a", "b", "c"])
     bare = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], distributions)
-    fitted = lk.HMMDensity(lk.CategoricalDensity(), states=2, random_state=0).fit([list("aabbacabcc"), list("ccbacba")])
+    fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit([list("aabbacabcc"), list("ccbacba")])
     named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
     for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):
@@ -608,7 +608,7 @@ def test_false_alarms_of_a_chain_that_learned_from_few_rows_come_as_stated(tmp_p
     """By the model's own distribution, alarms came every 41 lines where 200 were stated."""
     rng, alarms = np.random.default_rng(0), 0
     for _ in range(2):
-        h = lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0).fit(_moving(rng, 400))
+        h = lk.HMMDensity(lk.GaussianDensity("full"), n_states=4, random_state=0).fit(_moving(rng, 400))
         lk.save(h, tmp_path / "m.likely")
         text = lines(_moving(rng, 1500), "t,a,b,c,d,e,f")
         columns = ("--columns", "a,b,c,d,e,f")
@@ -648,7 +648,7 @@ def test_frames_that_depend_on_each_other_support_fewer_false_alarms():
     at_100, at_supported = [], []
     for seed in range(6):
         x = _slow(seed, 400 + 2000)
-        h = lk.HMMDensity(states=3, random_state=0).fit([x[:400]])
+        h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:400]])
         every = max(1 / h.supported_rate_, 5.0)
         share, said = _heard(h, x[400:], 100)
         assert f"one false alarm in {1 / h.supported_rate_:,.0f} lines, not in 100 (95 % confidence)" in said[0]
@@ -663,7 +663,7 @@ def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
     found = []
     for seed in range(2):
         x = _slow(seed, 2000 + 2000)
-        h = lk.HMMDensity(states=3, random_state=0).fit([x[:2000]])
+        h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:2000]])
         assert 30 < 1 / h.supported_rate_ < 200
         share, said = _heard(h, x[2000:], 25)
         found.append(share * 25)
@@ -675,8 +675,8 @@ def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
 def test_a_level_that_drifts_is_said_to(tmp_path):
     rng = np.random.default_rng(0)
     x = np.linspace(0.0, 4.0, 400)[:, None] + rng.normal(size=(400, 2))
-    moving = lk.HMMDensity(states=3, random_state=0).fit([x])
-    staying = lk.HMMDensity(states=3, random_state=0).fit([rng.normal(size=(400, 2))])
+    moving = lk.HMMDensity(n_states=3, random_state=0).fit([x])
+    staying = lk.HMMDensity(n_states=3, random_state=0).fit([rng.normal(size=(400, 2))])
     assert moving.later_half_rate_ > 0.3 and moving.supported_rate_ >= moving.later_half_rate_
     assert staying.later_half_rate_ < 0.2 and 60 < 1 / staying.supported_rate_ < 134
     assert "the level drifts" in _heard(moving, x, 100)[1][0]
@@ -689,10 +689,10 @@ def test_a_level_that_drifts_is_said_to(tmp_path):
 def test_a_model_to_which_most_new_frames_are_as_rare_as_can_be_told_says_that_no_alarm_comes():
     """Covariances of 30 columns from 60 frames: it was silent, for any fault."""
     x = np.random.default_rng(0).normal(size=(60, 30))
-    h = lk.HMMDensity(lk.GaussianDensity("full", prior=None), states=1, random_state=0).fit([x])
+    h = lk.HMMDensity(lk.GaussianDensity("full", prior=None), n_states=1, random_state=0).fit([x])
     share, said = _heard(h, 100.0 + x, 50)
     assert share == 0 and "No line can raise an alarm" in said[-1]
-    plain = lk.HMMDensity(lk.GaussianDensity("diagonal"), states=1, random_state=0).fit([x])
+    plain = lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=1, random_state=0).fit([x])
     share, said = _heard(plain, 100.0 + x, 50)
     assert share > 0.1 and "No line can raise an alarm" not in " ".join(said)
 

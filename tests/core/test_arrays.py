@@ -14,7 +14,7 @@ from likely.core.arrays import (
     like_input,
     n_rows,
     numbers,
-    owners,
+    checked_labels,
     parameter,
     refuse_infinite,
     rows,
@@ -29,11 +29,11 @@ def test_frozen_is_the_same_memory_made_read_only():
     assert frozen(a) is a and not a.flags.writeable
 
 
-def test_frozen_copies_a_writable_view_so_that_its_owner_stays_writable():
-    owner = np.arange(6.0)
-    kept = frozen(owner[::2])
-    owner[0] = 99.0
-    assert kept[0] == 0.0 and owner.flags.writeable
+def test_frozen_copies_a_writable_view_so_that_its_label_stays_writable():
+    labels = np.arange(6.0)
+    kept = frozen(labels[::2])
+    labels[0] = 99.0
+    assert kept[0] == 0.0 and labels.flags.writeable
 
 
 @pytest.mark.parametrize("value", [[[1, 2], [3]], "three", [object()], None])
@@ -145,18 +145,18 @@ def test_no_weight_is_none_and_no_rows_need_none():
     assert weights([], 0, "Distribution").shape == (0,)
 
 
-def test_owners_are_whole_numbers_within_the_stack():
-    assert owners([0, 2, -1], 3, 3, "Distribution").tolist() == [0, 2, -1]
-    assert owners([], 0, 3, "Distribution").shape == (0,)
+def test_labels_are_whole_numbers_within_the_stack():
+    assert checked_labels([0, 2, -1], 3, 3, "Distribution").tolist() == [0, 2, -1]
+    assert checked_labels([], 0, 3, "Distribution").shape == (0,)
 
 
 @pytest.mark.parametrize(
-    ("owner", "error"),
+    ("labels", "error"),
     [([0, 3, 0], DataError), ([0, -2, 0], DataError), ([0, 1], ShapeError), ([0.0, 1.0, 0.0], ShapeError)],
 )
-def test_other_owners_are_refused(owner, error):
-    with pytest.raises(error, match="Distribution: owner must"):
-        owners(owner, 3, 3, "Distribution")
+def test_other_labels_are_refused(labels, error):
+    with pytest.raises(error, match="Distribution: labels must"):
+        checked_labels(labels, 3, 3, "Distribution")
 
 
 def test_infinity_is_named_by_row_and_column():
@@ -216,7 +216,7 @@ def test_masked_entries_cross_the_border_as_nan():
     with pytest.raises(DomainError, match="mean must be finite"):
         parameter(np.ma.masked_array([1.0, 1.0], [False, True]), "Gaussian", "mean")
     with pytest.raises(ShapeError, match="whole numbers"):
-        owners(np.ma.masked_array([0, 1], [False, True]), 2, 2, "Gaussian")
+        checked_labels(np.ma.masked_array([0, 1], [False, True]), 2, 2, "Gaussian")
 
 
 class NAType:  # as pandas' own is called

@@ -42,10 +42,10 @@ def test_the_usual_sizes():
     assert [len(list(part)) for part in data.parts] == [BLOCKS, 1]
 
 
-def test_weight_given_and_owner_are_cut_with_the_rows(rng):
-    x, w, given_, owner = np.arange(10), rng.random(10), rng.random((10, 3)), np.arange(10) % 3
-    blocks = list(Blocks.of(x, w, given=given_, owner=owner, rows=4))
-    for name, whole in (("weight", w), ("given", given_), ("owner", owner)):
+def test_weight_given_and_label_are_cut_with_the_rows(rng):
+    x, w, given_, labels = np.arange(10), rng.random(10), rng.random((10, 3)), np.arange(10) % 3
+    blocks = list(Blocks.of(x, w, log_mask=given_, labels=labels, rows=4))
+    for name, whole in (("weight", w), ("given", given_), ("labels", labels)):
         assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), whole)
 
 
@@ -121,7 +121,7 @@ def test_a_stream_is_refused_and_pointed_to_online(make):
             build(make())
 
 
-@pytest.mark.parametrize("name", ["weight", "given", "owner"])
+@pytest.mark.parametrize("name", ["weight", "given", "labels"])
 def test_what_goes_with_the_rows_has_as_many(name):
     with pytest.raises(ShapeError, match=r"must have one entry per row \(3\)"):
         Blocks.of(np.zeros((3, 1)), **{name: np.zeros(2)})

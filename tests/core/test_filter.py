@@ -182,15 +182,15 @@ def test_what_cannot_be_leaves_evidence_of_nothing():
              lambda m, b: lk.step(m, np.ones(1), None), lambda m, b: lk.step(m, b, 1.0)]
 )  # fmt: skip
 def test_what_is_no_belief_is_said_to_be_none(slip):
-    walk = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    others = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0)).initial()
+    walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    others = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0)).initial_belief()
     with pytest.raises(DomainError, match=r"LinearGaussian must be a StateBelief, .*step\(model, belief, y\)"):
         slip(walk, others)
 
 
 def test_errors_of_a_model_itself_come_through():
     class Broken:
-        def initial(self):
+        def initial_belief(self):
             return 0.0
 
         def predict(self, belief):

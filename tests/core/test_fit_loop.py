@@ -204,7 +204,7 @@ def test_a_list_for_a_model_of_sequences_holds_sequences():
     want = lk.fit(hmm, lk.Ragged.from_list([x, z]), stop=stop)
     for data in ([x, z], [x.tolist(), z.tolist()], np.stack([x, z])[:, :, None]):
         found = lk.fit(hmm, data, stop=stop)
-        assert found.trace == want.trace and found.model.moves.tobytes() == want.model.moves.tobytes()
+        assert found.trace == want.trace and found.model.transition.tobytes() == want.model.transition.tobytes()
     assert next(lk.iterate(hmm, [x])).objective == pytest.approx(hmm.log_prob([x]).sum(), rel=1e-12)
     long = rng.normal(size=9000)
     assert next(lk.iterate(hmm, long)).objective == pytest.approx(hmm.log_prob(long)[0], rel=1e-12)

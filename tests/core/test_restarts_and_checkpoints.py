@@ -62,7 +62,7 @@ def test_an_interrupt_ends_all_runs():
 
 
 def test_restarts_of_the_estimator_agree_where_clusters_are_plain():
-    m = lk.MixtureDensity(n_components=3, restarts=4, random_state=0, tol=1e-9, max_iter=500).fit(X)
+    m = lk.MixtureDensity(n_components=3, n_init=4, random_state=0, tol=1e-9, max_iter=500).fit(X)
     assert len(m.report_.runs) == 4 and m.report_.objective == max(run.objective for run in m.report_.runs)
     one = lk.MixtureDensity(n_components=3, random_state=0, tol=1e-9, max_iter=500).fit(X)
     assert m.report_.objective >= one.report_.objective and m.report_.runs[0].objective == one.report_.objective
@@ -129,7 +129,7 @@ def test_ctrl_c_in_a_collect_of_the_estimator(monkeypatch):
 
     monkeypatch.setattr(Mixture, "collect", interrupted)
     with pytest.warns(lk.FitWarning, match="not converged: interrupted"):
-        m = lk.MixtureDensity(n_components=3, tol=0.0, restarts=5, random_state=0).fit(X)
+        m = lk.MixtureDensity(n_components=3, tol=0.0, n_init=5, random_state=0).fit(X)
     assert m.report_.reason == INTERRUPTED and len(m.report_.trace) == 3 and len(m.report_.runs) == 1
     monkeypatch.undo()
     assert np.isfinite(m.score_samples(X)).all()
@@ -278,7 +278,7 @@ def test_another_model_is_refused(tmp_path):
         fit(start(), X, checkpoint=Cut(path, 3))
     for other in (
         start(4),
-        Mixture(start().weights, start().parts.replace(covariance=np.ones((3, 2)), kind="diagonal")),
+        Mixture(start().weights, start().components.replace(covariance=np.ones((3, 2)), kind="diagonal")),
     ):
         with pytest.raises(lk.DataError, match=r"checkpoint: the model must be like .* parameters .*delete the file"):
             fit(other, X, checkpoint=Checkpoint(path))
@@ -300,12 +300,12 @@ def test_another_file_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_several_starts_keep_a_file_each(tmp_path):
-    m = lk.MixtureDensity(n_components=4, restarts=3, random_state=0)
-    plain = lk.MixtureDensity(n_components=4, restarts=3, random_state=0).fit(X)
+    m = lk.MixtureDensity(n_components=4, n_init=3, random_state=0)
+    plain = lk.MixtureDensity(n_components=4, n_init=3, random_state=0).fit(X)
     m.fit(X, checkpoint=str(tmp_path / "em"))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["em.0", "em.1", "em.2"]
     (tmp_path / "em.1").unlink()
-    again = lk.MixtureDensity(n_components=4, restarts=3, random_state=0).fit(X, checkpoint=str(tmp_path / "em"))
+    again = lk.MixtureDensity(n_components=4, n_init=3, random_state=0).fit(X, checkpoint=str(tmp_path / "em"))
     for fitted in (m, again):
         assert bits(fitted.model_) == bits(plain.model_)
         assert fitted.report_.runs == plain.report_.runs

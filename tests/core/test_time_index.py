@@ -69,7 +69,7 @@ def test_every_entry_of_sequences_tells():
     table = pd.DataFrame({"x": holed, "y": -holed})
     for do in (lambda: level.log_prob(holed), lambda: level.smooth(holed), lambda: level.filter([holed]),
                lambda: chain.log_prob(holed), lambda: chain.posterior([holed]), lambda: lk.fit(chain, [holed, holed]),
-               lambda: lk.HMMDensity(states=1).fit(table), lambda: lk.HMMDensity(states=1).fit([table]),
+               lambda: lk.HMMDensity(n_states=1).fit(table), lambda: lk.HMMDensity(n_states=1).fit([table]),
                lambda: lk.FaultMonitor().fit(table)):  # fmt: skip
         assert len(notes(do)) == 1
 
@@ -84,5 +84,5 @@ def test_lengths_cut_the_index_too():
 def test_a_model_of_any_times_is_not_told():
     holed = pd.Series(VALUES, DAYS).drop(DAYS[5:9])
 
-    model = lk.LinearSDE.matern(1.5, scale=2.0, variance=1.0, observation=0.1)
+    model = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.1)
     assert not notes(lambda: model.log_prob(holed, np.asarray((holed.index - DAYS[0]).days, dtype=float)))

@@ -26,7 +26,7 @@ def scatters(X, y):
 
 
 def moments(X, y):
-    return lk.Gaussian.blank(X, members=int(y.max()) + 1).collect(X, owner=y)
+    return lk.Gaussian.blank(X, members=int(y.max()) + 1).collect(X, labels=y)
 
 
 @pytest.mark.parametrize("seed", range(5))

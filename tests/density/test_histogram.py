@@ -65,16 +65,16 @@ def test_distribution_function_and_quantiles():
 @pytest.mark.parametrize("joint", [True, False])
 def test_counts_add_and_weights_are_copies(joint):
     h = lk.Histogram.blank(X, edges=EDGES, joint=joint, members=2)
-    owner, times = np.arange(400) % 2, RNG.integers(0, 3, 400)
-    whole = h.collect(X, times, owner=owner)
-    copies = h.collect(np.repeat(X, times, axis=0), owner=np.repeat(owner, times))
-    chunks = h.collect(X[:130], times[:130], owner=owner[:130]) + h.collect(X[130:], times[130:], owner=owner[130:])
-    for other in (copies, chunks, h.collect(X, times[:, None] * (owner[:, None] == np.arange(2)))):
+    labels, times = np.arange(400) % 2, RNG.integers(0, 3, 400)
+    whole = h.collect(X, times, labels=labels)
+    copies = h.collect(np.repeat(X, times, axis=0), labels=np.repeat(labels, times))
+    chunks = h.collect(X[:130], times[:130], labels=labels[:130]) + h.collect(X[130:], times[130:], labels=labels[130:])
+    for other in (copies, chunks, h.collect(X, times[:, None] * (labels[:, None] == np.arange(2)))):
         assert np.allclose(whole.counts, other.counts) and np.allclose(whole.rows, other.rows)
-    rest = without(whole, h.collect(X[:9], times[:9], owner=owner[:9]))
-    assert np.allclose(rest.counts, h.collect(X[9:], times[9:], owner=owner[9:]).counts)
+    rest = without(whole, h.collect(X[:9], times[:9], labels=labels[:9]))
+    assert np.allclose(rest.counts, h.collect(X[9:], times[9:], labels=labels[9:]).counts)
     fitted = h.refit(whole)
-    want = sum(times[i] * fitted.log_prob(X)[i, owner[i]] for i in range(400) if times[i])
+    want = sum(times[i] * fitted.log_prob(X)[i, labels[i]] for i in range(400) if times[i])
     assert fitted.objective(whole) == pytest.approx(want)
 
 
@@ -162,7 +162,7 @@ def test_edges_of_weighted_rows_are_those_of_copies(rule):
         assert np.allclose(fit(x, w).edges, fit(x[copies], None).edges)
     clf = lk.BayesClassifier(lk.HistogramDensity(rule))
     weighted, copied = clf.fit(x, y, sample_weight=w).model_, clf.fit(x[copies], y[copies]).model_
-    assert np.allclose(weighted.parts.edges, copied.parts.edges)
+    assert np.allclose(weighted.components.edges, copied.components.edges)
 
 
 def test_leaving_one_out_leaves_copies_out_together():
@@ -187,7 +187,7 @@ def test_smoothing_is_part_of_what_em_climbs(joint, seed):
     density = lk.MixtureDensity(lk.HistogramDensity(4, joint=joint), 2, random_state=0, max_iter=500).fit(x)
     report = density.report_
     assert report.converged and (np.diff(report.trace) > -1e-9 * abs(report.trace[-1])).all()
-    parts = density.model_.parts
+    parts = density.model_.components
     assert report.objective == pytest.approx(density.model_.log_prob(x).sum() + parts.log_smoothing, abs=1e-6)
     hmm = lk.HMMDensity(lk.HistogramDensity(4, joint=joint), 2, random_state=0, max_iter=500).fit([x[:50], x[50:]])
     assert hmm.report_.converged and (np.diff(hmm.report_.trace) > -1e-9 * abs(hmm.report_.trace[-1])).all()
@@ -200,7 +200,7 @@ def _inside(rule):
     return {
         "product": lk.ProductDensity([("a", h, [0]), ("b", h, [1])]),
         "mixture": mixture,
-        "mixture by splitting": lk.MixtureDensity(h, 2, start="split", random_state=0),
+        "mixture by splitting": lk.MixtureDensity(h, 2, init="split", random_state=0),
         "mixture of mixtures": lk.MixtureDensity(mixture, 2, random_state=0),
         "mixture of products": lk.MixtureDensity(lk.ProductDensity([("a", h, [0]), ("b", g, [1])]), 2, random_state=0),
         "product of mixtures": lk.ProductDensity([("a", mixture, [0]), ("b", g, [1])]),
@@ -212,8 +212,8 @@ def _all_edges(model):
     if isinstance(model, lk.Histogram):
         return [model.edges]
     if isinstance(model, lk.Product):
-        return [e for _, part in model.parts for e in _all_edges(part)]
-    return _all_edges(model.parts) if isinstance(model, lk.Mixture) else []
+        return [e for _, part in model.components for e in _all_edges(part)]
+    return _all_edges(model.components) if isinstance(model, lk.Mixture) else []
 
 
 @pytest.mark.slow
@@ -231,8 +231,8 @@ def test_weights_reach_edges_inside_other_densities(where, rule):
     assert edges and max(map(np.max, edges)) < 10
     for mine, theirs in zip(edges, _all_edges(copied.fit(x[at]).model_), strict=True):
         assert np.allclose(mine, theirs)
-    a = lk.BayesClassifier(_inside(rule)[where]).fit(x, y, sample_weight=w).model_.parts
-    b = lk.BayesClassifier(_inside(rule)[where]).fit(x[at], y[at]).model_.parts
+    a = lk.BayesClassifier(_inside(rule)[where]).fit(x, y, sample_weight=w).model_.components
+    b = lk.BayesClassifier(_inside(rule)[where]).fit(x[at], y[at]).model_.components
     for mine, theirs in zip(_all_edges(a), _all_edges(b), strict=True):
         assert np.allclose(mine, theirs)
 
@@ -244,6 +244,6 @@ def test_weights_of_sequences_reach_the_edges_of_what_is_emitted(rule):
     sequences = [rng.normal(size=(12, 1)) for _ in range(10)] + [np.full((5, 1), 50.0)]
     w = np.array([1, 2, 5, 1, 0, 3, 1, 1, 2, 1, 0])
     chain = lk.HMMDensity(lk.HistogramDensity(rule), 2, random_state=0, max_iter=3)
-    weighted = chain.fit(sequences, sample_weight=w).model_.emissions.edges
+    weighted = chain.fit(sequences, sample_weight=w).model_.emission.edges
     copies = [s for s, k in zip(sequences, w, strict=True) for _ in range(k)]
-    assert weighted.max() < 10 and np.allclose(weighted, chain.fit(copies).model_.emissions.edges)
+    assert weighted.max() < 10 and np.allclose(weighted, chain.fit(copies).model_.emission.edges)

@@ -460,7 +460,7 @@ def two_classes(rng):
 
 def learned(unit, X, y, w=None, **how):
     blank = lk.KDE.blank(X, 2, unit=unit, **how)
-    return blank.refit(blank.collect(X, w, owner=y))
+    return blank.refit(blank.collect(X, w, labels=y))
 
 
 def test_units_are_what_they_are_said_to_be():
@@ -513,7 +513,7 @@ def test_a_class_that_does_not_spread_is_as_large_as_the_others(unit):
     X = np.concatenate([rng.normal(size=(90, 2)) * [1.0, 2.0], [[0.0, 0.0]]]) + 50.0 * y[:, None]
     X[y == 1, 0] = 50.0
     p = lk.KDE.blank(X, 4, scale=1.0, unit=unit)
-    p = p.refit(p.collect(X, owner=y))
+    p = p.refit(p.collect(X, labels=y))
     within = sum((y == k).sum() * X[y == k].var(axis=0) for k in range(3)) / len(X)
     own = np.array([1.0, 1.0]) if unit == "pooled" else np.full(2, within.mean())
     assert np.allclose(p.scale[3], own * within if unit == "pooled" else own, rtol=1e-12)
@@ -556,7 +556,7 @@ def test_a_member_says_the_scale_that_its_stack_says(unit):
     X = rng.normal(size=(90, 3)) * [1.0, 5.0, 0.2]
     y = np.repeat([0, 1, 2], 30)
     X[y == 1] *= [3.0, 0.5, 1.0]
-    parts = lk.BayesClassifier(lk.KernelDensity(scale=0.5, unit=unit)).fit(X, y).model_.parts
+    parts = lk.BayesClassifier(lk.KernelDensity(scale=0.5, unit=unit)).fit(X, y).model_.components
     np.testing.assert_allclose(parts.relative_scale, 0.5, rtol=1e-9)
     np.testing.assert_allclose([parts.member(k).relative_scale[0] for k in range(3)], 0.5, rtol=1e-9)
     np.testing.assert_allclose(parts.some([1, 2]).member(0).relative_scale, 0.5, rtol=1e-9)

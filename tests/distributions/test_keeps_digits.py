@@ -34,17 +34,17 @@ def test_conditioning_on_a_singular_block_does_not_depend_on_units():
 
 def test_weak_prior_of_unlike_members_is_pooled(rng):
     several = lk.Stack([lk.Gaussian([0.0, 0.0], np.eye(2))] * 3)
-    owner = np.r_[0, np.ones(49, int)]  # one row, many rows, none
-    stats = several.collect(rng.normal(size=(50, 2)), owner=owner)
+    labels = np.r_[0, np.ones(49, int)]  # one row, many rows, none
+    stats = several.collect(rng.normal(size=(50, 2)), labels=labels)
     fitted = several.refit(stats, several.weak_prior(stats))
-    assert all(np.linalg.eigvalsh(part.covariance)[0] > 0.1 for part in fitted.parts)
+    assert all(np.linalg.eigvalsh(part.covariance)[0] > 0.1 for part in fitted.components)
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
 def test_weak_prior_of_a_tied_stack_leaves_its_covariance(kind, rng):
-    X, owner = rng.normal(size=(500, 2)), np.arange(500) % 100
+    X, labels = rng.normal(size=(500, 2)), np.arange(500) % 100
     stack = lk.Gaussian.blank(X, kind=kind, members=100, tied=True)
-    stats = stack.collect(X, owner=owner)
+    stats = stack.collect(X, labels=labels)
     plain, weak = stack.refit(stats), stack.refit(stats, stack.weak_prior(stats))
     np.testing.assert_allclose(np.trace(weak.covariance_matrix[0]), np.trace(plain.covariance_matrix[0]), rtol=5e-3)
 
@@ -58,12 +58,12 @@ def test_a_known_covariance_keeps_the_models_kind(rng):
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
-def test_many_owners_equal_member_by_member(kind, rng):
-    X, owner, w = rng.normal(size=(3000, 3)) + 1e6, rng.integers(-1, 40, 3000), rng.random(3000)
+def test_many_labels_equal_member_by_member(kind, rng):
+    X, labels, w = rng.normal(size=(3000, 3)) + 1e6, rng.integers(-1, 40, 3000), rng.random(3000)
     stack = lk.Gaussian.blank(X, kind=kind, members=40)
-    stats = stack.collect(X, w, owner=owner)
+    stats = stack.collect(X, w, labels=labels)
     for k in (0, 17, 39):
-        one = lk.Gaussian.fit(X[owner == k], w[owner == k], kind=kind)
+        one = lk.Gaussian.fit(X[labels == k], w[labels == k], kind=kind)
         np.testing.assert_allclose(stack.refit(stats).member(k).covariance, one.covariance, rtol=1e-9)
 
 

@@ -113,7 +113,7 @@ def test_stacks_of_one_size_make_a_stack(rng):
     assert p.members == 3 and p.log_prob(x).shape == (7, 3)
     for k in range(3):
         np.testing.assert_allclose(p.log_prob(x)[:, k], p.member(k).log_prob(x), rtol=1e-13)
-    stats = p.collect(x, owner=[0, 1, 2, 0, 1, 2, 0])
+    stats = p.collect(x, labels=[0, 1, 2, 0, 1, 2, 0])
     assert stats.member(1)["b"].total == 1.0 and stats.pooled()["b"].total == 11.0
 
 

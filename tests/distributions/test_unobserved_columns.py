@@ -85,7 +85,7 @@ def test_levels_that_nobody_saw_are_refused():
 
 def test_a_prior_of_ones_own_has_a_distribution_even_so():
     with pytest.warns(FitWarning, match="column 0 is never observed: its distribution is only what the prior says"):
-        found = lk.Exponential.fit([np.nan, np.nan], prior=lk.Gamma(3.0, 1.0, of="exponential"))
+        found = lk.Exponential.fit([np.nan, np.nan], prior=lk.Gamma(3.0, 1.0, likelihood="exponential"))
     assert found.rate == pytest.approx(2.0)
 
 

@@ -74,15 +74,15 @@ def test_constructors_are_as_they_were(kind):
         (lambda: lk.GaussianDensity().fit(X), {"means_": "mean_", "precision_": "the inverse of covariance_"}),
         (
             lambda: lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0).fit(X),
-            {"means_": "model_.parts.mean", "covariances_": "model_.parts.covariance",
-             "precisions_": "the inverse of model_.parts.covariance", "converged_": "report_.converged"},
+            {"means_": "model_.components.mean", "covariances_": "model_.components.covariance",
+             "precisions_": "the inverse of model_.components.covariance", "converged_": "report_.converged"},
         ),
         (
-            lambda: lk.HMMDensity(states=2, random_state=0, max_iter=3).fit(X),
+            lambda: lk.HMMDensity(n_states=2, random_state=0, max_iter=3).fit(X),
             {"transmat_": "model_.moves", "startprob_": "model_.starts", "means_": "model_.emissions.mean",
              "covars_": "model_.emissions.covariance", "decode": "model_.viterbi"},
         ),
-        (lambda: lk.BayesClassifier().fit(X, Y), {"priors_": "class_prior_", "theta_": "model_.parts.mean"}),
+        (lambda: lk.BayesClassifier().fit(X, Y), {"priors_": "class_prior_", "theta_": "model_.components.mean"}),
         (lambda: lk.KMeans(2, random_state=0).fit(X), {"centers_": "cluster_centers_"}),
     ],
 )  # fmt: skip

@@ -251,8 +251,8 @@ def test_nested_parameters_and_clone():
     p = lk.ProductDensity(PARTS)
     assert p.get_params()["size__covariance"] == "full"
     q = clone(p).set_params(size__covariance="diagonal", prior=None)
-    assert q.parts[0][1].covariance == "diagonal" and p.parts[0][1].covariance == "full"
-    assert clone(lk.ProductDensity(lk.GaussianDensity("diagonal"))).parts.covariance == "diagonal"
+    assert q.components[0][1].covariance == "diagonal" and p.components[0][1].covariance == "full"
+    assert clone(lk.ProductDensity(lk.GaussianDensity("diagonal"))).components.covariance == "diagonal"
 
 
 def test_weak_inside_means_what_the_whole_says(rng):

@@ -135,7 +135,7 @@ def hidden(X, where):
     [
         lk.GaussianDensity("diagonal"), lk.LaplaceDensity(), lk.HistogramDensity(), lk.KernelDensity(),
         lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0), lk.PPCA(1), lk.StudentTDensity(),
-        lk.HMMDensity(states=2, random_state=0),
+        lk.HMMDensity(n_states=2, random_state=0),
     ],
 )  # fmt: skip
 def test_what_is_masked_was_not_observed(estimator, rng):
@@ -182,7 +182,7 @@ def test_those_that_need_whole_rows_refuse_masked_ones(rng):
     masked = hidden(X, X > 1.2)[0]
     for link in ("centroid", "likelihood"):
         with pytest.raises(lk.DataError, match="NaN at row"):
-            lk.AgglomerativeClustering(2, link=link).fit(masked)
+            lk.AgglomerativeClustering(2, linkage=link).fit(masked)
     gaps = hidden(X, X > 1.2)[1]
     with unheard():
         both = [lk.FisherDiscriminant().fit(rows, y).transform(rows) for rows in (masked, gaps)]
@@ -231,8 +231,8 @@ def test_categories_are_named_by_column(make):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(states=2, random_state=0),
-                                  lambda: lk.LinearGaussianDensity(states=1, max_iter=3)])  # fmt: skip
+@pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(n_states=2, random_state=0),
+                                  lambda: lk.LinearGaussianDensity(n_states=1, max_iter=3)])  # fmt: skip
 def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):
     X = rng.normal(size=(20, 1)).astype(object)
     gaps = X.copy()

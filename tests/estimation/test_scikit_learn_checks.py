@@ -124,11 +124,11 @@ SLOW_CLASSIFIERS = [  # whose densities are checked alone every time
 
 CHAINS = [
     lk.HMMDensity(),
-    lk.HMMDensity(lk.GaussianDensity("diagonal"), states=2, random_state=0, max_iter=5),
-    lk.HMMDensity(states=2, topology="cyclic", hard=True, random_state=0, max_iter=5),
-    lk.HMMDensity(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), states=2, random_state=0, max_iter=5),
+    lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=2, random_state=0, max_iter=5),
+    lk.HMMDensity(n_states=2, topology="cyclic", hard=True, random_state=0, max_iter=5),
+    lk.HMMDensity(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), n_states=2, random_state=0, max_iter=5),
     LinearGaussianDensity(max_iter=5),
-    LinearGaussianDensity(states=2, prior=None, accelerate=False, max_iter=3),
+    LinearGaussianDensity(n_states=2, prior=None, accelerate=False, max_iter=3),
     lk.SwitchingDensity(max_iter=2),
     lk.SwitchingDensity(3, prior=None, max_iter=3),
 ]

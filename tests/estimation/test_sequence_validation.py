@@ -19,11 +19,11 @@ X, LENGTHS = np.concatenate(S), [len(s) for s in S]
 Y = np.repeat(["a", "b"], 4)
 
 UNSUPERVISED = {
-    "HMMDensity": lambda: lk.HMMDensity(states=2, max_iter=3, random_state=0),
+    "HMMDensity": lambda: lk.HMMDensity(n_states=2, max_iter=3, random_state=0),
     "LinearGaussianDensity": lambda: lk.LinearGaussianDensity(max_iter=2),
     "SwitchingDensity": lambda: lk.SwitchingDensity(2, max_iter=2, random_state=0),
-    "MixtureDensity": lambda: lk.MixtureDensity(lk.HMMDensity(states=1), 2, max_iter=3, random_state=0),
-    "MixtureClusterer": lambda: lk.MixtureClusterer(lk.HMMDensity(states=1), 2, max_iter=3, random_state=0),
+    "MixtureDensity": lambda: lk.MixtureDensity(lk.HMMDensity(n_states=1), 2, max_iter=3, random_state=0),
+    "MixtureClusterer": lambda: lk.MixtureClusterer(lk.HMMDensity(n_states=1), 2, max_iter=3, random_state=0),
     "SequenceDensity": lambda: lk.SequenceDensity(),
 }
 
@@ -61,14 +61,14 @@ def test_a_label_per_sequence_or_per_frame_of_one_is_ignored(name):
 
 def test_driven_chains_refuse_them_too():
     u = np.random.default_rng(1).normal(size=(len(X), 1))
-    h = lk.DrivenHMMDensity(states=1, max_iter=2).fit(X, covariates=u, lengths=LENGTHS)
+    h = lk.DrivenHMMDensity(n_states=1, max_iter=2).fit(X, covariates=u, lengths=LENGTHS)
     for verb in (h.fit, h.score):
         with pytest.raises(ShapeError, match=r"^DrivenHMMDensity: y is not used.*write lengths="):
             verb(X, LENGTHS, covariates=u)
 
 
 def test_a_classifier_cuts_one_array_by_lengths():
-    density = lk.HMMDensity(states=2, max_iter=5, random_state=0)
+    density = lk.HMMDensity(n_states=2, max_iter=5, random_state=0)
     want = lk.BayesClassifier(density).fit(S, Y)
     clf = lk.BayesClassifier(density).fit(X, Y, lengths=LENGTHS)
     assert_array_equal(clf.predict_proba(X, lengths=LENGTHS), want.predict_proba(S))
@@ -108,15 +108,15 @@ def test_a_list_of_data_frames_keeps_its_names(name, frame):
 def test_names_survive_lengths_cuts_classes_and_long_tables():
     whole = pd.DataFrame(X, columns=["x", "y"]).assign(who=np.repeat(range(8), 20))
     both = whole[["x", "y"]]
-    clf = lk.BayesClassifier(lk.HMMDensity(states=1)).fit(both, Y, lengths=LENGTHS)
+    clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(both, Y, lengths=LENGTHS)
     assert clf.feature_names_in_.tolist() == ["x", "y"]
     with pytest.raises(ValueError, match="same order"):
         clf.predict(both[["y", "x"]], lengths=LENGTHS)
-    h = lk.HMMDensity(states=1).fit(Ragged.from_table(whole, "who")[0])
+    h = lk.HMMDensity(n_states=1).fit(Ragged.from_table(whole, "who")[0])
     with pytest.raises(ValueError, match="same order"):
         h.predict(Ragged.from_table(whole[["y", "who", "x"]], "who")[0])
     with pytest.raises(ValueError, match="same order"):
-        lk.HMMDensity(states=1).fit(Ragged.of(both, LENGTHS)[2:5]).score_samples([both[["y", "x"]]])
+        lk.HMMDensity(n_states=1).fit(Ragged.of(both, LENGTHS)[2:5]).score_samples([both[["y", "x"]]])
 
 
 def test_sequences_of_named_tables_go_by_name():
@@ -138,7 +138,7 @@ def test_sequences_of_named_tables_go_by_name():
 def told(given, component=None):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        lk.HMMDensity(component, states=1, max_iter=2).fit(given)
+        lk.HMMDensity(component, n_states=1, max_iter=2).fit(given)
     return [str(w.message) for w in heard if "distinct whole numbers" in str(w.message)]
 
 
@@ -153,7 +153,7 @@ def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
     assert not told([np.random.default_rng(0).integers(0, 1000, 500)]), "many values: an instrument's counts"
     assert not told([np.array([3, 1, 4, 1, 5])]) and not told([codes[0] - 2]), "too short to say; signed numbers"
     with pytest.warns(FitWarning, match=r"^DrivenHMMDensity: column 0 holds 4 distinct"):
-        lk.DrivenHMMDensity(states=1, max_iter=2).fit(list(codes), covariates=list(codes * 1.0))
+        lk.DrivenHMMDensity(n_states=1, max_iter=2).fit(list(codes), covariates=list(codes * 1.0))
 
 
 @pytest.mark.slow

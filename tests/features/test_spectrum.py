@@ -80,7 +80,7 @@ def test_filters_add_up_to_one_between_the_outer_peaks():
 @pytest.mark.parametrize("rate", [8000, 16000, 44100])
 @pytest.mark.parametrize("k", [3, 10, 20])
 def test_a_pure_tone_peaks_in_the_filter_whose_center_it_is(rate, k):
-    c = MFCC(rate=rate, filters=24, emphasis=0.0)
+    c = MFCC(sample_rate=rate, n_filters=24, preemphasis=0.0)
     bands = c.log_bands(tone(mel_corners(24, c.low, c.top)[k + 1], 0.3, rate))
     assert (bands.argmax(axis=1) == k).all()
 
@@ -90,7 +90,7 @@ def test_narrow_filters_get_a_longer_spectrum():
     n = spectrum_size(200, 120, 8000, 0.0, 4000.0)
     assert n > 256 and (mel_filters(120, n, 8000, 0.0, 4000.0).max(axis=1) > 0).all()
     with pytest.raises(DomainError, match="use fewer"):
-        MFCC(filters=1000, coefficients=13, low=0.0, high=50.0)
+        MFCC(n_filters=1000, n_coefficients=13, low=0.0, high=50.0)
 
 
 def test_cosines_are_scipys_and_orthonormal(rng):
@@ -150,27 +150,27 @@ def test_trimming_keeps_the_loud_part():
 
 def slow_cepstra(x: np.ndarray, c: MFCC) -> np.ndarray:
     """The same by the book: sums over samples, filters and frames, one at a time."""
-    y = [x[0] * (1 - c.emphasis)] + [x[t] - c.emphasis * x[t - 1] for t in range(1, len(x))]
+    y = [x[0] * (1 - c.preemphasis)] + [x[t] - c.preemphasis * x[t - 1] for t in range(1, len(x))]
     n = 256
     w = [0.54 - 0.46 * np.cos(2 * np.pi * t / c.size) for t in range(c.size)]
-    corners = mel_corners(c.filters, c.low, c.top)
+    corners = mel_corners(c.n_filters, c.low, c.top)
     T = 1 + (len(y) - c.size) // c.stride
-    bands = np.zeros((T, c.filters))
+    bands = np.zeros((T, c.n_filters))
     turn = np.exp(-2j * np.pi * np.outer(np.arange(n // 2 + 1), np.arange(c.size)) / n)
     for t in range(T):
         piece = np.array([y[t * c.stride + s] * w[s] for s in range(c.size)])
         power = np.abs(turn @ piece) ** 2
-        for b in range(c.filters):
+        for b in range(c.n_filters):
             lo, mid, hi = corners[b : b + 3]
             for k in range(n // 2 + 1):
-                f = k * c.rate / n
+                f = k * c.sample_rate / n
                 if lo < f <= mid:
                     bands[t, b] += power[k] * (f - lo) / (mid - lo)
                 elif mid < f < hi:
                     bands[t, b] += power[k] * (hi - f) / (hi - mid)
     logs = np.log(np.maximum(bands, bands.max() * 10 ** (-c.range / 10)))
-    static = dct(logs, norm="ortho", axis=1)[:, : c.coefficients]
-    static *= [1 + c.lifter / 2 * np.sin(np.pi * k / c.lifter) for k in range(c.coefficients)]
+    static = dct(logs, norm="ortho", axis=1)[:, : c.n_coefficients]
+    static *= [1 + c.lifter / 2 * np.sin(np.pi * k / c.lifter) for k in range(c.n_coefficients)]
     parts = [static]
     for _ in range(c.deltas):
         last, slope = parts[-1], np.zeros_like(static)
@@ -189,7 +189,7 @@ def test_cepstra_agree_with_their_slow_twin(rng):
 
 
 def test_shapes_and_names():
-    c = MFCC(coefficients=12, deltas=1, energy=True)
+    c = MFCC(n_coefficients=12, deltas=1, energy=True)
     track = c(tone(500))
     assert track.shape == (1 + (4000 - 200) // 80, c.dim) and len(c.columns) == c.dim == 26
     assert c.columns[:1] + c.columns[12:14] == ("c0", "energy", "Δc0")
@@ -319,8 +319,8 @@ def test_a_pair_the_wrong_way_round_is_told():
 
 def test_what_a_low_rate_never_caught_is_missed():
     with pytest.raises(DataError, match=r"frequencies up to 8000 Hz need a rate of 16000 Hz, got 8000"):
-        MFCC(rate=16000)((8000, tone(500)))
-    assert MFCC(rate=16000, high=3800.0)((8000, tone(500))).shape[1] == 39
+        MFCC(sample_rate=16000)((8000, tone(500)))
+    assert MFCC(sample_rate=16000, high=3800.0)((8000, tone(500))).shape[1] == 39
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,14 @@ class Way:
     prob: float
 
 
-def ways(starts: Any, moves: Any, ends: Any, K: int, source: int, sink: int) -> list[Way]:
+def ways(initial: Any, transition: Any, final: Any, K: int, source: int, sink: int) -> list[Way]:
     """All ways from source (N: the entry) to sink through null states, which must have no loops; none has prob 0."""
-    N = len(starts)
+    N = len(initial)
 
     def arc(a: int, b: int) -> float:
         if b == EXIT:
-            return 0.0 if a == N or ends is None else float(ends[a])
-        return float(starts[b] if a == N else moves[a, b])
+            return 0.0 if a == N or final is None else float(final[a])
+        return float(initial[b] if a == N else transition[a, b])
 
     def walk(at: int, arcs: list[tuple[int, int]], prob: float) -> Iterator[Way]:
         if arc(at, sink) > 0:
@@ -47,15 +47,15 @@ def ways(starts: Any, moves: Any, ends: Any, K: int, source: int, sink: int) -> 
 class AllPaths:
     """All that is to be known of one sequence with scores (T, K) under a chain, by writing out every path."""
 
-    def __init__(self, starts: Any, moves: Any, ends: Any, scores: np.ndarray, free: bool = False) -> None:
-        self.starts, self.moves, self.ends = np.asarray(starts), np.asarray(moves), ends
-        self.scores, (self.T, self.K), self.N = scores, scores.shape, len(self.starts)
-        self.free = free or ends is None  # a sequence may stop anywhere
+    def __init__(self, initial: Any, transition: Any, final: Any, scores: np.ndarray, free: bool = False) -> None:
+        self.initial, self.transition, self.final = np.asarray(initial), np.asarray(transition), final
+        self.scores, (self.T, self.K), self.N = scores, scores.shape, len(self.initial)
+        self.free = free or final is None  # a sequence may stop anywhere
 
     @cached_property
     def between(self) -> dict[tuple[int, int], list[Way]]:
         sources, sinks = [*range(self.K), self.N], [*range(self.K), EXIT]
-        found = {(a, b): ways(self.starts, self.moves, self.ends, self.K, a, b) for a, b in product(sources, sinks)}
+        found = {(a, b): ways(self.initial, self.transition, self.final, self.K, a, b) for a, b in product(sources, sinks)}
         if self.free:
             found |= {(a, EXIT): [Way([(a, EXIT)], 1.0)] for a in sources}
         return found
@@ -123,21 +123,21 @@ class AllPaths:
         return total
 
 
-def every_walk(starts: Any, moves: Any, ends: Any, scores: np.ndarray) -> Iterator[tuple[list[int], float]]:
+def every_walk(initial: Any, transition: Any, final: Any, scores: np.ndarray) -> Iterator[tuple[list[int], float]]:
     """Every walk from entry to exit, null states and all, one after the other: the oracle of the oracle."""
-    (T, K), N = scores.shape, len(starts)
+    (T, K), N = scores.shape, len(initial)
 
     def walk(at: int, t: int, states: list[int], log: float) -> Iterator[tuple[list[int], float]]:
-        row = starts if at == N else moves[at]
-        if t == T and (at < K if ends is None else at < N and ends[at] > 0):
-            yield states, log + (0.0 if ends is None else np.log(ends[at]))
+        row = initial if at == N else transition[at]
+        if t == T and (at < K if final is None else at < N and final[at] > 0):
+            yield states, log + (0.0 if final is None else np.log(final[at]))
         for to in np.flatnonzero(row > 0).tolist():
             emits = to < K
             if emits and t == T:
                 continue
             yield from walk(to, t + emits, [*states, to], log + np.log(row[to]) + (scores[t, to] if emits else 0.0))
 
-    if T == 0 and ends is None:
+    if T == 0 and final is None:
         yield [], 0.0
         return
     yield from walk(N, 0, [], 0.0)
@@ -161,7 +161,7 @@ class Small:
 
     def all_paths(self, scores: np.ndarray | None = None, free: bool = False) -> AllPaths:
         m = self.model
-        return AllPaths(m.starts, m.moves, m.ends, self.known if scores is None else scores, free)
+        return AllPaths(m.initial, m.transition, m.final, self.known if scores is None else scores, free)
 
 
 def shares(rng: Generator, possible: np.ndarray, zeros: float) -> np.ndarray:
@@ -191,7 +191,7 @@ def small(seed: int) -> Small:
     Q = int(rng.integers(0, min(3, 6 - K)))
     T = int(rng.integers(0, 1 + min(6, int(np.log(700) / np.log(max(K, 2))))))
     zeros = float(rng.choice([0.0, 0.3, 0.6]))
-    starts, moves, ends = random_chain(rng, K, Q, bool(rng.random() < 0.6), zeros)
+    initial, transition, final = random_chain(rng, K, Q, bool(rng.random() < 0.6), zeros)
     symbols = np.stack([shares(rng, np.ones(3, bool), zeros / 2) for _ in range(K)])
     x = rng.integers(0, 3, (T, 1)).astype(float)
     x[rng.random(T) < 0.15] = np.nan
@@ -202,4 +202,4 @@ def small(seed: int) -> Small:
     if rng.random() < 0.4:
         may = rng.random((T, K)) < 0.7
         given = np.where(may | ~may.any(axis=1, keepdims=True), 0.0, -np.inf)
-    return Small(HMM(starts, moves, Categorical(symbols), ends), x, given, scores)
+    return Small(HMM(initial, transition, Categorical(symbols), final), x, given, scores)

@@ -14,10 +14,10 @@ TEN = np.log(10.0)
 ALIKE = 1e-12
 
 
-def chain(starts, moves, ends=None) -> Chain:
-    starts, moves = np.array(starts, float), np.array(moves, float)
+def chain(initial, transition, final=None) -> Chain:
+    initial, transition = np.array(initial, float), np.array(transition, float)
     return Chain.trusted(
-        starts=starts, moves=moves, ends=None if ends is None else np.array(ends, float), states=len(starts)
+        initial=initial, transition=transition, final=None if final is None else np.array(final, float), states=len(initial)
     )
 
 
@@ -28,14 +28,14 @@ def plainly_scaled(c: Chain, logs: np.ndarray) -> tuple[float, np.ndarray]:
         top = logs.max(axis=1, keepdims=True)
         b, alpha, scale, total = np.exp(logs - top), np.empty_like(logs), np.empty(T), float(top.sum())
         for t in range(T):
-            now = (w.starts if t == 0 else alpha[t - 1] @ w.moves) * b[t]
+            now = (w.initial if t == 0 else alpha[t - 1] @ w.transition) * b[t]
             scale[t] = now.sum()
             alpha[t] = now / scale[t]
-        finish = float(alpha[-1] @ w.ends)
-        beta, gamma = w.ends / finish, np.empty_like(logs)
+        finish = float(alpha[-1] @ w.final)
+        beta, gamma = w.final / finish, np.empty_like(logs)
         for t in reversed(range(T)):
             gamma[t] = alpha[t] * beta
-            beta = w.moves @ (beta * b[t]) / scale[t]
+            beta = w.transition @ (beta * b[t]) / scale[t]
         return total + float(np.log(scale).sum() + np.log(finish)), gamma
 
 
@@ -54,7 +54,7 @@ def agree(c: Chain, logs: np.ndarray, offsets=None, weight=None) -> forward_back
     logs = np.ascontiguousarray(logs, dtype=float)
     fast, slow, alone = both(c, logs, offsets, weight)
     size = 1.0 if weight is None else max(1.0, float(np.max(weight)))
-    for name in ("states", "starts", "moves", "ends"):
+    for name in ("states", "initial", "transition", "final"):
         one, two = getattr(fast, name), getattr(slow, name)
         assert np.isfinite(one).all() and np.isfinite(two).all()
         assert np.abs(one - two).max(initial=0) <= ALIKE * size * max(1, len(logs)), name
@@ -72,11 +72,11 @@ def random_chain(rng, K, zeros, thin) -> Chain:
         w = np.where(w.sum(axis=-1, keepdims=True) > 0, w, 1.0)
         return w / w.sum(axis=-1, keepdims=True)
 
-    starts, on = rows((K,)), rows((K, K + 1))
+    initial, on = rows((K,)), rows((K, K + 1))
     if rng.random() < 0.5:
         on = on[:, :K] / np.where(on[:, :K].sum(1) > 0, on[:, :K].sum(1), 1)[:, None]
-        return chain(starts, on)
-    return chain(starts, on[:, :K], on[:, K])
+        return chain(initial, on)
+    return chain(initial, on[:, :K], on[:, K])
 
 
 def random_scores(rng, T, K) -> np.ndarray:
@@ -173,7 +173,7 @@ def test_frames_that_cannot_be_make_a_sequence_impossible_and_nothing_else():
     for found in (fast, slow):
         assert found.log_prob[0] == -np.inf and (found.states[:3] == 0).all()
         assert found.log_prob[1] == pytest.approx(0.0, abs=1e-15) and np.allclose(found.states[3:].sum(1), 2.0)
-        assert found.moves.sum() == pytest.approx(4.0)
+        assert found.transition.sum() == pytest.approx(4.0)
     assert alone.tolist() == fast.log_prob.tolist()
 
 
@@ -194,9 +194,9 @@ def test_chains_of_few_arcs(share):
     """Along lists of arcs, by whole rows, and by logarithms: all the same, with thin arcs and outliers, too."""
     rng, K = np.random.default_rng(5), 40
     for extreme in (False, True):
-        moves = rng.random((K, K)) * ((rng.random((K, K)) < share) | np.eye(K, k=1, dtype=bool) | np.eye(K, dtype=bool))
-        moves /= moves.sum(axis=1, keepdims=True)
-        c = chain(np.full(K, 1 / K), moves)
+        transition = rng.random((K, K)) * ((rng.random((K, K)) < share) | np.eye(K, k=1, dtype=bool) | np.eye(K, dtype=bool))
+        transition /= transition.sum(axis=1, keepdims=True)
+        c = chain(np.full(K, 1 / K), transition)
         logs = random_scores(rng, 50, K) if extreme else rng.standard_normal((50, K))
         found = agree(c, logs, [0, 20, 20, 50], np.array([1.0, 1.0, 2.0]))
         if not extreme:
@@ -212,7 +212,7 @@ def test_chains_of_few_arcs(share):
 def test_filters_of_deceptive_sequences(name, lag):
     c, logs = DECEPTIVE[name]
     logs, w = np.array(logs, float), c.summed
-    T, free = len(logs), w._replace(ends=np.ones(len(w.starts)))
+    T, free = len(logs), w._replace(final=np.ones(len(w.initial)))
     with np.errstate(all="ignore"):
         alpha, _ = forward_backward.filtered(w, logs, np.array([0, T]))
         found = alpha if lag == 0 else _fixed_lag(w, logs, alpha, Ragged(logs, [0, T]), lag)
@@ -229,7 +229,7 @@ def test_fixed_lags_of_random_nasty_sequences():
         K, T, lag = int(rng.integers(1, 5)), int(rng.integers(1, 15)), int(rng.integers(1, 6))
         c = random_chain(rng, K, 0.0, float(rng.choice([0.0, 0.3])))
         w, logs = c.summed, np.clip(random_scores(rng, T, K), -1e4, 1e300)
-        free = w._replace(ends=np.ones(K))
+        free = w._replace(final=np.ones(K))
         with np.errstate(all="ignore"):
             alpha, news = forward_backward.filtered(w, logs, np.array([0, T]))
             if not np.isfinite(news).all():

@@ -70,17 +70,17 @@ def impossible_frames_are_passed_over(p: Small, found: np.ndarray, lag: int | No
 
 
 def statistics_are_expected_uses(p: Small) -> None:
-    oracle, N = p.all_paths(), len(p.model.starts)
-    stats = p.model.collect(seqs(p), given=given_of(p))
+    oracle, N = p.all_paths(), len(p.model.initial)
+    stats = p.model.collect(seqs(p), log_mask=given_of(p))
     value = p.model.objective(stats)
     assert near(value, oracle.log_prob)
     if np.isneginf(oracle.log_prob):
         return
     want = oracle.uses
-    empty_without_ends = not len(p.x) and p.model.ends is None
-    assert np.abs(stats.starts - want[N, :N]).max() <= TINY
-    assert np.abs(stats.moves - want[:N, :N]).max() <= TINY
-    assert empty_without_ends or np.abs(stats.ends - want[:N, EXIT]).max() <= TINY
+    empty_without_ends = not len(p.x) and p.model.final is None
+    assert np.abs(stats.initial - want[N, :N]).max() <= TINY
+    assert np.abs(stats.transition - want[:N, :N]).max() <= TINY
+    assert empty_without_ends or np.abs(stats.final - want[:N, EXIT]).max() <= TINY
     occupied = oracle.posterior.sum(axis=0) if len(p.x) else np.zeros(p.model.states)
     assert np.abs(stats.counts - occupied).max() <= TINY
 
@@ -103,16 +103,16 @@ def best_path_is_the_best(p: Small) -> None:
 
 
 def hard_statistics_are_those_of_the_best_path(p: Small) -> None:
-    oracle, N = p.all_paths(), len(p.model.starts)
-    stats = p.model.collect(seqs(p), given=given_of(p), hard=True)
+    oracle, N = p.all_paths(), len(p.model.initial)
+    stats = p.model.collect(seqs(p), log_mask=given_of(p), hard=True)
     assert near(p.model.objective(stats), best(oracle))
     scores = np.sort(oracle.best_logs)[::-1]
     alone = np.isfinite(scores[0]) and (len(scores) < 2 or scores[0] - scores[1] > 1e-9)
     if alone and not one_way_is_as_good(oracle) and len(p.x):
         want = oracle.best_uses
-        assert np.abs(stats.starts - want[N, :N]).max() == 0
-        assert np.abs(stats.moves - want[:N, :N]).max() == 0
-        assert np.abs(stats.ends - want[:N, EXIT]).max() == 0
+        assert np.abs(stats.initial - want[N, :N]).max() == 0
+        assert np.abs(stats.transition - want[:N, :N]).max() == 0
+        assert np.abs(stats.final - want[:N, EXIT]).max() == 0
 
 
 def one_way_is_as_good(oracle: AllPaths) -> bool:
@@ -167,7 +167,7 @@ def forecasts_are_longer_sequences_of_which_the_rest_was_not_seen(p: Small) -> N
         if np.isfinite(longer.log_prob):
             assert np.abs(ahead.states[step - 1] - longer.posterior[-1]).max() <= TINY
             density = np.exp(ahead[step - 1].log_prob([[0.0], [1.0], [2.0]]))
-            assert np.allclose(density, longer.posterior[-1] @ p.model.emissions.probs, rtol=TINY, atol=TINY)
+            assert np.allclose(density, longer.posterior[-1] @ p.model.emission.probs, rtol=TINY, atol=TINY)
 
 
 DISTRIBUTIONS = [
@@ -209,11 +209,11 @@ def test_the_oracle_is_every_walk_one_by_one():
     seen = 0
     for seed in range(400):
         p = small(seed)
-        if len(p.x) > 3 or len(p.model.starts) == p.model.states:
+        if len(p.x) > 3 or len(p.model.initial) == p.model.states:
             continue
         seen += 1
         m, oracle = p.model, p.all_paths(p.scores)
-        walks = list(every_walk(m.starts, m.moves, m.ends, p.scores))
+        walks = list(every_walk(m.initial, m.transition, m.final, p.scores))
         logs = [log for _, log in walks]
         assert near(oracle.log_prob, float(logsumexp(logs)) if np.isfinite(logs).any() else -np.inf)
         assert near(best(oracle), max(logs, default=-np.inf))

@@ -49,13 +49,13 @@ def distributions(rng):
 NAMES = ["full", "diagonal", "Poisson", "mixture", "tied mixture", "shared"]
 
 
-def problem(name, seed=0, ends=True, nulls=1):
+def problem(name, seed=0, final=True, nulls=1):
     rng = np.random.default_rng([seed, 4])
     N = 3 + nulls
-    on = rows(rng, N, N + 1) if ends else rows(rng, N, N)
+    on = rows(rng, N, N + 1) if final else rows(rng, N, N)
     on[3:, 3:N] = 0.0
     on /= on.sum(axis=1, keepdims=True)
-    h = HMM(rows(rng, N), on[:, :N].copy(), distributions(rng)[name], on[:, N].copy() if ends else None)
+    h = HMM(rows(rng, N), on[:, :N].copy(), distributions(rng)[name], on[:, N].copy() if final else None)
     x = Ragged.from_list([rng.poisson(3.0, (T, 2)).astype(float) for T in (9, 1, 4, 7, 2, 5)])
     return h, x, rng
 
@@ -149,38 +149,38 @@ def test_known_states_are_counted_in_one_pass():
     x = [np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([[1.0], [1.0]]), np.array([[0.0]])]
     given = [np.array([0, 0, 1, 1]), np.array([1, 0]), np.array([0])]
     h = HMM([0.5, 0.5], [[0.4, 0.4], [0.4, 0.4]], Categorical([[0.5, 0.5], [0.5, 0.5]]), [0.2, 0.2])
-    report = fit(h, Blocks.of(Ragged.from_list(x), [2.0, 1.0, 1.0], given=Ragged.from_list(given)))
+    report = fit(h, Blocks.of(Ragged.from_list(x), [2.0, 1.0, 1.0], log_mask=Ragged.from_list(given)))
     assert report.converged and len(report.trace) == 1 and report.stats.complete
     m = report.model
-    assert np.allclose(m.starts, [3 / 4, 1 / 4])
-    assert np.allclose(m.moves, [[2 / 6, 2 / 6], [1 / 5, 2 / 5]]) and np.allclose(m.ends, [2 / 6, 2 / 5])
-    assert np.allclose(m.emissions.probs, [[3 / 6, 3 / 6], [2 / 5, 3 / 5]])
+    assert np.allclose(m.initial, [3 / 4, 1 / 4])
+    assert np.allclose(m.transition, [[2 / 6, 2 / 6], [1 / 5, 2 / 5]]) and np.allclose(m.final, [2 / 6, 2 / 5])
+    assert np.allclose(m.emission.probs, [[3 / 6, 3 / 6], [2 / 5, 3 / 5]])
 
 
 def test_known_states_are_respected_where_they_are_known():
     h, x, rng = problem("diagonal", nulls=0)
     states = [np.where(rng.random(len(s)) < 0.5, rng.integers(0, 3, len(s)), -1) for s in x]
-    stats = h.collect(x, given=states)
+    stats = h.collect(x, log_mask=states)
     known = np.concatenate(states)
     assert not stats.complete
     least = np.bincount(known[known >= 0], minlength=3)
     assert (stats.counts >= least - 1e-9).all() and stats.counts.sum() == pytest.approx(len(known))
     first = np.array([s[0] for s in states])
-    assert (stats.starts >= np.bincount(first[first >= 0], minlength=3) - 1e-9).all()
-    all_but = h.collect(x, given=[np.full(len(s), -1) for s in x])
+    assert (stats.initial >= np.bincount(first[first >= 0], minlength=3) - 1e-9).all()
+    all_but = h.collect(x, log_mask=[np.full(len(s), -1) for s in x])
     alike(all_but, h.collect(x), 1e-12)
 
 
 def test_what_is_given_must_fit():
     h, x, _ = problem("diagonal", nulls=0)
     with pytest.raises(DomainError, match="given must be states 0 … 2"):
-        h.collect(x, given=[np.full(len(s), 3) for s in x])
+        h.collect(x, log_mask=[np.full(len(s), 3) for s in x])
     with pytest.raises(ShapeError, match="one entry for each frame"):
-        h.collect(x, given=[np.zeros(len(s) + 1, int) for s in x])
+        h.collect(x, log_mask=[np.zeros(len(s) + 1, int) for s in x])
     with pytest.raises(DomainError, match="log-mask must be 0"):
-        h.collect(x, given=[np.full((len(s), 3), -1.0) for s in x])
+        h.collect(x, log_mask=[np.full((len(s), 3), -1.0) for s in x])
     with pytest.raises(DomainError, match="given must be states"):
-        h.collect(x, given=[np.full(len(s), 0.5) for s in x])
+        h.collect(x, log_mask=[np.full(len(s), 0.5) for s in x])
 
 
 # ------------------------------------------------------------------------- refit
@@ -188,19 +188,19 @@ def test_what_is_given_must_fit():
 
 def test_a_state_never_left_keeps_its_ways_and_its_density():
     h = HMM([1.0, 0.0, 0.0], [[0.5, 0.5, 0], [0, 0.7, 0.3], [0.2, 0.3, 0.5]], Gaussian([[0.0], [3.0], [9.0]], 1.0))
-    m = h.refit(h.collect([np.array([[0.0], [0.1]])], given=[np.array([0, 0])]))
-    assert m.moves[1].tolist() == [0, 0.7, 0.3] and m.moves[2].tolist() == [0.2, 0.3, 0.5]
-    assert m.moves[0].tolist() == [1.0, 0.0, 0.0]
-    assert m.emissions.mean[1:].ravel().tolist() == [3.0, 9.0]
+    m = h.refit(h.collect([np.array([[0.0], [0.1]])], log_mask=[np.array([0, 0])]))
+    assert m.transition[1].tolist() == [0, 0.7, 0.3] and m.transition[2].tolist() == [0.2, 0.3, 0.5]
+    assert m.transition[0].tolist() == [1.0, 0.0, 0.0]
+    assert m.emission.mean[1:].ravel().tolist() == [3.0, 9.0]
 
 
 def test_zeros_of_a_topology_stay_exactly_zero():
-    moves = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
-    h = HMM([1.0, 0.0, 0.0], moves, Gaussian([[0.0], [1.0], [2.0]], [[1.0]] * 3, kind="diagonal"))
+    transition = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+    h = HMM([1.0, 0.0, 0.0], transition, Gaussian([[0.0], [1.0], [2.0]], [[1.0]] * 3, kind="diagonal"))
     x = [np.random.default_rng(i).normal(0, 1, (30, 1)) for i in range(3)]
-    for prior in (None, "weak", lambda m, s: HMMPrior.symmetric(m, 3.0, m.emissions.weak_prior(s.parts))):
+    for prior in (None, "weak", lambda m, s: HMMPrior.symmetric(m, 3.0, m.emission.weak_prior(s.emission))):
         m = fit(h, Ragged.from_list(x), prior=prior, stop=Stop(8, 0.0)).model
-        assert (m.moves[moves == 0] == 0).all() and m.starts.tolist() == [1.0, 0.0, 0.0]
+        assert (m.transition[transition == 0] == 0).all() and m.initial.tolist() == [1.0, 0.0, 0.0]
 
 
 def test_nothing_to_learn_from_is_said():
@@ -212,18 +212,18 @@ def test_nothing_to_learn_from_is_said():
 def test_posterior_mode_of_arcs():
     """α − 1 fictitious uses, on top of what was counted."""
     h = HMM([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], Categorical([[0.5, 0.5], [0.5, 0.5]]))
-    stats = h.collect([np.array([[0.0], [1.0], [1.0]])], given=[np.array([0, 1, 1])])
+    stats = h.collect([np.array([[0.0], [1.0], [1.0]])], log_mask=[np.array([0, 1, 1])])
     prior = HMMPrior([2.0, 3.0], [[1.0, 4.0], [2.0, 2.5]], None, None)
     m = h.refit(stats, prior)
-    assert np.allclose(m.starts, [2 / 4, 2 / 4]) and np.allclose(m.moves, [[0, 1], [1 / 3.5, 2.5 / 3.5]])
+    assert np.allclose(m.initial, [2 / 4, 2 / 4]) and np.allclose(m.transition, [[0, 1], [1 / 3.5, 2.5 / 3.5]])
 
 
 def test_evidence_of_seen_states_is_the_chain_rule():
     """log p(a) + log p(b | a) = log p(a, b), from the prior and from what it becomes."""
     h, x, rng = problem("Poisson", nulls=0)
     states = [rng.integers(0, 3, len(s)) for s in x]
-    prior = HMMPrior.weak(h, h.emissions.weak_prior(h.collect(x, given=states).parts))
-    a, b = h.collect(x[:3], given=states[:3]), h.collect(x[3:], given=states[3:])
+    prior = HMMPrior.weak(h, h.emission.weak_prior(h.collect(x, log_mask=states).emission))
+    a, b = h.collect(x[:3], log_mask=states[:3]), h.collect(x[3:], log_mask=states[3:])
     assert prior.log_evidence(a + b) == pytest.approx(
         prior.log_evidence(a) + prior.update(a).log_evidence(b), rel=1e-12
     )
@@ -238,20 +238,20 @@ def test_evidence_of_seen_states_is_the_chain_rule():
 def test_a_stack_is_its_chains_side_by_side(name):
     one, x, rng = problem(name, 1)
     two, _, _ = problem(name, 2)
-    both = HMM(np.stack([one.starts, two.starts]), np.stack([one.moves, two.moves]), _end_to_end(one, two),
-               np.stack([one.ends, two.ends]))  # fmt: skip
+    both = HMM(np.stack([one.initial, two.initial]), np.stack([one.transition, two.transition]), _end_to_end(one, two),
+               np.stack([one.final, two.final]))  # fmt: skip
     want = np.stack([one.log_prob(x), two.log_prob(x)], axis=1)
     assert np.allclose(both.log_prob(x), want, rtol=1e-12) and both.members == 2
     assert np.allclose(both.best_log_prob(x), np.stack([one.best_log_prob(x), two.best_log_prob(x)], 1), rtol=1e-12)
     alike(both.member(1), two, 0.0)
-    owner, weight = np.array([0, 1, -1, 1, 0, 0]), rng.random(6)
-    stats = both.collect(x, weight, owner=owner)
+    labels, weight = np.array([0, 1, -1, 1, 0, 0]), rng.random(6)
+    stats = both.collect(x, weight, labels=labels)
     for c, h in enumerate((one, two)):
-        assert gap(stats.member(c), h.collect(x[owner == c], weight[owner == c])) <= 1e-10
+        assert gap(stats.member(c), h.collect(x[labels == c], weight[labels == c])) <= 1e-10
     shares = rng.random((6, 2))
     assert gap(both.collect(x, shares).member(1), two.collect(x, shares[:, 1])) <= 1e-10
     assert both.objective(stats) == pytest.approx(
-        sum(h.objective(h.collect(x[owner == c], weight[owner == c])) for c, h in enumerate((one, two))), rel=1e-10
+        sum(h.objective(h.collect(x[labels == c], weight[labels == c])) for c, h in enumerate((one, two))), rel=1e-10
     )
     alike(both.some([1]).member(0), two, 0.0)
     with pytest.raises(DomainError, match="that of one chain"):
@@ -259,10 +259,10 @@ def test_a_stack_is_its_chains_side_by_side(name):
 
 
 def _end_to_end(one, two):
-    a, b = one.emissions, two.emissions
+    a, b = one.emission, two.emission
     if isinstance(a, Mixture):
-        parts = Gaussian(np.concatenate([a.parts.mean, b.parts.mean]),
-                         np.concatenate([a.parts.covariance, b.parts.covariance]), kind="diagonal")  # fmt: skip
+        parts = Gaussian(np.concatenate([a.components.mean, b.components.mean]),
+                         np.concatenate([a.components.covariance, b.components.covariance]), kind="diagonal")  # fmt: skip
         return Mixture(np.concatenate([a.weights, b.weights]), parts)
     if isinstance(a, Poisson):
         return Poisson(np.concatenate([a.rate, b.rate]))
@@ -275,8 +275,8 @@ def test_streams_of_unlike_kinds():
     distribution = Product({"size": Gaussian([[0.0], [4.0]], 1.0), "color": Categorical([[0.9, 0.1], [0.3, 0.7]])})
     h = HMM([0.5, 0.5], [[0.8, 0.2], [0.3, 0.7]], distribution)
     x = h.sample(4, rng, length=[3, 1, 5, 2])
-    parts = [HMM(h.starts, h.moves, p).scores(x.map(lambda v, n=n: np.asarray(v[n]).reshape(len(v), -1)))
-             for n, p in distribution.parts]  # fmt: skip
+    parts = [HMM(h.initial, h.transition, p).scores(x.map(lambda v, n=n: np.asarray(v[n]).reshape(len(v), -1)))
+             for n, p in distribution.components]  # fmt: skip
     assert np.allclose(h.scores(x), parts[0] + parts[1], rtol=1e-12)
     stats = h.collect(x)
     assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)
@@ -289,6 +289,6 @@ def test_parts_of_weight_0_take_no_share():
     h = HMM(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), Mixture([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]], parts))
     stats = h.collect(x)
     assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)
-    assert stats.parts.counts[0, 1] == 0 and stats.parts.counts[2, 0] == 0
+    assert stats.emission.counts[0, 1] == 0 and stats.emission.counts[2, 0] == 0
     with np.errstate(all="ignore"):
         alike(stats, h._on_all_paths(x, np.ones(6), None), 1e-10)

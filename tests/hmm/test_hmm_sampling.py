@@ -19,10 +19,10 @@ FALSE_ALARM = 1e-6
 BOUND = float(np.sqrt(np.log(2 / FALSE_ALARM) / (2 * DRAWS)))  # sup |F_n − F|
 
 
-def chain(seed: int, ends: bool, Q: int = 2, K: int = 2) -> HMM:
+def chain(seed: int, final: bool, Q: int = 2, K: int = 2) -> HMM:
     rng = np.random.default_rng(seed)
-    starts, moves, leave = random_chain(rng, K, Q, ends, 0.2)
-    return HMM(starts, moves, Categorical(rng.dirichlet(np.ones(2), K)), leave)
+    initial, transition, leave = random_chain(rng, K, Q, final, 0.2)
+    return HMM(initial, transition, Categorical(rng.dirichlet(np.ones(2), K)), leave)
 
 
 def close(found: np.ndarray, want: np.ndarray) -> None:
@@ -32,10 +32,10 @@ def close(found: np.ndarray, want: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("ends", [False, True])
-def test_paths_of_a_given_length(seed, ends):
-    h, T = chain(seed, ends), 4
-    oracle = AllPaths(h.starts, h.moves, h.ends, np.zeros((T, 2)))
+@pytest.mark.parametrize("final", [False, True])
+def test_paths_of_a_given_length(seed, final):
+    h, T = chain(seed, final), 4
+    oracle = AllPaths(h.initial, h.transition, h.final, np.zeros((T, 2)))
     if np.isneginf(oracle.log_prob):
         with pytest.raises(DomainError, match="sequences of that length"):
             h.sample(3, np.random.default_rng(0), length=T)
@@ -65,7 +65,7 @@ def test_sequences_until_they_end(seed):
 def test_paths_given_what_was_seen():
     h = chain(3, True, Q=0, K=3)
     x = np.array([[0.0], [1.0], [1.0]])
-    oracle = AllPaths(h.starts, h.moves, h.ends, h.emissions.log_prob(x))
+    oracle = AllPaths(h.initial, h.transition, h.final, h.emission.log_prob(x))
     way, offsets = h.chains[0].summed, np.arange(0, 3 * DRAWS + 1, 3)
     logs = np.tile(h.scores(_ragged(x)), (DRAWS, 1))
     paths = path_draws(way, logs, offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
@@ -81,8 +81,8 @@ def test_paths_where_past_and_future_disagree(name):
     with np.errstate(all="ignore"):
         want = forward_backward.posterior_by_logs(w, logs, np.array([0, T]), np.ones(1)).states
     drawn = path_draws(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), np.random.default_rng(3)).reshape(n, T)
-    assert (w.moves[drawn[:, :-1], drawn[:, 1:]] > 0).all() and (w.starts[drawn[:, 0]] > 0).all()
-    found = (drawn[:, :, None] == np.arange(len(w.starts))).mean(axis=0)
+    assert (w.transition[drawn[:, :-1], drawn[:, 1:]] > 0).all() and (w.initial[drawn[:, 0]] > 0).all()
+    found = (drawn[:, :, None] == np.arange(len(w.initial))).mean(axis=0)
     assert np.abs(found - want).max() <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * n))
     assert (want[np.arange(T), drawn] > 0).all()
 

@@ -14,10 +14,10 @@ from tests.properties.compare import arrays_of
 MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], [0.03, 0, 0.07, 0.9]])
 
 
-def chain(ends=False) -> HMM:
-    leave = np.array([0.0, 0.001, 0.0, 0.002]) if ends else None
-    moves = MOVES if leave is None else MOVES * (1 - leave)[:, None]
-    return HMM([0.4, 0.3, 0.2, 0.1], moves, Gaussian([[0.0], [2.0], [4.0], [6.0]], 1.0), leave)
+def chain(final=False) -> HMM:
+    leave = np.array([0.0, 0.001, 0.0, 0.002]) if final else None
+    transition = MOVES if leave is None else MOVES * (1 - leave)[:, None]
+    return HMM([0.4, 0.3, 0.2, 0.1], transition, Gaussian([[0.0], [2.0], [4.0], [6.0]], 1.0), leave)
 
 
 def frames(T: int, outliers: bool = False) -> np.ndarray:
@@ -41,18 +41,18 @@ def short_pieces(monkeypatch):
     monkeypatch.setattr(long_sequences, "PIECE", 7)
 
 
-@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize("outliers", [False, True])
 @pytest.mark.parametrize("T", [21, 28, 200])
-def test_pieces_change_nothing(short_pieces, T, outliers, ends):
-    h, x = chain(ends), frames(T, outliers)
+def test_pieces_change_nothing(short_pieces, T, outliers, final):
+    h, x = chain(final), frames(T, outliers)
     way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
     with np.errstate(all="ignore"):
         want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
     stats = h.collect([x], [2.5])
-    assert np.abs(stats.starts - 2.5 * want.starts).max() <= 1e-10 * T
-    assert np.abs(stats.moves - 2.5 * want.moves).max() <= 1e-10 * T
+    assert np.abs(stats.initial - 2.5 * want.initial).max() <= 1e-10 * T
+    assert np.abs(stats.transition - 2.5 * want.transition).max() <= 1e-10 * T
     assert np.abs(stats.counts - 2.5 * want.states.sum(axis=0)).max() <= 1e-10 * T
     assert h.objective(stats) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
 
@@ -66,17 +66,17 @@ def test_pieces_with_known_states_and_null_states(short_pieces):
             Categorical(rng.dirichlet(np.ones(4), K)))  # fmt: skip
     x = rng.integers(0, 4, (60, 1)).astype(float)
     known = np.where(rng.random(60) < 0.5, rng.integers(0, K, 60), -1)
-    in_pieces = h.collect([x], given=[known])
+    in_pieces = h.collect([x], log_mask=[known])
     whole = h._on_all_paths(Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
     alike(in_pieces, whole)
 
 
 def one_way(T: int, jump: float = 60.0) -> tuple[HMM, np.ndarray]:
     """A chain that never goes back, and frames that want it to: only logarithms keep what the end decides."""
-    moves = np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
+    transition = np.array([[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
     x = np.random.default_rng(5).standard_normal((T, 1)) + jump
     x[T // 2 :] -= jump
-    return HMM([0.4, 0.3, 0.3], moves, Gaussian([[0.0], [jump], [2 * jump]], 1.0)), x
+    return HMM([0.4, 0.3, 0.3], transition, Gaussian([[0.0], [jump], [2 * jump]], 1.0)), x
 
 
 @pytest.mark.parametrize("T", [21, 60])
@@ -88,19 +88,19 @@ def test_logarithms_in_pieces(short_pieces, T):
         want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
     in_pieces = h.collect([x], [2.5])
     alike(in_pieces, h._on_all_paths(Ragged.of([x]), np.array([2.5]), None))
-    assert np.abs(in_pieces.moves - 2.5 * want.moves).max() <= 1e-10
+    assert np.abs(in_pieces.transition - 2.5 * want.transition).max() <= 1e-10
     assert h.objective(in_pieces) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
 
 
 @pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize("T", [21, 28, 200])
-def test_the_best_path_is_counted_in_pieces(short_pieces, T, ends, known):
-    h, x = chain(ends), frames(T, True)
+def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
+    h, x = chain(final), frames(T, True)
     told = np.where(np.arange(T) % 9 == 4, h.viterbi(x).states, -1) if known else None
     given = None if told is None else [told]
-    in_pieces = h.collect([x], [1.5], given=given, hard=True)
+    in_pieces = h.collect([x], [1.5], log_mask=given, hard=True)
     whole = h._on_best_paths(Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
     alike(in_pieces, whole)
     states = h.viterbi(x).states
@@ -121,8 +121,8 @@ def test_long_sequences_that_cannot_be(short_pieces, hard):
     way = h._on_best_paths if hard else h._on_all_paths
     alike(h.collect([x], hard=hard), way(Ragged.of([x]), w, None))
     back = np.where(np.arange(40) < 9, 1, 0)  # the chain never comes back to state 0
-    stats = h.collect([x], given=[back], hard=hard)
-    assert stats.entropy == -np.inf and stats.counts.sum() == 0 and stats.moves.sum() == 0
+    stats = h.collect([x], log_mask=[back], hard=hard)
+    assert stats.entropy == -np.inf and stats.counts.sum() == 0 and stats.transition.sum() == 0
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -136,7 +136,7 @@ def test_sequences_without_weight_are_not_looked_at(short_pieces, monkeypatch, h
     found = h.collect(some, [0.0, 2.0, 0.0], hard=hard)
     alike(found, want)
     assert sum(looked) <= 9
-    none = h.collect(some, np.zeros(3), given=[np.zeros(len(x), int) for x in some], hard=hard)
+    none = h.collect(some, np.zeros(3), log_mask=[np.zeros(len(x), int) for x in some], hard=hard)
     assert none.counts.sum() == 0 and none.total_weight == 0
 
 
@@ -147,7 +147,7 @@ def test_a_bad_frame_is_named_as_the_user_counts(short_pieces):
     for given in (None, known):
         for weight in (None, [1.0, 0.0, 1.0]):
             with pytest.raises(DataError, match="sequence 2, frame 33, column 0"):
-                h.collect(x, weight, given=given)
+                h.collect(x, weight, log_mask=given)
     with pytest.raises(DataError, match="frame 33, column 0"):
         h.log_prob(x)
 
@@ -200,7 +200,7 @@ def _mask(known, K):
 def test_complete_states_in_pieces_are_counted(short_pieces):
     h, x = chain(), frames(100)
     states = np.random.default_rng(0).integers(0, 2, 100)
-    stats = h.collect([x], given=[states])
+    stats = h.collect([x], log_mask=[states])
     assert stats.complete and np.allclose(stats.counts, np.bincount(states, minlength=4), rtol=1e-13)
 
 
@@ -231,7 +231,7 @@ def test_a_million_frames():
         whole = forward_backward.posterior(way, h.scores(seqs), np.array([0, T]), np.ones(1))
     assert np.isfinite(total) and total == pytest.approx(whole.log_prob[0], rel=1e-12)
     stats = h.collect(seqs)
-    assert np.abs(stats.moves - whole.moves).max() <= 1e-10 * T and stats.counts.sum() == pytest.approx(T, rel=1e-10)
+    assert np.abs(stats.transition - whole.transition).max() <= 1e-10 * T and stats.counts.sum() == pytest.approx(T, rel=1e-10)
     assert np.abs(stats.counts - whole.states.sum(axis=0)).max() <= 1e-10 * T
     assert h.objective(stats) == pytest.approx(total, rel=1e-11)
     assert peak(lambda: h.collect(seqs)) < 12 and peak(lambda: h.log_prob(seqs)) < 12  # 32 MB are the scores alone
@@ -251,7 +251,7 @@ def test_a_million_frames_in_the_memory_of_a_piece(what):
             "logarithms": lambda: h.collect(seqs),
             "hard": lambda: h.collect(seqs, hard=True),
             "weight 0": lambda: h.collect(seqs, [0.0]),
-            "known": lambda: h.collect(seqs, given=known),
+            "known": lambda: h.collect(seqs, log_mask=known),
             "smooth": lambda: long_sequences.smooth(h, x, out),
         }[what]
         assert peak(ask) < 12
@@ -263,11 +263,11 @@ def test_ten_million_frames_are_the_sum_of_their_pieces():
     """log p(x) = Σ log p(piece | all before), each piece from the belief that the one before left."""
     T, part, h = 10**7, 10**6, chain()
     x = np.tile(frames(10**5), (100, 1))
-    belief, total = h.starts, 0.0
+    belief, total = h.initial, 0.0
     for a in range(0, T, part):
-        piece = h.replace(starts=belief)
+        piece = h.replace(initial=belief)
         total += float(piece.log_prob([x[a : a + part]])[0])
         tail = piece.posterior(x[a : a + part], lag=0)[-1]
-        belief = tail @ h.moves
+        belief = tail @ h.transition
     found = float(h.log_prob(Ragged.of(x))[0])
     assert np.isfinite(found) and found == pytest.approx(total, rel=1e-12)

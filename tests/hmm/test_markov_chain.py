@@ -19,24 +19,24 @@ def looping(rng: np.random.Generator, K: int, Q: int, zeros: float) -> Chain:
     rows[:, 0] += 1e-3
     rows[N, N] = 0.0
     rows /= rows.sum(axis=1, keepdims=True)
-    return Chain.trusted(starts=rows[N, :N].copy(), moves=rows[:N, :N].copy(), ends=rows[:N, N].copy(), states=K)
+    return Chain.trusted(initial=rows[N, :N].copy(), transition=rows[:N, :N].copy(), final=rows[:N, N].copy(), states=K)
 
 
 def by_walking(c: Chain) -> np.ndarray:
     """Σ over walks through up to 2²⁰ null states: (K + 1, K + 1), the entry and exit last."""
-    K, N = c.states, len(c.starts)
-    arcs, out = np.concatenate([c.moves, c.starts[None]]), np.append(c.ends, 0.0)
+    K, N = c.states, len(c.initial)
+    arcs, out = np.concatenate([c.transition, c.initial[None]]), np.append(c.final, 0.0)
     sources = [*range(K), N]
-    walks, far = np.eye(N - K), c.moves[K:, K:]
+    walks, far = np.eye(N - K), c.transition[K:, K:]
     for _ in range(20):
         walks, far = walks + far @ walks, far @ far
     assert far.max(initial=0) < 1e-100
-    leave = np.concatenate([c.moves[K:, :K], c.ends[K:, None]], axis=1)
+    leave = np.concatenate([c.transition[K:, :K], c.final[K:, None]], axis=1)
     return np.concatenate([arcs[sources, :K], out[sources, None]], axis=1) + arcs[sources, K:] @ walks @ leave
 
 
 def as_table(ways) -> np.ndarray:
-    return np.block([[ways.moves, ways.ends[:, None]], [ways.starts[None], np.array([[ways.empty]])]])
+    return np.block([[ways.transition, ways.final[:, None]], [ways.initial[None], np.array([[ways.empty]])]])
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.5, 0.8])
@@ -57,13 +57,13 @@ def test_best_way_through_loops_is_the_best_of_all_short_ones():
     for _ in range(40):
         K, Q = int(rng.integers(1, 3)), int(rng.integers(1, 4))
         c = looping(rng, K, Q, 0.4)
-        arcs = np.concatenate([c.moves, c.starts[None]])[[*range(K), K + Q]]
-        out = np.append(c.ends, 0.0)[[*range(K), K + Q]]
+        arcs = np.concatenate([c.transition, c.initial[None]])[[*range(K), K + Q]]
+        out = np.append(c.final, 0.0)[[*range(K), K + Q]]
         best, at = np.concatenate([arcs[:, :K], out[:, None]], axis=1), arcs[:, K:]
-        leave = np.concatenate([c.moves[K:, :K], c.ends[K:, None]], axis=1)
+        leave = np.concatenate([c.transition[K:, :K], c.final[K:, None]], axis=1)
         for _ in range(Q):  # a best way visits no null state twice
             best = np.maximum(best, (at[:, :, None] * leave).max(axis=1))
-            at = (at[:, :, None] * c.moves[K:, K:]).max(axis=1)
+            at = (at[:, :, None] * c.transition[K:, K:]).max(axis=1)
         assert np.allclose(as_table(c.best), best, rtol=1e-14)
 
 
@@ -77,12 +77,12 @@ def test_what_goes_in_comes_out():
         ways = rng.random((K + 1, K + 1)) * may
         for uses in (c.uses(ways[K, :K], ways[:K, :K], ways[:K, K], float(ways[K, K])),
                      c.best_uses(ways[K, :K], ways[:K, :K], ways[:K, K], float(ways[K, K]))):  # fmt: skip
-            into = uses.moves.sum(axis=0) + uses.starts
-            onward = uses.moves.sum(axis=1) + uses.ends
+            into = uses.transition.sum(axis=0) + uses.initial
+            onward = uses.transition.sum(axis=1) + uses.final
             assert np.allclose(into[K:], onward[K:], rtol=1e-10)
             assert np.allclose(onward[:K], ways[:K].sum(axis=1)) and np.allclose(into[:K], ways[:, :K].sum(axis=0))
-            assert np.allclose(uses.ends.sum(), ways[:, K].sum())
-            assert (uses.moves[c.moves == 0] == 0).all() and (uses.ends[c.ends == 0] == 0).all()
+            assert np.allclose(uses.final.sum(), ways[:, K].sum())
+            assert (uses.transition[c.transition == 0] == 0).all() and (uses.final[c.final == 0] == 0).all()
 
 
 def test_arcs_of_the_best_way_multiply_to_its_probability():
@@ -101,10 +101,10 @@ def test_arcs_of_the_best_way_multiply_to_its_probability():
 def test_best_ways_of_many_states_are_found_at_once():
     """1,000 states behind 20 null states: one by one this took half a minute."""
     top = with_durations(Topology.ergodic(20), 50)
-    starts, moves, ends = top.probabilities()
-    c = Chain.trusted(starts=starts, moves=moves, ends=ends, states=top.states)
+    initial, transition, final = top.probabilities()
+    c = Chain.trusted(initial=initial, transition=transition, final=final, states=top.states)
     begin = perf_counter()
-    assert np.allclose(c.best.moves, c.summed.moves, rtol=1e-13)  # there is but one way from state to state
+    assert np.allclose(c.best.transition, c.summed.transition, rtol=1e-13)  # there is but one way from state to state
     assert perf_counter() - begin < 5
 
 
@@ -112,24 +112,24 @@ def test_uses_are_the_gradient_of_the_log_probability():
     """∂ log p / ∂ log a = expected uses of the arc a: by central differences, null loops and all."""
     rng = np.random.default_rng(6)
     c = looping(rng, 2, 2, 0.0)
-    emissions = Categorical(rng.dirichlet(np.ones(3), 2))
+    emission = Categorical(rng.dirichlet(np.ones(3), 2))
     x = rng.integers(0, 3, (5, 1)).astype(float)
 
-    def log_prob(moves):
-        return float(HMM.trusted(starts=c.starts, moves=moves, ends=c.ends, emissions=emissions).log_prob([x])[0])
+    def log_prob(transition):
+        return float(HMM.trusted(initial=c.initial, transition=transition, final=c.final, emission=emission).log_prob([x])[0])
 
-    stats = HMM(c.starts, c.moves, emissions, c.ends).collect([x])
+    stats = HMM(c.initial, c.transition, emission, c.final).collect([x])
     h = 1e-5
     for a in range(4):
         for b in range(4):
-            up, down = np.array(c.moves), np.array(c.moves)
+            up, down = np.array(c.transition), np.array(c.transition)
             up[a, b] *= np.exp(h)
             down[a, b] *= np.exp(-h)
-            assert (log_prob(up) - log_prob(down)) / (2 * h) == pytest.approx(stats.moves[a, b], abs=1e-8)
+            assert (log_prob(up) - log_prob(down)) / (2 * h) == pytest.approx(stats.transition[a, b], abs=1e-8)
 
 
 @pytest.mark.parametrize(
-    ("starts", "moves", "ends", "told"),
+    ("initial", "transition", "final", "told"),
     [
         ([0.5, 0.6], [[1, 0], [0, 1]], None, "starts must sum to 1"),
         ([0.5, 0.5], [[0.5, 0.4], [0, 1]], None, "from state 0 must sum to 1"),
@@ -138,9 +138,9 @@ def test_uses_are_the_gradient_of_the_log_probability():
         ([0.5, 0.5], [[1, 0], [0, 0.5]], [0.0, 0.5, 0.0], "must go together"),
     ],
 )
-def test_what_is_no_chain_is_refused(starts, moves, ends, told):
+def test_what_is_no_chain_is_refused(initial, transition, final, told):
     with pytest.raises((DomainError, ValueError), match=told):
-        HMM(starts, moves, Gaussian([[0.0], [1.0]], 1.0), ends)
+        HMM(initial, transition, Gaussian([[0.0], [1.0]], 1.0), final)
 
 
 def test_a_closed_loop_of_null_states_is_refused():

@@ -29,9 +29,9 @@ def use_every_way():
     """As the library meets them: views, read-only rows, float32, one sequence and many, outliers, long ones."""
     rng = np.random.default_rng(0)
     for distribution in (Gaussian([[0.0], [4.0]], 1.0), Categorical([[0.5, 0.5], [0.2, 0.8]])):
-        for ends in (None, [0.0, 0.1]):
-            moves = np.array([[0.9, 0.1], [0.0, 1.0]]) * (1 - np.array(ends or [0, 0]))[:, None]
-            h = HMM([1.0, 0.0], moves, distribution, ends)
+        for final in (None, [0.0, 0.1]):
+            transition = np.array([[0.9, 0.1], [0.0, 1.0]]) * (1 - np.array(final or [0, 0]))[:, None]
+            h = HMM([1.0, 0.0], transition, distribution, final)
             x = rng.integers(0, 2, (60, 1)).astype(float)
             x[30] = 1e4 if isinstance(distribution, Gaussian) else 1
             x.setflags(write=False)
@@ -50,8 +50,8 @@ def use_every_way():
     torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
     path_draws(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
     wide = few_arcs(30)
-    for ends in (np.ones(30), np.zeros(30)):
-        way = Chain.trusted(starts=np.full(30, 1 / 30), moves=wide, ends=ends, states=30).summed
+    for final in (np.ones(30), np.zeros(30)):
+        way = Chain.trusted(initial=np.full(30, 1 / 30), transition=wide, final=final, states=30).summed
         forward_backward.posterior(way, np.zeros((4, 30)), np.array([0, 4]), np.ones(1))
 
 
@@ -72,8 +72,8 @@ def test_options_of_the_one_decorator():
 def few_arcs(K, share=0.05):
     """Moves between many states, most of them impossible."""
     rng = np.random.default_rng(K)
-    moves = rng.random((K, K)) * ((rng.random((K, K)) < share) | (np.arange(K) == (np.arange(K) + 1)[:, None] % K))
-    return moves / moves.sum(axis=1, keepdims=True)
+    transition = rng.random((K, K)) * ((rng.random((K, K)) < share) | (np.arange(K) == (np.arange(K) + 1)[:, None] % K))
+    return transition / transition.sum(axis=1, keepdims=True)
 
 
 def test_lists_of_arcs_are_made_alike_in_all_files():
@@ -95,45 +95,45 @@ def test_lists_of_arcs():
 @pytest.mark.parametrize("K", [24, 60])
 def test_arcs_and_rows_make_the_same_sums(K):
     """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
-    moves, rng, T = few_arcs(K), np.random.default_rng(1), 40
-    assert len(scaled_recursions._arcs(moves, 0.0, scaled_recursions._most_arcs(moves))[0]) == K + 1
-    starts, ends, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
+    transition, rng, T = few_arcs(K), np.random.default_rng(1), 40
+    assert len(scaled_recursions._arcs(transition, 0.0, scaled_recursions._most_arcs(transition))[0]) == K + 1
+    initial, final, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
-    scaled_recursions.forward(starts, moves, ends, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
+    scaled_recursions.forward(initial, transition, final, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
-    scaled_recursions.likelihoods(starts[None], moves[None], ends[None], np.zeros((1, K)), b, cut, each, done, fine)
+    scaled_recursions.likelihoods(initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine)
     gamma, ahead = np.empty((2, T, K))
-    back = np.ascontiguousarray(moves.T)
-    scaled_recursions.backward(back, ends, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
-    now, beta = starts, ends / finish[0]
+    back = np.ascontiguousarray(transition.T)
+    scaled_recursions.backward(back, final, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
+    now, beta = initial, final / finish[0]
     for t in range(T):
-        now = (starts if t == 0 else now @ moves) * b[t]
+        now = (initial if t == 0 else now @ transition) * b[t]
         now = now / now.sum()
         assert np.abs(alpha[t] - now).max() <= 1e-14 and each[t, 0] == scale[t]
     for t in reversed(range(T)):
         assert np.abs(gamma[t] - alpha[t] * beta).max() <= 1e-12
-        beta = moves @ (beta * b[t] / scale[t])
+        beta = transition @ (beta * b[t] / scale[t])
 
 
 def test_arcs_of_several_chains_are_kept_apart():
     K, T, rng = 24, 12, np.random.default_rng(2)
-    moves = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
-    starts, ends, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
+    transition = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
+    initial, final, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
     each, done, fine = np.empty((T, 2)), np.empty((1, 2)), np.empty((1, 2), bool)
-    scaled_recursions.likelihoods(starts, moves, ends, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
+    scaled_recursions.likelihoods(initial, transition, final, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
     for c in range(2):
-        now = starts[c] * b[0, c * K : (c + 1) * K]
+        now = initial[c] * b[0, c * K : (c + 1) * K]
         for t in range(1, T):
-            now = now @ moves[c] * b[t, c * K : (c + 1) * K]
-        assert fine[0, c] and each[:, c].prod() * done[0, c] == pytest.approx(now @ ends[c], rel=1e-12)
+            now = now @ transition[c] * b[t, c * K : (c + 1) * K]
+        assert fine[0, c] and each[:, c].prod() * done[0, c] == pytest.approx(now @ final[c], rel=1e-12)
 
 
 def test_moves_counted_by_arcs_and_as_a_product():
     rng, K = np.random.default_rng(3), 100
-    moves, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
-    assert scaled_recursions.between(moves, alpha, ahead, moved)
-    assert np.abs(moved - moves * (alpha[:-1].T @ ahead[1:])).max() <= 1e-12
+    transition, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
+    assert scaled_recursions.between(transition, alpha, ahead, moved)
+    assert np.abs(moved - transition * (alpha[:-1].T @ ahead[1:])).max() <= 1e-12
     assert not scaled_recursions.between(few_arcs(K, 0.5), alpha, ahead, moved)
 
 
@@ -179,8 +179,8 @@ def test_no_state_is_chosen_where_none_can_be():
 def problem(seed):
     rng = np.random.default_rng(seed)
     K, T = int(rng.integers(1, 6)), int(rng.integers(1, 12))
-    starts, moves, ends = rng.dirichlet(np.ones(K)), rng.dirichlet(np.ones(K), K), rng.random(K)
-    return starts, moves, ends, rng.standard_normal((T, K)), np.array([0, T])
+    initial, transition, final = rng.dirichlet(np.ones(K)), rng.dirichlet(np.ones(K), K), rng.random(K)
+    return initial, transition, final, rng.standard_normal((T, K)), np.array([0, T])
 
 
 def test_shift_leaves_each_frame_below_0():
@@ -193,35 +193,35 @@ def test_shift_leaves_each_frame_below_0():
 
 @pytest.mark.parametrize("seed", range(25))
 def test_scaled_recursions_are_their_twins(seed):
-    starts, moves, ends, logs, offsets = problem(seed)
+    initial, transition, final, logs, offsets = problem(seed)
     T, K = logs.shape
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     alpha, scale, finish, sound, lost = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool), np.zeros(1)
-    scaled_recursions.forward(starts, moves, ends, np.zeros(K), b, offsets, alpha, scale, finish, sound, lost)
-    now, want = starts, np.empty((T, K))
+    scaled_recursions.forward(initial, transition, final, np.zeros(K), b, offsets, alpha, scale, finish, sound, lost)
+    now, want = initial, np.empty((T, K))
     for t in range(T):
-        now = (now if t == 0 else want[t - 1] @ moves) * b[t]
+        now = (now if t == 0 else want[t - 1] @ transition) * b[t]
         want[t] = now / now.sum()
         assert scale[t] == pytest.approx(now.sum(), rel=1e-14)
-    assert np.allclose(alpha, want, rtol=1e-13) and finish[0] == pytest.approx(want[-1] @ ends, rel=1e-13)
+    assert np.allclose(alpha, want, rtol=1e-13) and finish[0] == pytest.approx(want[-1] @ final, rel=1e-13)
     gamma, ahead = np.empty((2, T, K))
-    back, weight = np.ascontiguousarray(moves.T), np.array([2.0])
-    scaled_recursions.backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
-    beta = ends / finish[0]
+    back, weight = np.ascontiguousarray(transition.T), np.array([2.0])
+    scaled_recursions.backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+    beta = final / finish[0]
     for t in reversed(range(T)):
         assert np.allclose(gamma[t], 2.0 * want[t] * beta, rtol=1e-12)
         assert np.allclose(ahead[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
-        beta = moves @ (beta * b[t] / scale[t])
+        beta = transition @ (beta * b[t] / scale[t])
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
-    scaled_recursions.likelihoods(starts[None], moves[None], ends[None], np.zeros((1, K)), b, offsets, each, done, fine)
+    scaled_recursions.likelihoods(initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine)
     assert (each[:, 0] == scale).all() and done[0, 0] == finish[0] and fine.all() and sound.all()
 
 
 @pytest.mark.parametrize("seed", range(25))
 def test_recursions_in_logarithms_are_their_twins(seed):
-    starts, moves, ends, logs, offsets = problem(seed)
+    initial, transition, final, logs, offsets = problem(seed)
     T, K = logs.shape
-    way = np.log(starts), np.log(moves), np.log(ends)
+    way = np.log(initial), np.log(transition), np.log(final)
     alpha, scale, total, used = np.empty((T, K)), np.empty(T), np.empty(1), logs.copy()
     log_recursions.forward(*way, used, offsets, alpha, scale, total)
     want = way[0] + logs[0]

@@ -17,15 +17,15 @@ SYMBOLS = 3
 
 def random_model(rng: np.random.Generator, t: Topology) -> HMM:
     """A chain with random probabilities for all that a topology allows, and symbols."""
-    rows = [t.starts, *t.moves] if t.ends is None else [np.append(t.starts, False), *np.column_stack([t.moves, t.ends])]
+    rows = [t.initial, *t.transition] if t.final is None else [np.append(t.initial, False), *np.column_stack([t.transition, t.final])]
     filled = []
     for row in rows:
         w = np.where(row, rng.standard_gamma(1.0, len(row)), 0.0)
         filled.append(w / w.sum())
-    table, N = np.array(filled), len(t.starts)
+    table, N = np.array(filled), len(t.initial)
     parts = Categorical(rng.dirichlet(np.ones(SYMBOLS), t.densities))
-    ends = None if t.ends is None else table[1:, N].copy()
-    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Tied(parts, t.density), ends)
+    final = None if t.final is None else table[1:, N].copy()
+    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Tied(parts, t.density), final)
 
 
 def check(model: HMM, x: np.ndarray, logs: list[float]) -> None:
@@ -35,27 +35,27 @@ def check(model: HMM, x: np.ndarray, logs: list[float]) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize("mask", [np.ones((2, 2)), np.array([[1, 1, 0], [1, 0, 1], [1, 1, 1]])])
-def test_higher_order_is_a_chain_that_remembers(order, ends, mask):
+def test_higher_order_is_a_chain_that_remembers(order, final, mask):
     rng, K = np.random.default_rng(1), len(mask)
-    t = of_higher_order(Topology.of(mask, K, ends), order)
+    t = of_higher_order(Topology.of(mask, K, final), order)
     runs = [r for n in range(1, order + 1) for r in product(range(K), repeat=n)
             if all(mask[a, b] for a, b in pairwise(r))]  # fmt: skip
     place = {run: i for i, run in enumerate(runs)}
     assert len(runs) == t.states and t.original.tolist() == [r[-1] for r in runs]
     h = random_model(rng, t)
-    b = np.log(h.emissions.parts.probs)
+    b = np.log(h.emission.components.probs)
     for T in range(1, 6):
         x, logs = rng.integers(0, SYMBOLS, T), []
         for path in product(range(K), repeat=T):
             if not all(mask[i, j] for i, j in pairwise(path)):
                 continue
-            p, memory = h.starts[place[path[:1]]], path[:1]
+            p, memory = h.initial[place[path[:1]]], path[:1]
             for s in path[1:]:
                 after = (*memory, s)[-order:]
-                p, memory = p * h.moves[place[memory], place[after]], after
-            p *= h.ends[place[memory]] if ends else 1.0
+                p, memory = p * h.transition[place[memory], place[after]], after
+            p *= h.final[place[memory]] if final else 1.0
             logs.append(np.log(p) + sum(b[s, v] for s, v in zip(path, x, strict=True)))
         check(h, x, logs)
 
@@ -75,15 +75,15 @@ def segmentations(T: int, K: int, longest: int):
     yield from grow([], T)
 
 
-@pytest.mark.parametrize("ends", [False, True])
-def test_durations_are_a_semi_markov_model(ends):
+@pytest.mark.parametrize("final", [False, True])
+def test_durations_are_a_semi_markov_model(final):
     """Σ over segmentations of Π p(next state) p(duration) Π p(x | state); the last may be cut off without ends."""
     rng, K, D = np.random.default_rng(2), 3, 3
-    h = random_model(rng, with_durations(Topology.ergodic(K, ends), D))
-    b = np.log(h.emissions.parts.probs)
-    enter = h.starts[K * D :]
-    lasts = np.array([[h.moves[K * D + k, k * D + d] for d in range(D)] for k in range(K)])
-    onward = np.array([h.moves[k * D, K * D :] for k in range(K)])
+    h = random_model(rng, with_durations(Topology.ergodic(K, final), D))
+    b = np.log(h.emission.components.probs)
+    enter = h.initial[K * D :]
+    lasts = np.array([[h.transition[K * D + k, k * D + d] for d in range(D)] for k in range(K)])
+    onward = np.array([h.transition[k * D, K * D :] for k in range(K)])
     assert np.allclose(lasts.sum(axis=1), 1) and (np.diag(onward) == 0).all()
     for T in range(1, 7):
         x, logs = rng.integers(0, SYMBOLS, T), []
@@ -93,30 +93,30 @@ def test_durations_are_a_semi_markov_model(ends):
             for i, (k, d) in enumerate(parts):
                 last = i == len(parts) - 1
                 p *= enter[k] if i == 0 else onward[parts[i - 1][0], k]
-                p *= lasts[k, d - 1] if ends or not last else lasts[k, d - 1 :].sum()
+                p *= lasts[k, d - 1] if final or not last else lasts[k, d - 1 :].sum()
                 log += b[k, x[at : at + d]].sum()
                 at += d
-            p *= h.ends[parts[-1][0] * D] if ends else 1.0
+            p *= h.final[parts[-1][0] * D] if final else 1.0
             logs.append(np.log(p) + log)
         check(h, x, logs)
 
 
-@pytest.mark.parametrize("ends", [False, True])
-def test_emissions_on_moves(ends):
+@pytest.mark.parametrize("final", [False, True])
+def test_emissions_on_moves(final):
     """Ney 7.1: p(x_t | s_{t−1}, s_t)."""
     rng, K = np.random.default_rng(3), 2
-    t = on_moves(Topology.ergodic(K, ends))
+    t = on_moves(Topology.ergodic(K, final))
     h, A = random_model(rng, t), t.states
     arcs = [(-1, k) for k in range(K)] + [(i, k) for i in range(K) for k in range(K)]
     assert A == len(arcs) and t.densities == A and t.original.tolist() == [k for _, k in arcs]
-    place, b = {arc: a for a, arc in enumerate(arcs)}, np.log(h.emissions.parts.probs)
-    move = np.array([[h.moves[A + i, place[i, k]] for k in range(K)] for i in range(K)])
+    place, b = {arc: a for a, arc in enumerate(arcs)}, np.log(h.emission.components.probs)
+    move = np.array([[h.transition[A + i, place[i, k]] for k in range(K)] for i in range(K)])
     for T in range(1, 6):
         x, logs = rng.integers(0, SYMBOLS, T), []
         for path in product(range(K), repeat=T):
             steps = list(zip([-1, *path], path, strict=False))
-            p = h.starts[place[steps[0]]] * np.prod([move[i, k] for i, k in steps[1:]])
-            p *= h.ends[A + path[-1]] if ends else 1.0
+            p = h.initial[place[steps[0]]] * np.prod([move[i, k] for i, k in steps[1:]])
+            p *= h.final[A + path[-1]] if final else 1.0
             logs.append(np.log(p) + sum(b[place[s], v] for s, v in zip(steps, x, strict=True)))
         check(h, x, logs)
 
@@ -148,7 +148,7 @@ def test_runs_are_counted_before_they_are_made():
 
 def test_runs_that_lead_nowhere_are_left_out():
     """State 1 is a dead end with an exit: no run of three begins with it, shorter ones begin only at the start."""
-    moves = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0]], dtype=bool)
-    t = of_higher_order(Topology([True, False, False], moves, [True, True, True], [0, 1, 2]), 3)
+    transition = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0]], dtype=bool)
+    t = of_higher_order(Topology([True, False, False], transition, [True, True, True], [0, 1, 2]), 3)
     runs = [(0,), (0, 0), (0, 1), (0, 0, 0), (0, 0, 1), (2, 0, 0), (2, 0, 1)]
     assert t.original.tolist() == [run[-1] for run in runs]

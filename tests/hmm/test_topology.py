@@ -12,15 +12,15 @@ from likely import DomainError, ShapeError, Topology
 
 
 def masks(t: Topology) -> list:
-    return [t.starts.astype(int).tolist(), t.moves.astype(int).tolist(),
-            None if t.ends is None else t.ends.astype(int).tolist()]  # fmt: skip
+    return [t.initial.astype(int).tolist(), t.transition.astype(int).tolist(),
+            None if t.final is None else t.final.astype(int).tolist()]  # fmt: skip
 
 
 def test_named_topologies():
     assert masks(Topology.of("ergodic", 2)) == [[1, 1], [[1, 1], [1, 1]], None]
-    assert masks(Topology.of("ergodic", 2, ends=True))[2] == [1, 1]
+    assert masks(Topology.of("ergodic", 2, final=True))[2] == [1, 1]
     assert masks(Topology.of("left-to-right", 3)) == [[1, 0, 0], [[1, 1, 0], [0, 1, 1], [0, 0, 1]], [0, 0, 1]]
-    assert masks(Topology.of("left-to-right", 3, ends=False))[2] is None
+    assert masks(Topology.of("left-to-right", 3, final=False))[2] is None
     assert masks(Topology.of("cyclic", 3)) == [[1, 1, 1], [[1, 1, 0], [0, 1, 1], [1, 0, 1]], None]
     assert masks(Topology.of("parallel", 4)) == [
         [1, 0, 1, 0], [[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]], [0, 1, 0, 1],
@@ -32,7 +32,7 @@ def test_named_topologies():
 def test_paths_of_the_012_model():
     """Ney 7.1: from one state, five frames on: 3⁴ paths to 9 states, 1 4 10 16 19 16 10 4 1 of them."""
     t = Topology.steps(9, (0, 1, 2))
-    counts = np.linalg.matrix_power(t.moves.astype(int), 4)[0]
+    counts = np.linalg.matrix_power(t.transition.astype(int), 4)[0]
     assert counts.tolist() == [1, 4, 10, 16, 19, 16, 10, 4, 1] and counts.sum() == 81
     written = Counter(sum(steps) for steps in product((0, 1, 2), repeat=4))
     assert [written[k] for k in range(9)] == counts.tolist()
@@ -40,13 +40,13 @@ def test_paths_of_the_012_model():
 
 def shortest_by_search(t: Topology) -> int | None:
     """Breadth first, one arc at a time, null states cost nothing."""
-    K, N = t.states, len(t.starts)
-    cost = {int(s): int(s < K) for s in np.flatnonzero(t.starts)}
+    K, N = t.states, len(t.initial)
+    cost = {int(s): int(s < K) for s in np.flatnonzero(t.initial)}
     for _ in range(2 * N + 2):
         for a, c in list(cost.items()):
-            for b in np.flatnonzero(t.moves[a]).tolist():
+            for b in np.flatnonzero(t.transition[a]).tolist():
                 cost[b] = min(cost.get(b, 10**9), c + (b < K))
-    found = [c for s, c in cost.items() if t.ends is None or t.ends[s]]
+    found = [c for s, c in cost.items() if t.final is None or t.final[s]]
     return min(found, default=None)
 
 
@@ -57,9 +57,9 @@ def test_shortest_sequences():
     for _ in range(400):
         K, Q = int(rng.integers(1, 4)), int(rng.integers(0, 3))
         N = K + Q
-        moves, starts, ends = rng.random((N, N)) < 0.35, rng.random(N) < 0.4, rng.random(N) < 0.4
+        transition, initial, final = rng.random((N, N)) < 0.35, rng.random(N) < 0.4, rng.random(N) < 0.4
         try:
-            t = Topology(starts, moves, ends, np.arange(K))
+            t = Topology(initial, transition, final, np.arange(K))
         except DomainError:
             continue
         want = shortest_by_search(t)
@@ -75,9 +75,9 @@ def test_shortest_sequences():
 def test_probabilities_are_those_of_the_mask():
     for t in (Topology.of("left-to-right", 4), Topology.of("ergodic", 3, True), Topology.of("cyclic", 3),
               Topology.of("parallel", 5), Topology.of((1,), 3), Topology.of("ergodic", 1)):  # fmt: skip
-        starts, moves, ends = t.probabilities(0.7)
-        assert starts.sum() == pytest.approx(1) and ((moves > 0) == t.moves).all()
-        assert np.allclose(moves.sum(axis=1) + (0 if ends is None else ends), 1)
+        initial, transition, final = t.probabilities(0.7)
+        assert initial.sum() == pytest.approx(1) and ((transition > 0) == t.transition).all()
+        assert np.allclose(transition.sum(axis=1) + (0 if final is None else final), 1)
 
 
 def test_ties():

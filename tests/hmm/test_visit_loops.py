@@ -24,26 +24,26 @@ def test_what_is_next_to_nothing_is_nothing():
 
 
 @pytest.mark.parametrize("K", [1, 3, 4, 8, 13])
-@pytest.mark.parametrize("ends", [False, True])
-def test_one_call_is_the_same_as_many(K, ends):
+@pytest.mark.parametrize("final", [False, True])
+def test_one_call_is_the_same_as_many(K, final):
     rng = np.random.default_rng(K)
     rows = rng.dirichlet(np.ones(K + 1), K)
-    moves = rows[:, :K] if ends else rows[:, :K] / rows[:, :K].sum(axis=1, keepdims=True)
-    chain = Chain(rng.dirichlet(np.ones(K)), moves, rows[:, K] if ends else None, K).summed
+    transition = rows[:, :K] if final else rows[:, :K] / rows[:, :K].sum(axis=1, keepdims=True)
+    chain = Chain(rng.dirichlet(np.ones(K)), transition, rows[:, K] if final else None, K).summed
     offsets, weight = np.array([0, 7, 7, 8, 30]), np.array([1.0, 5.0, 0.5, 2.0])
     T = int(offsets[-1])
     scores = rng.normal(-20.0, 8.0, (K, T))
     frames, gamma, ends_of, total = np.empty((4, T, K)), np.empty((T, K)), np.zeros((2, K)), np.zeros(1)
     kept = scores.copy()
     assert scaled_recursions.visit(
-        scores, (chain.starts, chain.moves, chain.ends), np.ascontiguousarray(chain.moves.T), chain.entry, offsets,
+        scores, (chain.initial, chain.transition, chain.final), np.ascontiguousarray(chain.transition.T), chain.entry, offsets,
         weight, frames, gamma, ends_of, total,
     )  # fmt: skip
     whole = forward_backward.posterior(chain, np.ascontiguousarray(kept.T), offsets, weight)
     there = np.diff(offsets) > 0
     np.testing.assert_allclose(gamma, whole.states, rtol=1e-11, atol=1e-14)
-    np.testing.assert_allclose(ends_of, [whole.starts, whole.ends], rtol=1e-11, atol=1e-14)
-    np.testing.assert_allclose(chain.moves * (frames[1, :-1].T @ frames[2, 1:]), whole.moves, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(ends_of, [whole.initial, whole.final], rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(chain.transition * (frames[1, :-1].T @ frames[2, 1:]), whole.transition, rtol=1e-10, atol=1e-13)
     assert total[0] == pytest.approx(weight[there] @ whole.log_prob[there], rel=1e-13)
     assert (scores == kept).all()
 
@@ -52,7 +52,7 @@ def test_a_sequence_that_needs_logarithms_is_said():
     chain = Chain(np.array([1.0, 0.0]), np.eye(2), None, 2).summed
     scores = np.array([[0.0, -2000.0], [0.0, 0.0]])
     room = np.empty((4, 2, 2)), np.empty((2, 2)), np.zeros((2, 2)), np.zeros(1)
-    arcs = chain.starts, chain.moves, chain.ends
+    arcs = chain.initial, chain.transition, chain.final
     assert not scaled_recursions.visit(
-        scores, arcs, chain.moves.T.copy(), chain.entry, np.array([0, 2]), np.ones(1), *room
+        scores, arcs, chain.transition.T.copy(), chain.entry, np.array([0, 2]), np.ones(1), *room
     )

@@ -64,7 +64,7 @@ def test_a_gap_is_integrated_out_numerically(kind):
             filled[at] = t
             return float(np.exp(m.log_prob(filled[None])[0]))
 
-        want, error = quad(density, -40, 40, points=np.sort(m.parts.mean[:, at]), epsabs=1e-13, limit=200)
+        want, error = quad(density, -40, 40, points=np.sort(m.components.mean[:, at]), epsabs=1e-13, limit=200)
         assert error < 1e-8 and np.exp(m.log_prob(row[None])[0]) == pytest.approx(want, rel=1e-8)
 
 
@@ -91,7 +91,7 @@ def test_a_row_that_was_not_seen_at_all_says_nothing(kind):
     np.testing.assert_allclose(stats.counts, 2 * m.weights, rtol=1e-12)
     x = m.sample(50, np.random.default_rng(3))
     with_empty = m.refit(m.collect(np.concatenate([x, nothing])))
-    np.testing.assert_allclose(with_empty.parts.mean, m.refit(m.collect(x)).parts.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(with_empty.components.mean, m.refit(m.collect(x)).components.mean, rtol=1e-9, atol=1e-12)
 
 
 # ------------------------------------------------------------------- learning
@@ -125,9 +125,9 @@ def test_em_with_gaps_finds_the_summit_that_a_plain_optimizer_finds():
     start = Mixture([0.5, 0.5], Gaussian([[-1.0, 0.0], [1.0, 0.0]], np.stack([np.eye(2)] * 2)))
     report = fit(start, x, stop=Stop(3000, 1e-12)).require_converged()
     m = report.model
-    roots = np.linalg.cholesky(m.parts.covariance)
+    roots = np.linalg.cholesky(m.components.covariance)
     here = np.concatenate([
-        [np.log(m.weights[1] / m.weights[0])], m.parts.mean.ravel(), np.log(roots[:, 0, 0]), np.log(roots[:, 1, 1]),
+        [np.log(m.weights[1] / m.weights[0])], m.components.mean.ravel(), np.log(roots[:, 0, 0]), np.log(roots[:, 1, 1]),
         roots[:, 1, 0],
     ])  # fmt: skip
     assert report.objective == pytest.approx(log_likelihood(here), rel=1e-10)
@@ -136,8 +136,8 @@ def test_em_with_gaps_finds_the_summit_that_a_plain_optimizer_finds():
     assert -found.fun == pytest.approx(report.objective, abs=1e-6)
     w, means, covariances = unpacked(found.x)
     np.testing.assert_allclose(m.weights, w, atol=1e-4)
-    np.testing.assert_allclose(m.parts.mean, means, atol=1e-3)
-    np.testing.assert_allclose(m.parts.covariance, covariances, atol=1e-3)
+    np.testing.assert_allclose(m.components.mean, means, atol=1e-3)
+    np.testing.assert_allclose(m.components.covariance, covariances, atol=1e-3)
 
 
 # ------------------------------------------------------------------- expectation
@@ -147,7 +147,7 @@ def by_hand(m, row):
     """E[missing | seen] by the dense formula, one part after the other."""
     seen, gap = np.flatnonzero(np.isfinite(row)), np.flatnonzero(np.isnan(row))
     logs, expected = [], []
-    for w, mean, S in zip(m.weights, m.parts.mean, m.parts.covariance_matrix, strict=True):
+    for w, mean, S in zip(m.weights, m.components.mean, m.components.covariance_matrix, strict=True):
         if len(seen):
             inverse = np.linalg.inv(S[np.ix_(seen, seen)])
             away = row[seen] - mean[seen]
@@ -238,7 +238,7 @@ def test_what_cannot_be_filled_says_so():
     with pytest.raises(DomainError, match=r"counts are drawn given their total.*fill them by expectation"):
         impute(words, np.array([[1.0, NAN]]), np.random.default_rng(0))
     with pytest.raises(DomainError, match=r"impute: one density is needed, got a stack of 2: take member\(k\)"):
-        impute(words.parts, np.array([[1.0, NAN]]))
+        impute(words.components, np.array([[1.0, NAN]]))
     with pytest.raises(DataError, match=r"impute: values must be finite.*row 0, column 0"):
         impute(Gaussian([0.0, 0.0], np.eye(2)), np.array([[np.inf, NAN]]))
 
@@ -251,7 +251,7 @@ def test_what_cannot_be_filled_says_so():
 def test_units_do_not_matter(units, kind):
     m, unit = mixture(kind), np.array(units)
     scale = unit[:, None] * unit if kind == "full" else unit**2
-    other = Mixture(m.weights, Gaussian(m.parts.mean * unit, m.parts.covariance * scale, kind))
+    other = Mixture(m.weights, Gaussian(m.components.mean * unit, m.components.covariance * scale, kind))
     x = gappy(m, 40, 0.4)
     want = np.array([by_hand(m, row) for row in x])  # the dense formula, where it is safe
     np.testing.assert_allclose(impute(other, x * unit) / unit, want, rtol=1e-9, atol=1e-10)
@@ -389,7 +389,7 @@ def conditional_moments(m, row):
     """Mean and covariance of the missing given the seen: those of the parts, mixed."""
     seen, gap = np.flatnonzero(np.isfinite(row)), np.flatnonzero(np.isnan(row))
     logs, means, spreads = [], [], []
-    for w, mean, S in zip(m.weights, m.parts.mean, m.parts.covariance_matrix, strict=True):
+    for w, mean, S in zip(m.weights, m.components.mean, m.components.covariance_matrix, strict=True):
         pull = S[np.ix_(gap, seen)] @ np.linalg.inv(S[np.ix_(seen, seen)])
         logs.append(np.log(w) + multivariate_normal(mean[seen], S[np.ix_(seen, seen)]).logpdf(row[seen]))
         means.append(mean[gap] + pull @ (row[seen] - mean[seen]))

@@ -22,13 +22,13 @@ X = np.array([[0.3, NAN], [NAN, NAN], [3.0, -0.2], [NAN, 0.5]])
 
 def by_all_paths(model: lk.HMM, x: np.ndarray) -> np.ndarray:
     """E[x_t | x] with every path of states weighed by its probability."""
-    logs, K = model.emissions.log_prob(x), model.states
+    logs, K = model.emission.log_prob(x), model.states
     total, mass = np.zeros(x.shape), 0.0
-    each = [impute(model.emissions.member(k), x) for k in range(K)]
+    each = [impute(model.emission.member(k), x) for k in range(K)]
     for path in product(range(K), repeat=len(x)):
-        p = model.starts[path[0]] * np.prod([model.moves[a, b] for a, b in pairwise(path)])
+        p = model.initial[path[0]] * np.prod([model.transition[a, b] for a, b in pairwise(path)])
         p *= np.exp(sum(logs[t, s] for t, s in enumerate(path)))
-        p *= 1.0 if model.ends is None else model.ends[path[-1]]
+        p *= 1.0 if model.final is None else model.final[path[-1]]
         total += p * np.stack([each[s][t] for t, s in enumerate(path)])
         mass += p
     return total / mass

@@ -160,7 +160,7 @@ def test_impossible_rows_and_distributions_of_ends_are_refused():
 
 def steps(rule, x):
     """The same recursion, one update after the other."""
-    belief = rule.initial()
+    belief = rule.initial_belief()
     for row in x:
         belief, _ = rule.update(belief, row)
     return belief

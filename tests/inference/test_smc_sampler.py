@@ -48,7 +48,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_and_posterior(way):
     distribution, logs = exact()
-    found = [smc_sampler(PRIOR, n=1000, seed=s, **WAYS[way]) for s in range(12)]
+    found = [smc_sampler(PRIOR, n_particles=1000, random_state=s, **WAYS[way]) for s in range(12)]
     evidence = np.array([f.log_evidence for f in found])
     assert abs(np.log(np.exp(evidence - logs.sum()).mean())) < 0.12 and evidence.std() < 0.3
     mean = np.mean([f.mean for f in found], axis=0)
@@ -60,7 +60,7 @@ def test_evidence_and_posterior(way):
 
 def test_one_more_observation_a_step():
     _, logs = exact()
-    found = smc_sampler(PRIOR, n=8000, pieces=(piece(y) for y in Y), seed=1)  # a generator will do
+    found = smc_sampler(PRIOR, n_particles=8000, pieces=(piece(y) for y in Y), random_state=1)  # a generator will do
     np.testing.assert_allclose(found.log_evidences, logs, atol=0.12)
     assert found.temperatures is None and len(found.ess) == 12
     moved = ~np.isnan(found.accepted)
@@ -74,13 +74,13 @@ def test_two_modes_far_apart():
         return np.logaddexp(np.log(0.3) + norm.logpdf(x[:, 0], -6, 0.3), np.log(0.7) + norm.logpdf(x[:, 0], 6, 0.3))
 
     prior = lk.Gaussian([0.0], 25.0)
-    found = [smc_sampler(prior, n=2000, likelihood=lambda x: target(x) - prior.log_prob(x), seed=s) for s in range(8)]
+    found = [smc_sampler(prior, n_particles=2000, likelihood=lambda x: target(x) - prior.log_prob(x), random_state=s) for s in range(8)]
     assert np.mean([f.belief.expect(lambda x: x[:, 0] > 0) for f in found]) == pytest.approx(0.7, abs=0.05)
     assert np.mean([f.log_evidence for f in found]) == pytest.approx(0.0, abs=0.1)
 
 
 def test_temperatures_rise_to_one_at_the_wanted_size():
-    found = smc_sampler(PRIOR, n=2000, likelihood=likelihood, threshold=0.7)
+    found = smc_sampler(PRIOR, n_particles=2000, likelihood=likelihood, ess_threshold=0.7)
     assert found.temperatures[-1] == 1.0 and (np.diff(found.temperatures) > 0).all()
     np.testing.assert_allclose(found.ess[:-1], 1400, rtol=0.01)
     assert ((found.accepted > 0.1) & (found.accepted < 0.6)).all()
@@ -92,7 +92,7 @@ def test_hard_edges():
     def inside(x):
         return np.where(x[:, 0] > 1.0, 0.0, -np.inf)
 
-    found = smc_sampler(lk.Gaussian([0.0], 1.0), n=20_000, likelihood=inside)
+    found = smc_sampler(lk.Gaussian([0.0], 1.0), n_particles=20_000, likelihood=inside)
     assert found.log_evidence == pytest.approx(norm.logsf(1.0), abs=0.06)
     assert found.belief.states.min() > 1.0
     assert found.mean[0] == pytest.approx(norm.pdf(1.0) / norm.sf(1.0), abs=0.04)
@@ -103,23 +103,23 @@ def test_anybodys_moves():
     distribution, _ = exact()
     found = smc_sampler(
         PRIOR,
-        n=3000,
+        n_particles=3000,
         likelihood=likelihood,
-        moves=lambda x, log, rng: rng.permutation(distribution.sample(len(x), rng)),
+        mcmc_steps=lambda x, log, rng: rng.permutation(distribution.sample(len(x), rng)),
     )
     np.testing.assert_allclose(found.mean, distribution.mean, atol=0.03)
-    still = smc_sampler(PRIOR, n=500, likelihood=likelihood, moves=0)
+    still = smc_sampler(PRIOR, n_particles=500, likelihood=likelihood, mcmc_steps=0)
     assert np.isnan(still.accepted).all() and np.isfinite(still.log_evidence)
 
 
 def test_the_same_bits_again():
-    a, b = (smc_sampler(PRIOR, n=200, likelihood=likelihood, seed=3) for _ in range(2))
+    a, b = (smc_sampler(PRIOR, n_particles=200, likelihood=likelihood, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(a.belief.states, b.belief.states)
-    assert a.log_evidence == b.log_evidence != smc_sampler(PRIOR, n=200, likelihood=likelihood).log_evidence
+    assert a.log_evidence == b.log_evidence != smc_sampler(PRIOR, n_particles=200, likelihood=likelihood).log_evidence
     assert "200 particles" in repr(a)
-    none = smc_sampler(PRIOR, [], n=50)
+    none = smc_sampler(PRIOR, [], n_particles=50)
     assert none.log_evidence == 0.0 and len(none.belief) == 50
-    assert np.isfinite(smc_sampler(PRIOR, n=1, pieces=[piece(Y[0])]).log_evidence)
+    assert np.isfinite(smc_sampler(PRIOR, n_particles=1, pieces=[piece(Y[0])]).log_evidence)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_initial_must_be_a_density():
 
 @pytest.mark.parametrize("far", [1e10, 1e100, 1e150])
 def test_weights_of_an_outlier_add_up_to_one(far):
-    found = smc_sampler(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n=500, threshold=0)
+    found = smc_sampler(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n_particles=500, ess_threshold=0)
     assert np.exp(found.belief.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
     assert found.log_evidence == pytest.approx(-0.5 * far**2) and 1 <= found.ess[0] <= 500 + 1e-6
 
@@ -166,7 +166,7 @@ def test_weights_of_an_outlier_add_up_to_one(far):
 
 def test_paths_that_grow_give_the_evidence_of_a_linear_model():
     """f(x₁ … x_n) = p(x₁ … x_n, y₁ … y_n) with a proposal that sees y: Kalman's filter has the integral."""
-    model = lk.LinearGaussian([[0.9]], [[0.5]], [[1.0]], [[0.3]], [0.0], [[1.0]])
+    model = lk.LinearGaussian(transition=[[0.9]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[0.3]], initial_mean=[0.0], initial_covariance=[[1.0]])
     y = model.sample(1, np.random.default_rng(3), length=12)[0][:, 0]
 
     def joint(x, k):
@@ -180,7 +180,7 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
 
     targets = [lambda x, k=k: joint(x, k) for k in range(1, 13)]
     found = lk.smc_sampler(
-        toward(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1,
+        toward(np.zeros(1), 1.0, y[0]), targets, n_particles=4000, random_state=1,
         proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
     assert found.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
@@ -188,7 +188,7 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
     last = model.filter(y[:, None])
     assert found.mean[0] == pytest.approx(last.mean[-1, 0], abs=0.05)
     again = lk.smc_sampler(
-        toward(np.zeros(1), 1.0, y[0]), targets, n=4000, seed=1, moves=2,
+        toward(np.zeros(1), 1.0, y[0]), targets, n_particles=4000, random_state=1, mcmc_steps=2,
         proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
     assert again.log_evidence == pytest.approx(float(model.log_prob([y[:, None]])[0]), abs=0.1)
@@ -204,7 +204,7 @@ def test_self_avoiding_walks_are_counted():
         return np.where([len({0, *one}) == len(one) + 1 for one in places.tolist()], 0.0, -np.inf)
 
     step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
-    found = lk.smc_sampler(step, [new_places] * 8, n=20_000, proposal=lambda x: step)
+    found = lk.smc_sampler(step, [new_places] * 8, n_particles=20_000, proposal=lambda x: step)
     counted = np.exp(found.log_evidences.cumsum())
     np.testing.assert_allclose(counted, [4, 12, 36, 100, 284, 780, 2172, 5916], rtol=0.05)
     assert new_places(found.paths[:50]).max() == 0
@@ -220,4 +220,4 @@ def test_self_avoiding_walks_are_counted():
 )
 def test_proposals_that_are_none(how, says):
     with pytest.raises(lk.LikelyError, match=says):
-        lk.smc_sampler(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n=50, **how)
+        lk.smc_sampler(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n_particles=50, **how)

@@ -154,7 +154,7 @@ def test_products_add():
     q = lk.Product({"a": TWO, "b": lk.NegativeBinomial(2.0, 0.5), "c": TWO})
     parts = [lk.kl(p[name], q[name]).value for name in "abc"]
     assert lk.kl(p, q).value == pytest.approx(sum(parts))
-    assert lk.entropy(p).value == pytest.approx(sum(lk.entropy(part).value for _, part in p.parts))
+    assert lk.entropy(p).value == pytest.approx(sum(lk.entropy(part).value for _, part in p.components))
 
 
 def test_what_is_no_density_is_refused():

@@ -111,7 +111,7 @@ def test_mixtures_by_draws_against_a_grid():
     found = lk.mutual_information(distribution, split=[0])
     assert abs(found.value - truth) < 4 * found.error < 0.02
     given = lk.conditional_entropy(distribution, given=[0])
-    alone = lk.entropy(lk.Mixture(distribution.weights, distribution.parts.marginal([0])))
+    alone = lk.entropy(lk.Mixture(distribution.weights, distribution.components.marginal([0])))
     both = lk.entropy(distribution)
     assert abs(given.value + alone.value - both.value) < 5 * (given.error + both.error)
 
@@ -141,7 +141,7 @@ def test_neighbors_on_gaussians(rho, k):
     for _ in range(30):
         z = rng.normal(size=(400, 2))
         y = rho * z[:, 0] + math.sqrt(1 - rho**2) * z[:, 1]
-        found.append(lk.mutual_information(1e6 * z[:, 0] + 7, y, neighbors=k))
+        found.append(lk.mutual_information(1e6 * z[:, 0] + 7, y, n_neighbors=k))
     values, errors = np.array([e.value for e in found]), np.array([e.error for e in found])
     assert abs(values.mean() + 0.5 * math.log(1 - rho**2)) < 4 * values.std() / math.sqrt(30) + 0.015
     assert 0.6 < values.std() / errors.mean() < 1.6
@@ -212,7 +212,7 @@ def test_gaps_are_left_out_and_bad_rows_named():
     with pytest.raises(lk.ShapeError, match="pair by pair"):
         lk.mutual_information(x[:5], y)
     with pytest.raises(lk.DomainError, match="neighbors"):
-        lk.mutual_information(y, y, neighbors=300)
+        lk.mutual_information(y, y, n_neighbors=300)
 
 
 @pytest.mark.parametrize(

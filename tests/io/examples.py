@@ -103,7 +103,7 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "cauchy": lambda: lk.Cauchy([[3.0, 0.5], [1.0, 2.0]], 4.0),
     "chi square": lambda: lk.ChiSquare([3.0, 0.5]),
     "lomax": lambda: lk.Lomax([3.0, 0.5], 2.0),
-    "gamma of waits": lambda: lk.Gamma([3.0, 0.5], 2.0, of="exponential"),
+    "gamma of waits": lambda: lk.Gamma([3.0, 0.5], 2.0, likelihood="exponential"),
     "poisson": lambda: lk.Poisson([3.0, 0.5]),
     "parzen": lambda: lk.KDE(table(), [0.2, 0.5], tolerance=1e-4),
     "parzen by a number": lambda: lk.KDE(table(), 0.3, "t", np.arange(1.0, 41.0), rule=0.3),
@@ -189,7 +189,7 @@ def spherical_start() -> Any:
 
 
 def said(mean: float) -> Any:
-    return lk.HMM([1.0], [[0.8]], lk.Gaussian([[mean]], 1.0), ends=[0.2])
+    return lk.HMM([1.0], [[0.8]], lk.Gaussian([[mean]], 1.0), final=[0.2])
 
 
 def driven_hmm() -> Any:
@@ -209,8 +209,8 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "hmm prior of none": lambda: lk.HMMPrior(None, None, None, None),
     "hmm stats": stats_of_hmm,
     "hmm stats of best paths": lambda: stats_of_hmm(hard=True),
-    "hmm stats of a stack": lambda: hmm(True).collect(words(), owner=np.arange(5) % 2),
-    "hmm stats of known states": lambda: ergodic().collect(words(), given=words().map(lambda v: np.arange(len(v)) % 2)),
+    "hmm stats of a stack": lambda: hmm(True).collect(words(), labels=np.arange(5) % 2),
+    "hmm stats of known states": lambda: ergodic().collect(words(), log_mask=words().map(lambda v: np.arange(len(v)) % 2)),
     "driven hmm": driven_hmm,
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
@@ -265,10 +265,10 @@ PRIORS: dict[str, Callable[[], Any]] = {
 STATS: dict[str, Callable[[], Any]] = {
     "extremes": lambda: lk.Uniform([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
     "gamma sums": lambda: lk.Gamma([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
-    "gamma sums of a stack": lambda: lk.Gamma([[3.0], [0.5]], 4.0).collect([[1.0], [3.0]], owner=np.array([0, 1])),
+    "gamma sums of a stack": lambda: lk.Gamma([[3.0], [0.5]], 4.0).collect([[1.0], [3.0]], labels=np.array([0, 1])),
     "triangular values": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
     "distinct rows": lambda: lk.KDE(table(), 0.3).collect(gaps()),
-    "distinct rows stack": lambda: lk.KDE([table(), table(7)], 0.3).collect(table(), owner=np.arange(40) % 2),
+    "distinct rows stack": lambda: lk.KDE([table(), table(7)], 0.3).collect(table(), labels=np.arange(40) % 2),
     "bin counts": lambda: lk.Histogram.blank(table(), bins=3).collect(table()),
     "elliptical rows": lambda: lk.Elliptical("t", [0.0, 1.0], SPREAD).collect([[1.0, 2.0], [3.0, 0.0]]),
     "wishart sums": lambda: lk.Wishart(4.0, SPREAD).collect(np.stack([SPREAD, 2 * SPREAD])),
@@ -298,10 +298,10 @@ STATS: dict[str, Callable[[], Any]] = {
     "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
     "center stats": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
     "fixed stats": lambda: DISTRIBUTIONS["fixed"]().collect(table()),
-    "stats of mixtures": lambda: DISTRIBUTIONS["mixtures"]().collect(table(), owner=np.arange(40) % 2),
+    "stats of mixtures": lambda: DISTRIBUTIONS["mixtures"]().collect(table(), labels=np.arange(40) % 2),
     "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
     "several stats": lambda: DISTRIBUTIONS["several"]().collect(table(d=1)),
-    "mixture stats": lambda: DISTRIBUTIONS["mixture"]().collect(table(), owner=np.arange(40) % 3),
+    "mixture stats": lambda: DISTRIBUTIONS["mixture"]().collect(table(), labels=np.arange(40) % 3),
     "mixture stats of hidden labels": lambda: DISTRIBUTIONS["mixture"]().collect(table()),
 }
 
@@ -332,7 +332,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
     "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
     "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
-    "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial(),
+    "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial_belief(),
     "floor": lambda: Floor(-3.0, True),
     "Hyperplane": lambda: lk.Hyperplane([3.0, -4.0], 1.5),
     "Boundary": lambda: lk.decision_boundary(
@@ -454,7 +454,7 @@ ESTIMATORS |= {
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
     "calibrated": lambda: (lk.CalibratedClassifier(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
-    "clusters": lambda: (lk.TableClusterer(2, restarts=1).fit(TABLE), TABLE),
+    "clusters": lambda: (lk.TableClusterer(2, n_init=1).fit(TABLE), TABLE),
     "neighbors": lambda: (lk.KNeighborsClassifier(3).fit(gaps(), LABELS), table()),
     "neighbors whitened": lambda: (
         lk.KNeighborsClassifier([1, 3], "mahalanobis", keep="edited", class_prior="uniform").fit(table(), LABELS),
@@ -504,11 +504,11 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=spherical_start(), hard=True),
     "hmm with covariates": driven,
     "mixture of hmms": lambda: chained(
-        lk.MixtureDensity(lk.HMMDensity(states=2, ends=True), 2, random_state=0, max_iter=3)
+        lk.MixtureDensity(lk.HMMDensity(n_states=2, final=True), 2, random_state=0, max_iter=3)
     ),
-    "sequence density": lambda: chained(lk.SequenceDensity(lk.HMMDensity(states=2, random_state=0, max_iter=3))),
+    "sequence density": lambda: chained(lk.SequenceDensity(lk.HMMDensity(n_states=2, random_state=0, max_iter=3))),
     "sequence classifier": lambda: chained(
-        lk.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(states=1))), ["yes", "no", "no", "yes", "no"]
+        lk.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(n_states=1))), ["yes", "no", "no", "yes", "no"]
     ),
     "dtw": lambda: chained(lk.DTWClassifier(band=0.5), ["yes", "no", "no", "yes", "no"]),
     "classifier of hmms": spoken,
@@ -519,17 +519,17 @@ TREND = [[1.0, 1.0], [0.0, 1.0]]
 
 
 def known_trend() -> Any:
-    return lk.LinearGaussian(TREND, 0.1 * np.eye(2), [[1.0, 0.0]], [[1.0]], [0.0, 1.0], np.eye(2))
+    return lk.LinearGaussian(transition=TREND, process_covariance=0.1 * np.eye(2), observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=[0.0, 1.0], initial_covariance=np.eye(2))
 
 
 def unknown_trend() -> Any:
-    return lk.LinearGaussian(TREND, FLAT, [[1.0, 0.0]], [[1.0]])
+    return lk.LinearGaussian(transition=TREND, process_covariance=FLAT, observation=[[1.0, 0.0]], observation_covariance=[[1.0]])
 
 
 def driven_states() -> Any:
     """Matrices that change with time, and inputs."""
     F, G = np.arange(12.0).reshape(3, 2, 2), [[1.0, 0.5]]
-    return lk.LinearGaussian([TREND] * 3, np.eye(2), [[1.0, 0.0]], [[[1.0]]] * 3, [0.0, 0.0], np.eye(2), F, G)
+    return lk.LinearGaussian(transition=[TREND] * 3, process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=[[[1.0]]] * 3, initial_mean=[0.0, 0.0], initial_covariance=np.eye(2), control=F, feedthrough=G)
 
 
 def learner(**form: Any) -> Any:
@@ -542,8 +542,8 @@ STATES: dict[str, Callable[[], Any]] = {
     "linear-gaussian with inputs": driven_states,
     "state belief": lambda: known_trend().belief_after([1.0, 2.0]),
     "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
-    "loose": lambda: unknown_trend().initial().loose,
-    "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, noise=0.1),
+    "loose": lambda: unknown_trend().initial_belief().loose,
+    "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, spectral_density=0.1),
     "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
     "particle belief": lambda: lk.ParticleBelief(
         [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
@@ -560,7 +560,7 @@ STATES: dict[str, Callable[[], Any]] = {
 
 
 def jumps() -> Any:
-    calm, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    calm, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     return lk.SwitchingLinearGaussian([calm, wild], [[0.9, 0.1], [0.1, 0.9]])
 
 
@@ -576,9 +576,9 @@ REGIMES: dict[str, Callable[[], Any]] = {
     "switching": jumps,
     "interacting models": lambda: lk.IMMFilter(jumps()),
     "all pairs": lambda: lk.IMMFilter(jumps(), "gpb2"),
-    "rao-blackwell": lambda: lk.RaoBlackwellizedFilter(jumps(), np.int64(7), seed=3),
+    "rao-blackwell": lambda: lk.RaoBlackwellizedFilter(jumps(), np.int64(7), random_state=3),
     "rao-blackwell by draws": lambda: lk.RaoBlackwellizedFilter(
-        jumps(), 7, resample="residual", threshold=1, proposal="prior"
+        jumps(), 7, resample="residual", ess_threshold=1, proposal="prior"
     ),
     "switching belief": lambda: regimes_after(jumps()),
     "switching belief of paths": lambda: regimes_after(lk.RaoBlackwellizedFilter(jumps(), 3, resample="systematic")),
@@ -599,7 +599,7 @@ def watch() -> Any:
 TRACKS: dict[str, Callable[[], Any]] = {
     "association": radar,
     "track belief": lambda: lk.step(radar(), None, [[0.2], [3.0]])[0],
-    "track belief of nothing": lambda: DataAssociation(known_trend(), 0.1, exists=0.0).initial(),
+    "track belief of nothing": lambda: DataAssociation(known_trend(), 0.1, exists=0.0).initial_belief(),
     "sensor dynamics": lambda: SensorDynamics([1.0, 2.0], [[0.8, 0.1], [0.0, 0.5]], SPREAD, 2 * np.eye(2)),
     "fault watch": watch,
     "fault belief": lambda: lk.step(watch(), None, [0.3, np.nan])[0],

@@ -334,9 +334,9 @@ SPOTS = np.random.default_rng(5).normal(size=(12, 2)) + np.repeat([[0.0, 0.0], [
 OTHERS: list[Callable[[], Any]] = [
     lambda: lk.PCA(1).fit(SPOTS), lambda: lk.KMeans(2, random_state=0).fit(SPOTS),
     lambda: lk.AgglomerativeClustering(2).fit(SPOTS),
-    lambda: lk.AgglomerativeClustering(2, link="average", metric="cityblock").fit(SPOTS), lambda: lk.Tracker(dim=2),
-    lambda: lk.LinearGaussianDensity(states=1, max_iter=2).fit([SPOTS, SPOTS[:5]]),
-    lambda: lk.DTWClassifier(k=2, band=0.5).fit([SPOTS[:5], SPOTS[2:8], SPOTS[6:]], ["a", "a", "b"]),
+    lambda: lk.AgglomerativeClustering(2, linkage="average", metric="cityblock").fit(SPOTS), lambda: lk.Tracker(dim=2),
+    lambda: lk.LinearGaussianDensity(n_states=1, max_iter=2).fit([SPOTS, SPOTS[:5]]),
+    lambda: lk.DTWClassifier(n_neighbors=2, band=0.5).fit([SPOTS[:5], SPOTS[2:8], SPOTS[6:]], ["a", "a", "b"]),
 ]  # fmt: skip
 
 
@@ -448,13 +448,13 @@ def survive_as_chain(h: lk.HMM, rng: np.random.Generator) -> None:
 def survive_as_sequences(model: Any) -> None:
     """Driven chains and networks of words score and decode, or say why not."""
     if isinstance(model, lk.DrivenHMM):
-        frames = rows_like(model.emissions)
+        frames = rows_like(model.emission)
         u = np.zeros((len(frames), model.coefficients.shape[-1] - 1))
         x = lk.with_covariates([frames] * 2, [u] * 2)
         abilities = [model.log_prob, model.viterbi, model.posterior, model.collect]
     else:
         words = model.words[0] if isinstance(model.words, tuple) else model.words
-        x = lk.Ragged.from_list([rows_like(words.emissions)] * 2)
+        x = lk.Ragged.from_list([rows_like(words.emission)] * 2)
         abilities = [model.log_prob, model.decode]
     for ability in abilities:
         with suppress(LikelyError):
@@ -472,7 +472,7 @@ def survive_as_states(model: lk.LinearGaussian) -> None:
         lambda: model.filter(y, u), lambda: model.smooth(y, u), lambda: model.smooth(y, u, lag=1),
         lambda: model.forecast(y, 2, u, None if u is None else u[:2]), lambda: model.draw_states(y, 2, rng, u),
         lambda: model.sample(2, rng, T, inputs), lambda: model.refit(model.collect(sequences, inputs=inputs)),
-        lambda: model.update(model.predict(model.initial(), one), y[0], one),
+        lambda: model.update(model.predict(model.initial_belief(), one), y[0], one),
     ):  # fmt: skip
         with suppress(LikelyError):
             ability()
@@ -491,7 +491,7 @@ def survive_as_continuous(model: Any, rng: np.random.Generator) -> None:
 
 def survive_as_belief(belief: Any, rng: np.random.Generator) -> None:
     """It can be asked, and followed on by a model of its size, whichever frame it speaks of."""
-    model = lk.LinearGaussian(np.eye(belief.dim), np.eye(belief.dim), np.eye(belief.dim), np.eye(belief.dim))
+    model = lk.LinearGaussian(transition=np.eye(belief.dim), process_covariance=np.eye(belief.dim), observation=np.eye(belief.dim), observation_covariance=np.eye(belief.dim))
     for ability in (
         lambda: belief.sample(2, rng), lambda: belief.log_prob(np.zeros((2, belief.dim))), lambda: belief.variance,
         lambda: model.update(model.predict(belief), np.zeros(belief.dim)), lambda: model.forecast(belief=belief),
@@ -577,13 +577,13 @@ def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:
 def rows_like(distribution: Any) -> Any:
     """Two rows of the right form, moderate ones."""
     if isinstance(distribution, lk.Stack):
-        return rows_like(distribution.parts[0])
+        return rows_like(distribution.components[0])
     if isinstance(distribution, lk.HMM):
-        return lk.Ragged.from_list([rows_like(distribution.emissions)] * 2)
+        return lk.Ragged.from_list([rows_like(distribution.emission)] * 2)
     if isinstance(distribution, lk.Tied):
-        return rows_like(distribution.parts)
+        return rows_like(distribution.components)
     if isinstance(distribution, lk.Mixture):
-        return rows_like(distribution.parts)
+        return rows_like(distribution.components)
     if isinstance(distribution, lk.ProbabilityTable):
         return {name: levels[[0, 0]] for name, levels in zip(distribution.names, distribution.levels, strict=True)}
     if isinstance(distribution, lk.ChowTree):
@@ -1023,7 +1023,7 @@ def test_settings_and_what_was_learned_are_checked_as_in_fit(name):
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": fisher.axes_.centers * 1e300})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": fisher.axes_.centroids * 1e300})
     with pytest.raises(lk.ModelFileError, match="squared distances of centers must be finite"):
         model_files.dumps(fisher)
     fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": np.array([[-1e140], [1e140]])})

@@ -75,9 +75,9 @@ def test_priors_learn_on_after_loading(name):
     prior = made(PRIORS, name)
     again = model_files.loads(model_files.dumps(prior))
     if isinstance(prior, lk.ProductPrior):
-        assert [n for n, _ in prior.parts] == [n for n, _ in again.parts]
+        assert [n for n, _ in prior.components] == [n for n, _ in again.components]
     elif isinstance(prior, lk.MixturePrior):
-        assert same(prior.weights, again.weights) and same(prior.parts, again.parts)
+        assert same(prior.weights, again.weights) and same(prior.components, again.components)
     elif isinstance(prior, StudentTPrior):  # learns with a t distribution only
         x = np.random.default_rng(0).standard_t(4, (30, 2))
         assert same(lk.StudentT.fit(x, prior=prior), lk.StudentT.fit(x, prior=again))
@@ -637,10 +637,10 @@ class Toy:
     _saved = ("model_", "stats_", "n_features_in_", "feature_names_in_")
 
     def __init__(self, prior="weak", parts=None, random_state=None):
-        self.prior, self.parts, self.random_state = prior, parts, random_state
+        self.prior, self.components, self.random_state = prior, parts, random_state
 
     def get_params(self, deep=True):
-        return {"prior": self.prior, "parts": self.parts, "random_state": self.random_state}
+        return {"prior": self.prior, "parts": self.components, "random_state": self.random_state}
 
     def _check_state(self):
         if hasattr(self, "model_") and self.model_.dim != self.n_features_in_:
@@ -662,7 +662,7 @@ def test_an_estimator_comes_back_with_settings_and_what_it_learned(toy, tmp_path
     again = lk.load(tmp_path / "toy.likely")
     assert same(toy, again)
     assert not hasattr(again, "report_")
-    assert not hasattr(again.parts[0][1], "model_")
+    assert not hasattr(again.components[0][1], "model_")
     assert model_files.describe(tmp_path / "toy.likely")["content"]["feature_names_in_"] == ["x", "y"]
 
 

@@ -24,22 +24,22 @@ def left_to_right(*means, stay=0.6, width=1.0):
     K = len(means)
     moves = np.diag(np.full(K, stay)) + np.diag(np.full(K - 1, 1 - stay), 1)
     starts, ends = np.eye(K)[0], np.eye(K)[-1] * (1 - stay)
-    return HMM(starts, moves, lk.Gaussian(np.array(means, dtype=float)[:, None], width), ends=ends)
+    return HMM(starts, moves, lk.Gaussian(np.array(means, dtype=float)[:, None], width), final=ends)
 
 
 def with_null_states():
     """Two states that emit, the second of which can be left out or come again, by two ways through null states."""
     moves = np.array([[0.3, 0.2, 0.4, 0.1], [0.1, 0.4, 0.0, 0.2], [0.0, 0.5, 0.0, 0.2], [0.3, 0.3, 0.0, 0.0]])
-    return HMM([0.7, 0.0, 0.2, 0.1], moves, lk.Gaussian([[2.0], [-1.0]], 1.0), ends=[0.0, 0.3, 0.3, 0.4])
+    return HMM([0.7, 0.0, 0.2, 0.1], moves, lk.Gaussian([[2.0], [-1.0]], 1.0), final=[0.0, 0.3, 0.3, 0.4])
 
 
 def with_null_states_that_take_a_frame():
     """The same, where no way leads from entry to exit without a frame."""
     moves = np.array([[0.3, 0.2, 0.4, 0.1], [0.1, 0.3, 0.0, 0.2], [0.2, 0.5, 0.0, 0.3], [0.3, 0.7, 0.0, 0.0]])
-    return HMM([0.7, 0.0, 0.2, 0.1], moves, lk.Gaussian([[2.0], [-1.0]], 1.0), ends=[0.0, 0.4, 0.0, 0.0])
+    return HMM([0.7, 0.0, 0.2, 0.1], moves, lk.Gaussian([[2.0], [-1.0]], 1.0), final=[0.0, 0.4, 0.0, 0.0])
 
 
-SILENCE = HMM([1.0, 0.0], [[0.3, 0.5], [0.0, 0.5]], lk.Gaussian([[0.5], [1.0]], 1.0), ends=[0.2, 0.5])
+SILENCE = HMM([1.0, 0.0], [[0.3, 0.5], [0.0, 0.5]], lk.Gaussian([[0.5], [1.0]], 1.0), final=[0.2, 0.5])
 GRAMMAR = Bigram(
     np.array([0.5, 0.3, 0.1]), np.array([[0.1, 0.6, 0.1], [0.3, 0.0, 0.3], [0.2, 0.2, 0.2]]), np.array([0.2, 0.4, 0.4])
 )
@@ -61,7 +61,7 @@ def all_ways(net, x, penalty=0.0, scale=1.0, total=False):
         return float(score[0])
 
     pause = 0.0 if net.silence is None else net.pause
-    nothing = 1.0 - net.starts.sum()
+    nothing = 1.0 - net.initial.sum()
     out = {}
     with np.errstate(divide="ignore", invalid="ignore"):
         for cuts in itertools.chain.from_iterable(itertools.combinations(range(1, len(x)), k) for k in range(len(x))):
@@ -73,11 +73,11 @@ def all_ways(net, x, penalty=0.0, scale=1.0, total=False):
                     if u == len(net):
                         score += np.log(pause)
                         continue
-                    follow = net.starts[u] if before is None else net.bigram[before, u]
+                    follow = net.initial[u] if before is None else net.bigram[before, u]
                     score += np.log1p(-pause) + scale * np.log(follow) - penalty
                     before = u
                     said.append((net.names[u], a, z))
-                score += np.log1p(-pause) + scale * np.log(nothing if before is None else net.ends[before])
+                score += np.log1p(-pause) + scale * np.log(nothing if before is None else net.final[before])
                 if score > -np.inf:
                     way = tuple(said)
                     out[way] = (
@@ -170,8 +170,8 @@ def test_the_first_of_several_is_the_best(rng):
 def test_a_stack_is_a_list_of_words(rng):
     words = [left_to_right(0.0, 3.0), left_to_right(-2.0, 1.0)]
     stack = HMM(
-        np.stack([w.starts for w in words]), np.stack([w.moves for w in words]),
-        lk.Gaussian([[0.0], [3.0], [-2.0], [1.0]], 1.0), np.stack([w.ends for w in words]),
+        np.stack([w.initial for w in words]), np.stack([w.transition for w in words]),
+        lk.Gaussian([[0.0], [3.0], [-2.0], [1.0]], 1.0), np.stack([w.final for w in words]),
     )  # fmt: skip
     one, many = WordNetwork(stack, ["a", "b"]), WordNetwork(words, ["a", "b"])
     _, x = one.sample(5, rng)
@@ -207,12 +207,12 @@ def spoken(rng, count=12, words=8, noise=1.0, silence=True):
     K = means.shape[1]
     chain = left_to_right(*range(K))
     stack = HMM(
-        np.repeat(chain.starts[None], words, 0), np.repeat(chain.moves[None], words, 0),
-        lk.Gaussian(means.reshape(-1, 6), noise**2), np.repeat(chain.ends[None], words, 0),
+        np.repeat(chain.initial[None], words, 0), np.repeat(chain.transition[None], words, 0),
+        lk.Gaussian(means.reshape(-1, 6), noise**2), np.repeat(chain.final[None], words, 0),
     )  # fmt: skip
     rows = rng.dirichlet(np.full(words + 1, 0.5), words)
-    quiet = HMM([1.0], [[0.7]], lk.Gaussian([np.full(6, 9.0)], noise**2), ends=[0.3]) if silence else None
-    net = WordNetwork(stack, [f"w{c}" for c in range(words)], rows[:, :-1], ends=rows[:, -1], silence=quiet, pause=0.3)
+    quiet = HMM([1.0], [[0.7]], lk.Gaussian([np.full(6, 9.0)], noise**2), final=[0.3]) if silence else None
+    net = WordNetwork(stack, [f"w{c}" for c in range(words)], rows[:, :-1], final=rows[:, -1], silence=quiet, pause=0.3)
     return net, *net.sample(count, rng)
 
 
@@ -271,7 +271,7 @@ def test_sums_hold_where_only_improbable_words_may_be_followed(rng):
 
 
 def test_missing_frames_say_nothing():
-    net = WordNetwork([left_to_right(0.0), left_to_right(5.0)], ["low", "high"], ends=0.5)
+    net = WordNetwork([left_to_right(0.0), left_to_right(5.0)], ["low", "high"], final=0.5)
     heard = net.decode([0.1, np.nan, 4.9, 5.2])
     assert str(heard) == "low high"
     nothing = net.decode([np.nan, np.nan])
@@ -288,7 +288,7 @@ def test_utterances_that_cannot_be():
 
 
 def test_utterances_without_words():
-    net = WordNetwork([left_to_right(0.0)], ["word"], starts=[0.75], silence=left_to_right(9.0, stay=0.5), pause=0.25)
+    net = WordNetwork([left_to_right(0.0)], ["word"], initial=[0.75], silence=left_to_right(9.0, stay=0.5), pause=0.25)
     heard, empty = net.decode(Ragged.from_list([[9.1, 8.9], []]))
     assert heard.words == empty.words == ()
     assert empty.log_prob == pytest.approx(np.log(0.75 * 0.25))
@@ -329,7 +329,7 @@ def test_words_of_a_classifier(rng):
         for _ in range(15):
             x.append(np.concatenate([rng.normal(m, 0.4, (rng.integers(2, 6), 1)) for m in levels]))
             y.append(label)
-    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), states=3, topology="left-to-right")
+    density = lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=3, topology="left-to-right")
     net = WordNetwork.of(lk.BayesClassifier(density).fit(x, y))
     assert net.names == ("down", "up")
     said = ["up", "up", "down", "up"]
@@ -348,12 +348,12 @@ def test_bigrams_are_relative_frequencies():
     assert ends.tolist() == pytest.approx([0.0, 3 / 4])
     smooth = learn_bigram(texts, ["a", "b"], alpha=1.0)
     assert smooth.bigram == pytest.approx(np.array([[1 / 5, 3 / 5], [2 / 7, 1 / 7]]))
-    assert smooth.starts.sum() == pytest.approx(1.0)
-    assert smooth.bigram.sum(axis=1) + smooth.ends == pytest.approx(1.0)
+    assert smooth.initial.sum() == pytest.approx(1.0)
+    assert smooth.bigram.sum(axis=1) + smooth.final == pytest.approx(1.0)
     thrice = learn_bigram([*texts, texts[0], texts[0]], ["a", "b"])
     for a, b in zip(learn_bigram(texts, ["a", "b"], weight=[3, 1, 1]), thrice, strict=True):
         assert a == pytest.approx(b)
-    assert learn_bigram([["a"], []], ["a"], alpha=0.0).starts.tolist() == [0.5]
+    assert learn_bigram([["a"], []], ["a"], alpha=0.0).initial.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ WORD = left_to_right(0.0)
         ([WORD], ["a"], {"pause": 1.0}, "pause"),
         ([HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], 1.0))], ["a"], {}, "come to an end"),
         ([with_null_states()], ["a"], {}, "at least one frame"),
-        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), ends=[0.5])}, "one width"),
+        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])}, "one width"),
     ],
 )
 def test_networks_that_cannot_be(words, names, options, match):

@@ -49,7 +49,7 @@ def mixture(kind="full", d=3):
 
 def plain_joint(m, x):
     """log w_k p_k(x), by SciPy."""
-    each = zip(m.weights, m.parts.mean, m.parts.covariance_matrix, strict=True)
+    each = zip(m.weights, m.components.mean, m.components.covariance_matrix, strict=True)
     return np.stack([np.log(w) + multivariate_normal(mean, S).logpdf(x).reshape(len(x)) for w, mean, S in each], axis=1)
 
 
@@ -77,7 +77,7 @@ class Foreign(np.ndarray):
 def by_hand(m, x, what):
     """What `map_rows` would do with many rows, on these."""
     with np.errstate(all="ignore"):
-        joint = m.parts.log_prob(x) + np.log(m.weights)
+        joint = m.components.log_prob(x) + np.log(m.weights)
         if what == "log_joint":
             return joint
         joint -= joint.max(axis=1, keepdims=True)
@@ -168,7 +168,7 @@ def test_gaps_are_integrated_out(kind):
     m = mixture(kind)
     x = m.sample(50, np.random.default_rng(7))
     x[:, 1] = np.nan
-    rest = Mixture(WEIGHTS, m.parts.marginal([0, 2]))
+    rest = Mixture(WEIGHTS, m.components.marginal([0, 2]))
     np.testing.assert_allclose(m.log_prob(x), rest.log_prob(x[:, [0, 2]]), atol=1e-9)
     np.testing.assert_allclose(m.posterior(x), rest.posterior(x[:, [0, 2]]), atol=1e-9)
 
@@ -185,13 +185,13 @@ def test_samples_have_the_moments_of_the_density():
     m = mixture()
     x, label = m.sample_labeled(200_000, np.random.default_rng(8))
     assert np.abs(np.bincount(label) / len(x) - WEIGHTS).max() < 0.006
-    mean = WEIGHTS @ m.parts.mean
-    away = m.parts.mean - mean
-    covariance = np.einsum("k,kij->ij", WEIGHTS, m.parts.covariance + away[:, :, None] * away[:, None, :])
+    mean = WEIGHTS @ m.components.mean
+    away = m.components.mean - mean
+    covariance = np.einsum("k,kij->ij", WEIGHTS, m.components.covariance + away[:, :, None] * away[:, None, :])
     error = np.sqrt(np.diagonal(covariance) / len(x))
     assert (np.abs(x.mean(axis=0) - mean) < 5 * error).all()
     assert np.abs(np.cov(x.T) - covariance).max() < 0.03 * covariance.max()
-    narrow = Gaussian(m.parts.mean[2], 0.5 * m.parts.covariance[2])  # E[q/p] = 1: what is drawn is what is scored
+    narrow = Gaussian(m.components.mean[2], 0.5 * m.components.covariance[2])  # E[q/p] = 1: what is drawn is what is scored
     ratio = np.exp(narrow.log_prob(x) - m.log_prob(x))
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(x))
 
@@ -224,10 +224,10 @@ def test_wrong_pieces_are_refused():
 def labeled(kind, n=3000, gaps=0.0, d=3):
     m = mixture(kind, d)
     rng = np.random.default_rng(10)
-    x, owner = m.sample_labeled(n, rng)
+    x, labels = m.sample_labeled(n, rng)
     x[rng.random(x.shape) < gaps] = np.nan
-    owner = np.where(rng.random(n) < 0.05, -1, owner)
-    return m, x, owner, rng.random(n)
+    labels = np.where(rng.random(n) < 0.05, -1, labels)
+    return m, x, labels, rng.random(n)
 
 
 def close(a, b, rtol=1e-12):
@@ -238,48 +238,48 @@ def close(a, b, rtol=1e-12):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
-def test_owners_are_shares_of_one(kind, gaps):
-    m, x, owner, w = labeled(kind, gaps=gaps)
-    shares = np.where(owner[:, None] == np.arange(5), w[:, None], 0.0)
-    seen = m.collect(x, w, owner=owner)
+def test_labels_are_shares_of_one(kind, gaps):
+    m, x, labels, w = labeled(kind, gaps=gaps)
+    shares = np.where(labels[:, None] == np.arange(5), w[:, None], 0.0)
+    seen = m.collect(x, w, labels=labels)
     np.testing.assert_allclose(seen.counts, shares.sum(axis=0), rtol=1e-12)
-    want = m.parts.collect(x, shares)
-    np.testing.assert_allclose(seen.parts.mean, want.mean, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(seen.parts.scatter, want.scatter, rtol=1e-9, atol=1e-9)
-    known = np.where(owner[:, None] == np.arange(5), 0.0, -np.inf)[owner >= 0]
-    masked = m.collect(x[owner >= 0], w[owner >= 0], given=known)  # a mask that leaves one label says the same
+    want = m.components.collect(x, shares)
+    np.testing.assert_allclose(seen.components.mean, want.mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(seen.components.scatter, want.scatter, rtol=1e-9, atol=1e-9)
+    known = np.where(labels[:, None] == np.arange(5), 0.0, -np.inf)[labels >= 0]
+    masked = m.collect(x[labels >= 0], w[labels >= 0], log_mask=known)  # a mask that leaves one label says the same
     np.testing.assert_allclose(masked.counts, seen.counts, rtol=1e-12)
-    np.testing.assert_allclose(masked.parts.scatter, seen.parts.scatter, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(masked.components.scatter, seen.components.scatter, rtol=1e-9, atol=1e-9)
     assert masked.entropy == 0.0 and not masked.complete
     assert seen.complete == (not gaps or kind in ("diagonal", "spherical"))
 
 
 def test_a_row_that_its_known_part_cannot_explain_stays_with_it():
     m = Mixture([0.5, 0.5], lk.Uniform([[0.0], [5.0]], [[1.0], [6.0]]))
-    stats = m.collect([[5.5], [5.5]], given=np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
+    stats = m.collect([[5.5], [5.5]], log_mask=np.array([[0.0, -np.inf], [-np.inf, 0.0]]))
     assert stats.counts.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_classifier_is_fitted_in_one_pass(kind):
-    m, x, owner, w = labeled(kind)
-    report = fit(m, Blocks.of(x, w, owner=owner))
+    m, x, labels, w = labeled(kind)
+    report = fit(m, Blocks.of(x, w, labels=labels))
     assert report.converged and report.iterations == 1
-    total = w[owner >= 0].sum()
+    total = w[labels >= 0].sum()
     for k in range(5):
-        mine = owner == k
+        mine = labels == k
         assert report.model.weights[k] == pytest.approx(w[mine].sum() / total, rel=1e-12)
-        np.testing.assert_allclose(report.model.parts.mean[k], np.average(x[mine], axis=0, weights=w[mine]), rtol=1e-10)
+        np.testing.assert_allclose(report.model.components.mean[k], np.average(x[mine], axis=0, weights=w[mine]), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("known", [0.0, 0.3])
 def test_learning_hidden_labels_never_loses(kind, known):
-    _, x, owner, w = labeled(kind, 400, gaps=0.05)
-    given = np.where((np.arange(400) < known * 400)[:, None] & (owner[:, None] != np.arange(5)), -np.inf, 0.0)
-    given[owner < 0] = 0.0
+    _, x, labels, w = labeled(kind, 400, gaps=0.05)
+    given = np.where((np.arange(400) < known * 400)[:, None] & (labels[:, None] != np.arange(5)), -np.inf, 0.0)
+    given[labels < 0] = 0.0
     start = Mixture(np.full(5, 0.2), gaussians(kind, seed=11))
-    steps = iterate(start, Blocks.of(x, w, given=given))
+    steps = iterate(start, Blocks.of(x, w, log_mask=given))
     trace = [next(steps).objective for _ in range(15)]
     assert (np.diff(trace) >= -1e-9 * abs(trace[0])).all() and trace[-1] > trace[0] + 10
     tight = float(w @ logsumexp(start.log_joint(x) + given, axis=1))  # the bound, at the model that collected
@@ -292,69 +292,69 @@ def test_hidden_labels_are_found_again():
     start = Mixture([0.5, 0.5], Gaussian([[-1.0, 0.0], [1.0, 0.0]], np.stack([np.eye(2) * 5] * 2)))
     found = fit(start, x, stop=Stop(200, 1e-9)).require_converged().model
     assert np.abs(found.weights - truth.weights).max() < 0.03
-    assert np.abs(found.parts.mean - truth.parts.mean).max() < 0.15
+    assert np.abs(found.components.mean - truth.components.mean).max() < 0.15
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seen", [True, False])
 def test_statistics_are_a_monoid(kind, seen):
-    m, x, owner, w = labeled(kind, 900)
+    m, x, labels, w = labeled(kind, 900)
     cuts = [slice(0, 200), slice(200, 500), slice(500, 900)]
-    a, b, c = (m.collect(x[s], w[s], owner=owner[s] if seen else None) for s in cuts)
+    a, b, c = (m.collect(x[s], w[s], labels=labels[s] if seen else None) for s in cuts)
     close((a + b) + c, a + (b + c))
-    close(a + b, b.replace(parts=b.parts) + a)
-    zero = m.collect(x[:0], owner=owner[:0] if seen else None)
+    close(a + b, b.replace(components=b.components) + a)
+    zero = m.collect(x[:0], labels=labels[:0] if seen else None)
     close(zero + a, a)
     close(a + zero, a)
     close(2.0 * a, a + a)
     assert (a + b).total_weight == pytest.approx(a.total_weight + b.total_weight)
-    whole = m.collect(x, w, owner=owner if seen else None)
+    whole = m.collect(x, w, labels=labels if seen else None)
     close(a + b + c, whole, 1e-11)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_chunks_equal_the_batch_beyond_a_part(kind):
-    m, x, owner, _ = labeled(kind, 70_000, d=2)
-    whole = m.collect(x, owner=owner)
-    cut = sum((m.collect(x[a : a + 9999], owner=owner[a : a + 9999]) for a in range(9999, 70_000, 9999)),
-              start=m.collect(x[:9999], owner=owner[:9999]))  # fmt: skip
+    m, x, labels, _ = labeled(kind, 70_000, d=2)
+    whole = m.collect(x, labels=labels)
+    cut = sum((m.collect(x[a : a + 9999], labels=labels[a : a + 9999]) for a in range(9999, 70_000, 9999)),
+              start=m.collect(x[:9999], labels=labels[:9999]))  # fmt: skip
     close(cut, whole, 1e-11)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seen", [True, False])
 def test_engines_agree_to_the_bit(kind, seen):
-    m, x, owner, w = labeled(kind, 3000, gaps=0.02)
-    blocks = Blocks.of(x, w, owner=owner if seen else None, rows=500, blocks=2)
+    m, x, labels, w = labeled(kind, 3000, gaps=0.02)
+    blocks = Blocks.of(x, w, labels=labels if seen else None, rows=500, blocks=2)
     for data in (blocks, blocks.whole()):
         want = bits(Serial().total(lambda b: gather(m, b), data))
         assert all(bits(Threads(k).total(lambda b: gather(m, b), data)) == want for k in (2, 3))
 
 
 def test_offsets_keep_their_digits():
-    m, x, owner, _ = labeled("full")
-    far = m.replace(parts=m.parts.replace(mean=m.parts.mean + 1e8))
-    near, away = m.collect(x, owner=owner).parts, far.collect(x + 1e8, owner=owner).parts
+    m, x, labels, _ = labeled("full")
+    far = m.replace(components=m.components.replace(mean=m.components.mean + 1e8))
+    near, away = m.collect(x, labels=labels).components, far.collect(x + 1e8, labels=labels).components
     np.testing.assert_allclose(away.scatter, near.scatter, rtol=1e-6, atol=1e-4)  # x + 1e8 has eight digits left
 
 
 def test_weights_count_as_copies():
-    m, x, owner, _ = labeled("full", 300)
+    m, x, labels, _ = labeled("full", 300)
     times = np.random.default_rng(13).integers(0, 4, 300)
     for seen in (True, False):
-        a = m.collect(x, times, owner=owner if seen else None)
-        b = m.collect(np.repeat(x, times, axis=0), owner=np.repeat(owner, times) if seen else None)
+        a = m.collect(x, times, labels=labels if seen else None)
+        b = m.collect(np.repeat(x, times, axis=0), labels=np.repeat(labels, times) if seen else None)
         close(a, b, 1e-11)
 
 
 def test_mixed_columns():
     parts = Product({"size": Gaussian([[0.0], [4.0]], 1.0), "visits": Poisson([[1.0], [6.0]])})
     m = Mixture([0.5, 0.5], parts)
-    x, owner = m.sample_labeled(9000, np.random.default_rng(14))
+    x, labels = m.sample_labeled(9000, np.random.default_rng(14))
     assert isinstance(x, Columns)
-    found = fit(m, Blocks.of(x, owner=owner)).model
-    assert np.abs(found.parts["visits"].rate.ravel() - [1.0, 6.0]).max() < 0.2
-    assert (found.posterior(x).argmax(axis=1) == owner).mean() > 0.95
+    found = fit(m, Blocks.of(x, labels=labels)).model
+    assert np.abs(found.components["visits"].rate.ravel() - [1.0, 6.0]).max() < 0.2
+    assert (found.posterior(x).argmax(axis=1) == labels).mean() > 0.95
 
 
 OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
@@ -362,8 +362,8 @@ OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but no
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, [1.5, 1.0, 4.0, 2.0, 1.0]])
 def test_weights_under_a_prior_are_its_posterior_mode(alpha):
-    m, x, owner, w = labeled("full")
-    stats, prior = m.collect(x, w, owner=owner), MixturePrior(lk.Dirichlet(np.broadcast_to(alpha, 5)), None)
+    m, x, labels, w = labeled("full")
+    stats, prior = m.collect(x, w, labels=labels), MixturePrior(lk.Dirichlet(np.broadcast_to(alpha, 5)), None)
     events = stats.counts + np.broadcast_to(alpha, 5) - 1
     np.testing.assert_allclose(m.refit(stats, prior).weights, events / events.sum(), rtol=1e-12)
 

@@ -49,7 +49,7 @@ def test_quantiles_undo_the_distribution_function(name):
     distribution = lk.Mixture(W, LINES[name]())
     x = np.sort(distribution.sample(4001, np.random.default_rng(0)).ravel().astype(float))
     cdf = distribution.cdf(x)
-    np.testing.assert_allclose(cdf, sum(w * distribution.parts.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12)
+    np.testing.assert_allclose(cdf, sum(w * distribution.components.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12)
     p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99])
     q = distribution.quantile(p)
     below = distribution.cdf(q - 1e-5 * (1 + np.abs(q)))
@@ -86,7 +86,7 @@ def test_a_part_without_weight_does_not_count():
     assert distribution.variance == pytest.approx(one.variance) and distribution.median == pytest.approx(
         one.median, abs=1e-12
     )
-    assert lk.Mixture([0.5, 0.5], distribution.parts).variance == np.inf
+    assert lk.Mixture([0.5, 0.5], distribution.components).variance == np.inf
 
 
 def test_what_parts_do_not_know_a_mixture_does_not():

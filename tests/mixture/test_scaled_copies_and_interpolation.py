@@ -42,7 +42,7 @@ def test_members_are_one_gaussian_at_several_sizes():
 def test_em_finds_the_maximum_of_the_likelihood(d):
     X = dirty(d=d)
     report = fit(tukey(X), X, stop=Stop(2000, 1e-12))
-    base, share = report.model.parts.base, report.model.weights[1]
+    base, share = report.model.components.base, report.model.weights[1]
     assert report.converged and report.objective == pytest.approx(log_likelihood(X, share, base.mean, base.covariance))
 
     def loss(p):
@@ -74,8 +74,8 @@ def test_classes_may_be_contaminated_each_on_its_own():
     X = np.concatenate([dirty(150, seed=1), dirty(150, seed=2) + [8.0, 0.0]])
     clf = lk.BayesClassifier(lk.ContaminatedDensity(scale=ALPHA)).fit(X, np.repeat(["a", "b"], 150))
     alone = lk.ContaminatedDensity(scale=ALPHA, prior=None).fit(X[:150])
-    assert clf.model_.parts.weights.shape == (2, 2)
-    np.testing.assert_allclose(clf.model_.parts.parts.base.mean[0], alone.mean_, atol=0.1)
+    assert clf.model_.components.weights.shape == (2, 2)
+    np.testing.assert_allclose(clf.model_.components.components.base.mean[0], alone.mean_, atol=0.1)
     assert clf.score(X, np.repeat(["a", "b"], 150)) > 0.95 and clf.sample(5, rng)[0].shape == (5, 2)
 
 
@@ -111,8 +111,8 @@ def test_weights_of_given_densities_are_the_one_maximum():
 def test_fixed_parts_stay_as_they_are_also_beside_labels():
     parts = lk.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0))
     x = np.array([[0.1], [3.9], [4.2]])
-    report = fit(lk.Mixture([0.5, 0.5], parts), lk.Blocks.of(x, owner=np.array([0, 1, 1])))
-    assert report.model.parts is parts and report.model.weights == pytest.approx([1 / 3, 2 / 3])
+    report = fit(lk.Mixture([0.5, 0.5], parts), lk.Blocks.of(x, labels=np.array([0, 1, 1])))
+    assert report.model.components is parts and report.model.weights == pytest.approx([1 / 3, 2 / 3])
     assert report.objective == pytest.approx(report.model.log_joint(x)[[0, 1, 2], [0, 1, 1]].sum())
 
 

@@ -88,7 +88,7 @@ def test_draws_of_a_stack_stand_side_by_side():
     x = m.sample(20_000, np.random.default_rng(3))
     assert x.shape == (20_000, C, D)
     for c in range(C):
-        mean = m.weights[c] @ m.parts.mean[c * M : (c + 1) * M]
+        mean = m.weights[c] @ m.components.mean[c * M : (c + 1) * M]
         assert (np.abs(x[:, c].mean(axis=0) - mean) < 5 * x[:, c].std(axis=0) / np.sqrt(20_000)).all()
 
 
@@ -110,22 +110,22 @@ def test_what_needs_one_mixture_says_so():
 
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_owners_are_weights_of_one_and_each_learns_alone(kind, hard):
+def test_labels_are_weights_of_one_and_each_learns_alone(kind, hard):
     m = stack_of(kind)
     x, rng = rows_of(m, 400), np.random.default_rng(4)
-    owner, w = rng.integers(-1, C, 400), rng.random(400)
-    by_owner = m.collect(x, w, owner=owner, hard=hard)
-    shares = np.where(owner[:, None] == np.arange(C), w[:, None], 0.0)
+    labels, w = rng.integers(-1, C, 400), rng.random(400)
+    by_label = m.collect(x, w, labels=labels, hard=hard)
+    shares = np.where(labels[:, None] == np.arange(C), w[:, None], 0.0)
     by_weight = m.collect(x, shares, hard=hard)
-    np.testing.assert_allclose(by_owner.counts, by_weight.counts, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(by_owner.entropy, by_weight.entropy, rtol=1e-9, atol=1e-9)
-    one, other = m.refit(by_owner), m.refit(by_weight)
+    np.testing.assert_allclose(by_label.counts, by_weight.counts, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(by_label.entropy, by_weight.entropy, rtol=1e-9, atol=1e-9)
+    one, other = m.refit(by_label), m.refit(by_weight)
     np.testing.assert_allclose(one.log_prob(x), other.log_prob(x), rtol=1e-7, atol=1e-7)
-    assert m.objective(by_owner) == pytest.approx(m.objective(by_weight), rel=1e-10)
+    assert m.objective(by_label) == pytest.approx(m.objective(by_weight), rel=1e-10)
     if kind in ("shared all", "tied"):  # what they share, they learn together
         return
     for c in range(C):
-        mine = np.flatnonzero(owner == c)
+        mine = np.flatnonzero(labels == c)
         alone = m.member(c).refit(m.member(c).collect(x[mine], w[mine], hard=hard))
         np.testing.assert_allclose(alone.log_prob(x), one.log_prob(x)[:, c], rtol=1e-7, atol=1e-7)
 
@@ -137,7 +137,7 @@ def test_the_objective_is_the_likelihood_of_what_each_owns(kind):
     w = rng.random((90, C))
     want = float((w * log_probs(m, x)).sum())
     assert m.objective(m.collect(x, w)) == pytest.approx(want, rel=1e-9)
-    inner = log_probs(m.parts, x) if kind != "mixtures" else None
+    inner = log_probs(m.components, x) if kind != "mixtures" else None
     if inner is not None:  # the maximum approximation counts the best part alone
         best = (inner + np.log(m.weights.ravel())).reshape(90, C, M).max(axis=2)
         assert m.objective(m.collect(x, w, hard=True)) == pytest.approx(float((w * best).sum()), rel=1e-9)
@@ -146,28 +146,28 @@ def test_the_objective_is_the_likelihood_of_what_each_owns(kind):
 def test_weights_follow_the_textbook():
     """One step by hand: w_cm = Σ_i γ_icm / Σ_i,m γ_icm, over the rows that class c owns."""
     m = stack_of("full")
-    x, owner = rows_of(m), np.random.default_rng(6).integers(0, C, 90)
-    joint = (log_probs(m.parts, x) + np.log(m.weights.ravel())).reshape(90, C, M)
-    share = softmax(joint, axis=2) * (owner[:, None] == np.arange(C))[:, :, None]
-    fitted = m.refit(m.collect(x, owner=owner))
+    x, labels = rows_of(m), np.random.default_rng(6).integers(0, C, 90)
+    joint = (log_probs(m.components, x) + np.log(m.weights.ravel())).reshape(90, C, M)
+    share = softmax(joint, axis=2) * (labels[:, None] == np.arange(C))[:, :, None]
+    fitted = m.refit(m.collect(x, labels=labels))
     np.testing.assert_allclose(fitted.weights, share.sum(axis=0) / share.sum(axis=(0, 2))[:, None], rtol=1e-10)
     flat = share.reshape(90, C * M)
     mean = flat.T @ x / flat.sum(axis=0)[:, None]
-    np.testing.assert_allclose(fitted.parts.mean, mean, rtol=1e-9)
+    np.testing.assert_allclose(fitted.components.mean, mean, rtol=1e-9)
     for k in range(C * M):
         away = x - mean[k]
         want = (flat[:, k, None] * away).T @ away / flat[:, k].sum()
-        np.testing.assert_allclose(fitted.parts.covariance[k], want, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(fitted.components.covariance[k], want, rtol=1e-8, atol=1e-10)
 
 
 def test_tied_densities_are_learned_from_all_classes_and_weights_from_each():
     m = stack_of("shared all")
-    x, owner = rows_of(m), np.random.default_rng(7).integers(0, C, 90)
-    inner = log_probs(m.parts.parts, x)
-    share = softmax(inner[:, None, :] + np.log(m.weights), axis=2)[np.arange(90), owner]  # (n, M)
-    fitted = m.refit(m.collect(x, owner=owner))
-    np.testing.assert_allclose(fitted.parts.parts.mean, share.T @ x / share.sum(axis=0)[:, None], rtol=1e-9)
-    want = np.stack([share[owner == c].mean(axis=0) for c in range(C)])
+    x, labels = rows_of(m), np.random.default_rng(7).integers(0, C, 90)
+    inner = log_probs(m.components.components, x)
+    share = softmax(inner[:, None, :] + np.log(m.weights), axis=2)[np.arange(90), labels]  # (n, M)
+    fitted = m.refit(m.collect(x, labels=labels))
+    np.testing.assert_allclose(fitted.components.components.mean, share.T @ x / share.sum(axis=0)[:, None], rtol=1e-9)
+    want = np.stack([share[labels == c].mean(axis=0) for c in range(C)])
     np.testing.assert_allclose(fitted.weights, want, rtol=1e-10)
 
 
@@ -175,8 +175,8 @@ def test_tied_densities_are_learned_from_all_classes_and_weights_from_each():
 def test_a_class_without_rows_keeps_what_it_had(kind):
     m = stack_of(kind)
     x = rows_of(m)
-    owner = np.random.default_rng(8).integers(0, C - 1, 90)  # nobody owns the last
-    fitted = m.refit(m.collect(x, owner=owner))
+    labels = np.random.default_rng(8).integers(0, C - 1, 90)  # nobody owns the last
+    fitted = m.refit(m.collect(x, labels=labels))
     np.testing.assert_array_equal(fitted.weights[-1], m.weights[-1])
     assert np.isfinite(fitted.log_prob(x)).all()
     if kind not in ("tied", "shared all"):
@@ -202,11 +202,11 @@ def test_statistics_of_members_join_to_those_of_the_stack(kind):
 def test_statistics_of_a_stack_are_a_monoid(kind):
     m = stack_of(kind)
     x, rng = rows_of(m), np.random.default_rng(10)
-    owner, w = rng.integers(-1, C, 90), rng.random(90)
+    labels, w = rng.integers(-1, C, 90), rng.random(90)
     cuts = [slice(0, 20), slice(20, 21), slice(21, 90)]
-    a, b, c = (m.collect(x[s], w[s], owner=owner[s]) for s in cuts)
+    a, b, c = (m.collect(x[s], w[s], labels=labels[s]) for s in cuts)
     close((a + b) + c, a + (b + c), rtol=1e-11)
-    whole = m.collect(x, w, owner=owner)
+    whole = m.collect(x, w, labels=labels)
     np.testing.assert_allclose((a + b + c).counts, whole.counts, rtol=1e-11, atol=1e-13)
     one, other = m.refit(a + b + c), m.refit(whole)
     np.testing.assert_allclose(one.log_prob(x), other.log_prob(x), rtol=1e-8, atol=1e-8)
@@ -218,8 +218,8 @@ def test_statistics_of_a_stack_are_a_monoid(kind):
 @pytest.mark.parametrize("n", [90, 9000])
 def test_engines_give_the_same_bits(kind, n):
     m = Mixture(np.full(C, 1 / C), stack_of(kind))
-    x, owner = m.sample_labeled(n, np.random.default_rng(11))
-    data = Blocks.of(x, owner=owner, rows=1024, blocks=2)
+    x, labels = m.sample_labeled(n, np.random.default_rng(11))
+    data = Blocks.of(x, labels=labels, rows=1024, blocks=2)
     a, b = (fit(m, data, prior="weak", engine=e, stop=Stop(3, 0.0)) for e in (Serial(), Threads(2)))
     assert bits(a.model) == bits(b.model) and a.trace == b.trace
 
@@ -228,27 +228,27 @@ def test_engines_give_the_same_bits(kind, n):
 
 
 def test_labels_all_some_and_none_are_one_thing():
-    """With a mask that names one class the joint EM does what owners do; with none it is a mixture of mixtures."""
+    """With a mask that names one class the joint EM does what labels do; with none it is a mixture of mixtures."""
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
-    x, owner = m.sample_labeled(120, np.random.default_rng(12))
-    mask = np.where(owner[:, None] == np.arange(C), 0.0, -np.inf)
-    seen, masked = m.collect(x, owner=owner), m.collect(x, given=mask)
+    x, labels = m.sample_labeled(120, np.random.default_rng(12))
+    mask = np.where(labels[:, None] == np.arange(C), 0.0, -np.inf)
+    seen, masked = m.collect(x, labels=labels), m.collect(x, log_mask=mask)
     np.testing.assert_allclose(masked.counts, seen.counts)
-    np.testing.assert_allclose(masked.parts.counts, seen.parts.counts, rtol=1e-9)
+    np.testing.assert_allclose(masked.components.counts, seen.components.counts, rtol=1e-9)
     assert m.objective(masked) == pytest.approx(m.objective(seen), rel=1e-10)
     hidden = m.collect(x)
-    joint = np.log(m.weights) + log_probs(m.parts, x)
+    joint = np.log(m.weights) + log_probs(m.components, x)
     assert m.objective(hidden) == pytest.approx(float(logsumexp(joint, axis=1).sum()), rel=1e-10)
     half = np.where(np.arange(120)[:, None] < 60, mask, 0.0)
-    assert m.objective(m.collect(x, given=half)) == pytest.approx(
-        float(joint[np.arange(60), owner[:60]].sum() + logsumexp(joint[60:], axis=1).sum()), rel=1e-10
+    assert m.objective(m.collect(x, log_mask=half)) == pytest.approx(
+        float(joint[np.arange(60), labels[:60]].sum() + logsumexp(joint[60:], axis=1).sum()), rel=1e-10
     )
 
 
 def test_the_best_of_the_best_is_what_hard_labels_count():
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
     x = m.sample(80, np.random.default_rng(13))
-    inner = (log_probs(m.parts.parts, x) + np.log(m.parts.weights.ravel())).reshape(80, C, M)
+    inner = (log_probs(m.components.components, x) + np.log(m.components.weights.ravel())).reshape(80, C, M)
     want = float((inner.max(axis=2) + np.log(m.weights)).max(axis=1).sum())
     assert m.objective(m.collect(x, hard=True)) == pytest.approx(want, rel=1e-10)
 
@@ -256,10 +256,10 @@ def test_the_best_of_the_best_is_what_hard_labels_count():
 @pytest.mark.slow
 def test_a_prior_has_the_shape_of_the_mixture():
     m = Mixture([0.5, 0.3, 0.2], stack_of("full"))
-    x, owner = m.sample_labeled(120, np.random.default_rng(14))
-    prior = m.weak_prior(m.collect(x, owner=owner))
-    assert isinstance(prior, MixturePrior) and isinstance(prior.parts, MixturePrior)
-    report = fit(m, Blocks.of(x, owner=owner), prior=prior, stop=Stop(1000, 1e-9))
+    x, labels = m.sample_labeled(120, np.random.default_rng(14))
+    prior = m.weak_prior(m.collect(x, labels=labels))
+    assert isinstance(prior, MixturePrior) and isinstance(prior.components, MixturePrior)
+    report = fit(m, Blocks.of(x, labels=labels), prior=prior, stop=Stop(1000, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
 
 

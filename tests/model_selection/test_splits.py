@@ -44,7 +44,7 @@ def test_weights_are_copies_in_any_order(rows, rng):
     w = rng.integers(0, 4, 103)
     again = rng.permutation(np.repeat(np.arange(103), w))
     copies = Copies(X, y, w.astype(float)).written_out(5)
-    weighted = folds_by_row(make_splits(copies.X, copies.owner, 5), len(copies.owner))
+    weighted = folds_by_row(make_splits(copies.X, copies.labels, 5), len(copies.labels))
     repeated = folds_by_row(make_splits(X[again], y[again], 5), len(again))
     for row in range(103):  # which copy goes where does not matter
         assert sorted(weighted[copies.row == row]) == sorted(repeated[again == row])

@@ -24,11 +24,11 @@ def same(a, b):
 
 @pytest.mark.parametrize("stacked", [False, True])
 def test_a_commutative_monoid(stacked):
-    x, w, owner = rows()
-    how = {"owner": owner, "members": 3} if stacked else {}
+    x, w, labels = rows()
+    how = {"labels": labels, "members": 3} if stacked else {}
 
     def of(part):
-        return DistinctRows.of(x[part], w[part], **{k: v[part] if k == "owner" else v for k, v in how.items()})
+        return DistinctRows.of(x[part], w[part], **{k: v[part] if k == "labels" else v for k, v in how.items()})
 
     whole, perm = of(np.arange(60)), np.random.default_rng(1).permutation(60)
     same(of(perm), whole)
@@ -42,13 +42,13 @@ def test_a_commutative_monoid(stacked):
 
 
 def test_a_weight_is_a_number_of_copies():
-    x, w, owner = rows(2)
+    x, w, labels = rows(2)
     times = w.astype(int)
     same(DistinctRows.of(x, w), DistinctRows.of(np.repeat(x, times, axis=0)))
-    by_owner = DistinctRows.of(x, w, owner, 3)
-    same(by_owner, DistinctRows.of(x, w[:, None] * (owner[:, None] == np.arange(3)), members=3))
-    same(by_owner.member(1), DistinctRows.of(x[owner == 1], w[owner == 1]))
-    same(DistinctRows.side_by_side([by_owner.member(k) for k in range(3)]), by_owner)
+    by_label = DistinctRows.of(x, w, labels, 3)
+    same(by_label, DistinctRows.of(x, w[:, None] * (labels[:, None] == np.arange(3)), members=3))
+    same(by_label.member(1), DistinctRows.of(x[labels == 1], w[labels == 1]))
+    same(DistinctRows.side_by_side([by_label.member(k) for k in range(3)]), by_label)
 
 
 def test_rows_are_distinct():

@@ -59,7 +59,7 @@ def test_condensed_rows_decide_all_rows_rightly(how, metric):
     at = lk.condensed_nearest_neighbor(X, y, how=how, metric=metric)
     clf = lk.KNeighborsClassifier(1, metric, scale=None if metric != "mahalanobis" else np.cov(X.T))
     if metric == "mahalanobis":
-        search = lk.NeighborSearch.of(X, metric, owner=y)
+        search = lk.NeighborSearch.of(X, metric, labels=y)
         found = lk.NeighborSearch.of(X[at], search.metric).nearest(X, 1)[1][:, 0]
         assert (y[at][found] == y).all()
     else:

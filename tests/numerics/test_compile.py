@@ -39,7 +39,7 @@ def use_every_way():
                     distribution.collect(rows, rng.random(len(rows)))
                     if distribution.members:
                         distribution.collect(rows, rng.random((len(rows), distribution.members)))
-                        distribution.collect(rows, owner=rng.integers(0, distribution.members, len(rows)))
+                        distribution.collect(rows, labels=rng.integers(0, distribution.members, len(rows)))
             fitted = Gaussian.fit(x)
             fitted.log_prob(x)
 

@@ -73,7 +73,7 @@ def test_other_columns_are_left_out_or_fixed(iris):
     X, y = iris
     clf = lk.BayesClassifier().fit(X, y)
     out = plane_of(clf, X, (2, 3), 12)
-    alone = lk.Mixture(clf.model_.weights, clf.model_.parts.marginal([2, 3]))
+    alone = lk.Mixture(clf.model_.weights, clf.model_.components.marginal([2, 3]))
     grid = np.stack([part.ravel() for part in np.meshgrid(out.xs, out.ys)], axis=1)
     np.testing.assert_array_equal(out.region.ravel(), alone.log_posterior(grid).argmax(axis=1))
     fixed = plane_of(clf, X, (2, 3), 12, at="median")

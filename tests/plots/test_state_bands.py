@@ -14,7 +14,7 @@ from likely.plots.track_plot import track
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
-LEVEL = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
+LEVEL = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
 Y = np.array([0.0, 1.0, np.nan, 2.0, 1.5])
 
 
@@ -56,7 +56,7 @@ def test_what_comes_is_the_forecast_of_observations():
 
 
 def test_inputs_are_part_of_the_signal():
-    m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]], feedthrough=[[5.0]])
+    m = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], feedthrough=[[5.0]])
     u = np.array([[0.0], [1.0], [2.0]])
     ax = bands(m, [0.0, 5.0, 10.0], inputs=u, ahead=1, future=[[3.0]])
     np.testing.assert_allclose(
@@ -65,7 +65,7 @@ def test_inputs_are_part_of_the_signal():
 
 
 def test_continuous_time_needs_its_times():
-    m, times = lk.LinearSDE.constant_velocity(dim=1, noise=0.1, observation=0.1), [0.0, 0.5, 3.0, 4.0]
+    m, times = lk.LinearSDE.constant_velocity(dim=1, spectral_density=0.1, observation_variance=0.1), [0.0, 0.5, 3.0, 4.0]
     ax = bands(m, np.array([0.0, 0.4, 3.1, 4.0]), times=times, ahead=2)
     np.testing.assert_allclose(line(ax, "believed").get_ydata(), m.smooth([0.0, 0.4, 3.1, 4.0], times).mean[:, 0])
     with pytest.raises(DataError, match="needs times"):
@@ -95,7 +95,7 @@ def test_what_cannot_be_drawn_is_said(given, error):
 
 
 def test_ellipses_hold_the_stated_share():
-    m = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, noise=0.1, observation=1.0)
+    m = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, spectral_density=0.1, observation_variance=1.0)
     y = np.cumsum(np.ones((10, 2)), axis=0)
     found = m.smooth(y)
     ax = track(found, seen=y, truth=y, level=0.9, ellipses=10)
@@ -114,7 +114,7 @@ def test_scans_of_any_number_are_dots():
 
 def test_a_cloud_shows_the_weighted_mean():
     walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
-    run = lk.ParticleFilter(walk, 200, seed=1).run([0.0, 1.0, 2.0])
+    run = lk.ParticleFilter(walk, 200, random_state=1).run([0.0, 1.0, 2.0])
     ax = cloud(run, truth=[0.0, 1.0, 2.0], seen=[0.0, 1.0, 2.0])
     np.testing.assert_array_equal(line(ax, "mean").get_ydata(), run.mean[:, 0])
     with pytest.raises(DomainError, match="keep=True"):

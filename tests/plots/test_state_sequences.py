@@ -70,7 +70,7 @@ def test_on_given_axes_or_a_pair(model, x):
 
 def test_estimators_speak_of_the_states_that_were_asked_for(rng):
     x = [np.repeat([0.0, 5.0, 0.0], 6) + rng.normal(size=18) for _ in range(4)]
-    h = lk.HMMDensity(states=2, durations=7, random_state=0).fit(x)
+    h = lk.HMMDensity(n_states=2, durations=7, random_state=0).fit(x)
     seen = seen_in(h, x[0])
     np.testing.assert_allclose(seen.shares, h.predict_proba(x[0]), atol=1e-12)
     np.testing.assert_array_equal(seen.path, h.predict(x[0]))
@@ -95,7 +95,7 @@ def test_many_frames_share_columns(model, rng):
 
 @pytest.mark.slow
 def test_gaps_and_several_columns_are_drawn(rng):
-    h = lk.HMMDensity(states=2, random_state=0).fit([rng.normal(size=(40, 8))])
+    h = lk.HMMDensity(n_states=2, random_state=0).fit([rng.normal(size=(40, 8))])
     x = rng.normal(size=(25, 8))
     x[3:6] = np.nan
     trellis(h, x).figure.canvas.draw()
@@ -156,7 +156,7 @@ def numbers(ax):
 
 
 def test_every_arrow_has_its_probability():
-    h = lk.HMM([0.75, 0.25], [[0.6, 0.15], [0.0, 0.68]], lk.Gaussian([[10.0], [20.0]], 1.0), ends=[0.25, 0.32])
+    h = lk.HMM([0.75, 0.25], [[0.6, 0.15], [0.0, 0.68]], lk.Gaussian([[10.0], [20.0]], 1.0), final=[0.25, 0.32])
     ax = chain(h, names=["calm", "storm"])
     ax.figure.canvas.draw()
     assert numbers(ax) == [0.15, 0.25, 0.25, 0.32, 0.6, 0.68, 0.75]
@@ -190,7 +190,7 @@ def test_dense_chains_show_what_is_probable(rng, states):
 
 
 def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
-    h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), ends=[0.0, 0.3])
+    h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), final=[0.0, 0.3])
     ax = chain(h)
     ax.figure.canvas.draw()
     exits = [
@@ -206,9 +206,9 @@ def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
 
 
 def test_layers_are_longest_ways():
-    assert layers(lk.Topology.steps(4, (0, 1, 2)).moves).tolist() == [0, 1, 2, 3]
-    assert layers(lk.Topology.parallel(4, 2).moves).tolist() == [0, 1, 0, 1]
-    assert layers(lk.Topology.ergodic(3).moves) is None
+    assert layers(lk.Topology.steps(4, (0, 1, 2)).transition).tolist() == [0, 1, 2, 3]
+    assert layers(lk.Topology.parallel(4, 2).transition).tolist() == [0, 1, 0, 1]
+    assert layers(lk.Topology.ergodic(3).transition) is None
     assert layers(np.ones((1, 1))).tolist() == [0]
 
 

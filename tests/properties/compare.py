@@ -60,7 +60,7 @@ def largest(gaps: Iterable[float]) -> float:
 
 def parts(model: Any) -> list[Any]:
     """What a composite model is made of."""
-    inside = getattr(model, "parts", ())
+    inside = getattr(model, "components", ())
     return list(inside) if isinstance(inside, tuple) else []
 
 
@@ -68,8 +68,8 @@ def spread(model: Any) -> Any:
     """Variances of the columns, as the model has them; a pair is a named part."""
     if isinstance(model, tuple):
         model = model[1]
-    if not isinstance(getattr(model, "parts", ()), tuple):
-        model = model.parts  # a Shared's stack
+    if not isinstance(getattr(model, "components", ()), tuple):
+        model = model.components  # a Shared's stack
     return getattr(model, "variance", 0.0)
 
 

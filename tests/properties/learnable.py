@@ -149,7 +149,7 @@ def middle(value: Any) -> Any:
 
 def shares(value: Any) -> bool:
     """True if members have a covariance together."""
-    inside = [part for _, part in value.parts] if hasattr(value, "names") else [value]
+    inside = [part for _, part in value.components] if hasattr(value, "names") else [value]
     return any(getattr(v, "tied", False) or getattr(v, "what", "") == "covariance" for v in inside)
 
 

@@ -159,7 +159,7 @@ gaussian(
 )
 gaussian("stack-of-two", lambda: Gaussian(MEANS3[:2], STACK3[:2]), lambda: Gaussian(MEANS3[1:3], STACK3[:2]))
 MANY = np.random.default_rng(20).standard_normal((20, 2)) * 3
-gaussian(  # from 16 members on, rows with owners are summed in segments
+gaussian(  # from 16 members on, rows with labels are summed in segments
     "stack-of-20",
     lambda: Gaussian(MANY, np.stack([FULL2 * (1 + k % 3) for k in range(20)])),
     lambda: Gaussian(MANY + 0.5, FULL2),

@@ -84,10 +84,10 @@ class Pair:
         model = self.model()
         if model.members is None:
             x = model.sample(n, rng)
-            x = np.concatenate([np.reshape(x[k], (n, -1)) for k in x], axis=1) if hasattr(x, "parts") else x
+            x = np.concatenate([np.reshape(x[k], (n, -1)) for k in x], axis=1) if hasattr(x, "components") else x
             return np.asarray(x, float).reshape(n, -1), {}
-        owner = rng.integers(0, model.members, n)
-        return model.sample(n, rng)[np.arange(n), owner], {"owner": owner}
+        labels = rng.integers(0, model.members, n)
+        return model.sample(n, rng)[np.arange(n), labels], {"labels": labels}
 
 
 # ------------------------------------------------------------------- Gaussian
@@ -722,7 +722,7 @@ PAIRS = [
         nudged_rate, lambda g: {"rate": g.rate}, ("rate",), simulation=GAMMA,
     ),
     Pair(
-        "Gamma-Exponential", lambda: Gamma([1.7, 3.0], [0.6, 2.0], of="exponential"), lambda: Exponential([2.0, 1.0]),
+        "Gamma-Exponential", lambda: Gamma([1.7, 3.0], [0.6, 2.0], likelihood="exponential"), lambda: Exponential([2.0, 1.0]),
         nudged_waits, lambda g: {"rate": g.rate}, ("rate",), simulation=WAITS,
     ),
     Pair(

@@ -33,7 +33,7 @@ def collected(p: Pair, n: int, seed: int) -> tuple[np.ndarray, dict[str, Any], A
 
 def log_likelihood(model: Any, x: np.ndarray, known: dict[str, Any]) -> float:
     out = model.log_prob(x)
-    return float(out[np.arange(len(x)), known["owner"]].sum() if known else out.sum())
+    return float(out[np.arange(len(x)), known["labels"]].sum() if known else out.sum())
 
 
 @DISTRIBUTIONS.distribution()
@@ -177,15 +177,15 @@ def copies_are_the_same_to_the_bit(p: Pair):
 def one_prior_serves_a_stack(p: Pair):
     """Updated by the statistics of a stack it is a stack, each member as if alone."""
     x, _, _ = collected(p, 30, 9)
-    owner = np.random.default_rng(9).integers(0, 3, 30)
+    labels = np.random.default_rng(9).integers(0, 3, 30)
     prior, model = p.prior(), p.model()
     stack = stacked_model(model, 3)
-    stats = stack.collect(x, owner=owner)
+    stats = stack.collect(x, labels=labels)
     post, evidence = prior.update(stats), prior.log_evidence(stats)
     modes, predictive = post.point("mode"), post.predictive().log_prob(x)
     assert np.shape(evidence) == (3,) and predictive.shape == (30, 3)
     for k in range(3):
-        alone = model.collect(x[owner == k])
+        alone = model.collect(x[labels == k])
         one = prior.update(alone)
         assert evidence[k] == pytest.approx(prior.log_evidence(alone), abs=1e-11)
         assert np.abs(predictive[:, k] - one.predictive().log_prob(x)).max() <= 1e-9

@@ -137,11 +137,11 @@ def owners_are_masks_are_weights(m: Member):
     @search(cases(m, offsets=(0.0, 1e8)), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
         model, x, w, _ = case
-        owner = np.random.default_rng(seed).integers(-1, K, len(x))
-        mask = owner[:, None] == np.arange(K)
-        by_owner = model.collect(x, w, owner=owner)
-        assert gap(by_owner, model.collect(x, w[:, None] * mask), model) <= EXACT
-        assert gap(model.collect(x, owner=owner), model.collect(x, mask.astype(float)), model) <= EXACT
+        labels = np.random.default_rng(seed).integers(-1, K, len(x))
+        mask = labels[:, None] == np.arange(K)
+        by_label = model.collect(x, w, labels=labels)
+        assert gap(by_label, model.collect(x, w[:, None] * mask), model) <= EXACT
+        assert gap(model.collect(x, labels=labels), model.collect(x, mask.astype(float)), model) <= EXACT
 
     check()
 
@@ -210,5 +210,5 @@ def weights_must_fit(m: Member):
 def owners_must_fit(m: Member):
     x = m.rows(5, np.random.default_rng(4))
     for bad in ([0] * 4, [0, 0, 0, 0, m.value.members], [0.5] * 5):
-        with pytest.raises(LikelyError, match="owner"):
-            m.value.collect(x, owner=bad)
+        with pytest.raises(LikelyError, match="labels"):
+            m.value.collect(x, labels=bad)

@@ -50,12 +50,12 @@ class Broken(Gaussian):
     def quantile(self, p):
         return super().quantile(p) + (1e-6 if self.fault == "quantile" else 0.0)
 
-    def collect(self, x, weight=None, owner=None):
-        s = super().collect(x, weight, owner)
+    def collect(self, x, weight=None, labels=None):
+        s = super().collect(x, weight, labels)
         if self.fault == "smoothing" and isinstance(s, Moments):  # scikit-learn's GaussianNB: a floor in the statistics
             return s.replace(scatter=s.scatter + 1e-9 * np.eye(self.dim))
         if self.fault == "weights":
-            return super().collect(x, None if weight is None else np.sqrt(weight), owner)
+            return super().collect(x, None if weight is None else np.sqrt(weight), labels)
         if self.fault == "plain sums" and len(x):
             z = np.asarray(x)
             w = np.ones(len(z)) if weight is None else np.asarray(weight, float)

@@ -13,8 +13,8 @@ import numpy as np
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data") / "timeseries"
 START = {
-    "transition": [[0.9, 0.2], [-0.1, 0.8]], "noise": [[0.5, 0.1], [0.1, 0.4]],
-    "emission": [[1.0, 0.0], [0.5, 1.0]], "observation": [[1.0, 0.2], [0.2, 0.7]],
+    "transition": [[0.9, 0.2], [-0.1, 0.8]], "process_covariance": [[0.5, 0.1], [0.1, 0.4]],
+    "observation": [[1.0, 0.0], [0.5, 1.0]], "observation_covariance": [[1.0, 0.2], [0.2, 0.7]],
     "mean": [0.3, -0.2], "covariance": [[1.0, 0.3], [0.3, 2.0]],
 }  # fmt: skip
 
@@ -29,8 +29,8 @@ def ten_passes() -> dict:
     from pykalman import KalmanFilter
 
     given = {k: np.array(v) for k, v in START.items()}
-    names = {"transition": "transition_matrices", "noise": "transition_covariance", "emission": "observation_matrices",
-             "observation": "observation_covariance", "mean": "initial_state_mean",
+    names = {"transition": "transition_matrices", "process_covariance": "transition_covariance", "observation": "observation_matrices",
+             "observation_covariance": "observation_covariance", "mean": "initial_state_mean",
              "covariance": "initial_state_covariance"}  # fmt: skip
     kf = KalmanFilter(**{names[k]: v for k, v in given.items()}, em_vars=list(names.values()))
     kf = kf.em(series(), n_iter=10)

@@ -30,10 +30,10 @@ def test_ten_passes(name):
     found = report.model
     assert report.objective == pytest.approx(want["log_likelihood"], rel=1e-9)
     assert found.log_prob(x).sum() == pytest.approx(want["log_likelihood"], rel=1e-9)
-    np.testing.assert_allclose(found.starts, want["starts"], atol=1e-9)
-    np.testing.assert_allclose(found.moves, want["moves"], atol=1e-9)
+    np.testing.assert_allclose(found.initial, want["starts"], atol=1e-9)
+    np.testing.assert_allclose(found.transition, want["moves"], atol=1e-9)
     if name == "categorical":
-        np.testing.assert_allclose(found.emissions.probs, want["probs"], atol=1e-9)
+        np.testing.assert_allclose(found.emission.probs, want["probs"], atol=1e-9)
     else:
-        np.testing.assert_allclose(found.emissions.mean, want["means"], atol=1e-9)
-        np.testing.assert_allclose(found.emissions.covariance_matrix, want["covariance"], atol=1e-8)
+        np.testing.assert_allclose(found.emission.mean, want["means"], atol=1e-9)
+        np.testing.assert_allclose(found.emission.covariance_matrix, want["covariance"], atol=1e-8)

@@ -24,7 +24,7 @@ def column(name):
 
 def diffuse(model):
     """The same with an unknown start, which is how statsmodels starts cycles."""
-    return LinearGaussian(model.transition, model.noise, model.emission, model.observation)
+    return LinearGaussian(transition=model.transition, process_covariance=model.noise, observation=model.emission, observation_covariance=model.observation)
 
 
 L = LinearGaussian
@@ -32,7 +32,7 @@ TREND = lambda: L.local_trend(4e-4, 1e-6, 1e-3)  # noqa: E731
 CASES = {
     "nile": lambda: (L.local_level(1469.0, 15099.0), column("Nile")),
     "nile with a cycle": lambda: (
-        L.local_level(1469.0, 15099.0) + diffuse(L.cycle(7.5, 0.9, noise=30.0)), column("Nile")
+        L.local_level(1469.0, 15099.0) + diffuse(L.cycle(7.5, 0.9, cycle_variance=30.0)), column("Nile")
     ),
     "air, dummies": lambda: (TREND() + L.seasonal(12, 6e-5), np.log(column("AirPassengers"))),
     "air, waves": lambda: (TREND() + L.seasonal(12, 1e-5, form="trigonometric"), np.log(column("AirPassengers"))),

@@ -39,20 +39,20 @@ class Problem:
     start: Mixture
     x: Any
     weight: np.ndarray | None
-    owner: np.ndarray | None
+    labels: np.ndarray | None
     given: np.ndarray | None
     prior: Any
     hard: bool
 
     @property
     def data(self) -> Blocks:
-        return Blocks.of(self.x, self.weight, owner=self.owner, given=self.given)
+        return Blocks.of(self.x, self.weight, labels=self.labels, log_mask=self.given)
 
     def log_likelihood(self, model: Mixture) -> float:
         """Σ weight · log p(x, what is known of the label), or of the most probable labels where `hard`."""
         joint = plainly.log(model.weights) + self._inside(model)
-        if self.owner is not None:
-            each = np.where(self.owner >= 0, joint[np.arange(len(joint)), self.owner], 0.0)
+        if self.labels is not None:
+            each = np.where(self.labels >= 0, joint[np.arange(len(joint)), self.labels], 0.0)
         else:
             joint = joint if self.given is None else joint + self.given
             each = joint.max(axis=1) if self.hard else logsumexp(joint, axis=1)
@@ -61,10 +61,10 @@ class Problem:
 
     def _inside(self, model: Mixture) -> np.ndarray:
         """log p_k(x); the maximum approximation holds inside, too."""
-        inner = model.parts
+        inner = model.components
         if not (self.hard and isinstance(inner, Mixture)):
             return plainly.log_probs(inner, self.x)
-        joint = plainly.log_probs(inner.parts, self.x) + plainly.log(inner.weights.ravel())
+        joint = plainly.log_probs(inner.components, self.x) + plainly.log(inner.weights.ravel())
         return joint.reshape(len(joint), *inner.weights.shape).max(axis=-1)
 
     def objective(self, model: Mixture, prior: Any) -> float:
@@ -226,22 +226,22 @@ def problem(family: str, seed: int) -> Problem:
     gaps = float(rng.choice([0.0, 0.0, 0.1, 0.3, 0.6]))
     parts, x = FAMILIES[family](rng, n, K, gaps)
     weight = weights(rng, n)
-    labels, owner, given = rng.random(), None, None
-    if labels < 0.15 or (family == "mixtures" and labels < 0.4):
-        owner = rng.integers(-1, K, n)
-        if not _total(weight, owner) > 0:
-            owner = None
-    elif labels < 0.4:
+    targets, labels, given = rng.random(), None, None
+    if targets < 0.15 or (family == "mixtures" and targets < 0.4):
+        labels = rng.integers(-1, K, n)
+        if not _total(weight, labels) > 0:
+            labels = None
+    elif targets < 0.4:
         given = np.where(
             rng.random((n, 1)) < 0.4, np.where(rng.integers(0, K, (n, 1)) == np.arange(K), 0, -np.inf), 0.0
         )
     prior = PRIORS[int(rng.integers(0, len(PRIORS)))]
     hard = bool(rng.random() < 0.25)
-    return Problem(Mixture(rng.dirichlet(np.ones(K)), parts), x, weight, owner, given, _prior(rng, prior, K), hard)
+    return Problem(Mixture(rng.dirichlet(np.ones(K)), parts), x, weight, labels, given, _prior(rng, prior, K), hard)
 
 
-def _total(weight: Any, owner: Any) -> float:
-    return float((np.ones(len(owner)) if weight is None else weight)[owner >= 0].sum())
+def _total(weight: Any, labels: Any) -> float:
+    return float((np.ones(len(labels)) if weight is None else weight)[labels >= 0].sum())
 
 
 def weights(rng: Generator, n: int) -> np.ndarray | None:
@@ -262,4 +262,4 @@ def _prior(rng: Generator, how: str, K: int) -> Any:
         distribution = Dirichlet.symmetric(
             K, float(rng.uniform(1.0, 4.0) if how == "Dirichlet" else rng.uniform(0.05, 0.95))
         )
-    return lambda model, stats: MixturePrior(distribution, model.parts.weak_prior(stats.parts))
+    return lambda model, stats: MixturePrior(distribution, model.components.weak_prior(stats.components))

@@ -32,14 +32,14 @@ class Problem:
 
     @property
     def data(self) -> Blocks:
-        return Blocks.of(self.x, self.weight, given=self.given)
+        return Blocks.of(self.x, self.weight, log_mask=self.given)
 
     def scores(self, model: HMM) -> np.ndarray:
         """Of all frames under all states, by SciPy; where `hard`, a mixture counts by its best part."""
-        distribution = model.emissions
+        distribution = model.emission
         if self.hard and isinstance(untied(distribution), Mixture):
             inner = untied(distribution)
-            joint = plainly.log_probs(inner.parts, self.x.values) + plainly.log(inner.weights.ravel())
+            joint = plainly.log_probs(inner.components, self.x.values) + plainly.log(inner.weights.ravel())
             logs = joint.reshape(len(joint), *inner.weights.shape).max(axis=-1)
             logs = logs[:, distribution.index] if isinstance(distribution, Tied) else logs
         else:
@@ -56,10 +56,10 @@ class Problem:
             if a == b:
                 out[i] = way.empty
                 continue
-            now = way.starts + logs[a]
+            now = way.initial + logs[a]
             for t in range(a + 1, b):
-                now = join(now[:, None] + way.moves, axis=0) + logs[t]
-            out[i] = join(now + way.ends)
+                now = join(now[:, None] + way.transition, axis=0) + logs[t]
+            out[i] = join(now + way.final)
         return out
 
     def objective(self, model: HMM, prior: Any) -> float:
@@ -72,14 +72,14 @@ def log_prior(model: HMM, prior: Any) -> float:
     """log p of arcs and emissions, by SciPy."""
     if prior is None:
         return 0.0
-    value = plainly.log_prior(model.emissions, prior.parts)
-    if prior.starts is None:
+    value = plainly.log_prior(model.emission, prior.emission)
+    if prior.initial is None:
         return value
-    rows = [(prior.starts, model.starts)]
-    for k in range(len(model.starts)):
-        alpha, p = prior.moves[k], model.moves[k]
-        if model.ends is not None:
-            alpha, p = np.append(alpha, prior.ends[k]), np.append(p, model.ends[k])
+    rows = [(prior.initial, model.initial)]
+    for k in range(len(model.initial)):
+        alpha, p = prior.transition[k], model.transition[k]
+        if model.final is not None:
+            alpha, p = np.append(alpha, prior.final[k]), np.append(p, model.final[k])
         rows.append((alpha, p))
     for alpha, p in rows:
         may = alpha > 0
@@ -122,5 +122,5 @@ def problem(family: str, seed: int) -> Problem:
 def symmetric(alpha: float) -> Any:
     """A rule: the same Dirichlet distribution for all arcs, and a weak prior of the emissions."""
     return lambda model, stats: HMMPrior.symmetric(
-        model, alpha, untied(model.emissions).weak_prior(model.for_prior(stats))
+        model, alpha, untied(model.emission).weak_prior(model.for_prior(stats))
     )

@@ -63,21 +63,21 @@ def _model(rng: Generator, kind: str, d: int, p: int, k: int, T: int) -> LinearG
     if k and G is not None and rng.random() < 0.4:
         F = None
     if kind == "diffuse":
-        return LinearGaussian(A, Q, C, R)
+        return LinearGaussian(transition=A, process_covariance=Q, observation=C, observation_covariance=R)
     if kind == "changing":
         sizes = np.where(rng.random(T) < 0.1, 0.0, np.exp(rng.normal(size=T)))
         Q, R = Q * sizes[:, None, None], R * np.exp(rng.normal(size=(T, 1, 1)))
-    return LinearGaussian(A, Q, C, R, rng.normal(size=d), spread(rng, d), F, G)
+    return LinearGaussian(transition=A, process_covariance=Q, observation=C, observation_covariance=R, initial_mean=rng.normal(size=d), initial_covariance=spread(rng, d), control=F, feedthrough=G)
 
 
 def _asked(rng: Generator, kind: str, m: LinearGaussian) -> tuple[Any, dict[str, Any]]:
     if kind == "changing":
-        return ["noise", "observation"], {"noise": "scale", "observation": "scale"}
+        return ["process_covariance", "observation_covariance"], {"process_covariance": "scale", "observation_covariance": "scale"}
     if kind == "plain":
         return None, {}
-    names = ["transition", "emission", "noise", "observation"] + (["start"] if m.diffuse is None else [])
+    names = ["transition", "observation", "process_covariance", "observation_covariance"] + (["start"] if m.diffuse is None else [])
     names += [n for n in ("control", "feedthrough") if getattr(m, n) is not None]
-    learn = [n for n in names if rng.random() < 0.7] or ["noise"]
+    learn = [n for n in names if rng.random() < 0.7] or ["process_covariance"]
     form: dict[str, Any] = {}
     if kind in ("structure", "singular", "inputs"):
         for n in learn:
@@ -87,6 +87,6 @@ def _asked(rng: Generator, kind: str, m: LinearGaussian) -> tuple[Any, dict[str,
 
 def _form(rng: Generator, name: str, m: LinearGaussian) -> Any:
     a = getattr(m, name)
-    if name in ("noise", "observation"):
+    if name in ("process_covariance", "observation_covariance"):
         return [*("full", "diagonal", "spherical", "scale"), rng.integers(0, 3, len(a))][int(rng.integers(5))]
     return rng.random(a.shape) < 0.6 if rng.random() < 0.5 else rng.integers(0, 4, a.shape)

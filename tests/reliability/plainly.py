@@ -17,12 +17,12 @@ from likely.mixture.sparse_weights import SparseWeights
 def log_probs(distribution: Any, x: Any) -> np.ndarray:
     """log p_k(x) of each row under each member of a stack (n, K)."""
     if isinstance(distribution, Mixture):
-        joint = log_probs(distribution.parts, x) + log(distribution.weights.ravel())
+        joint = log_probs(distribution.components, x) + log(distribution.weights.ravel())
         return logsumexp(joint.reshape(len(joint), *distribution.weights.shape), axis=-1)
     if isinstance(distribution, Product):
-        return sum(log_probs(part, x[name]) for name, part in distribution.parts)
+        return sum(log_probs(part, x[name]) for name, part in distribution.components)
     if isinstance(distribution, Tied):
-        inner = log_probs(distribution.parts, x)
+        inner = log_probs(distribution.components, x)
         return inner[:, distribution.index] if distribution.what == "all" else inner
     return np.stack([of_one(distribution.member(k), x) for k in range(distribution.members)], axis=1)
 
@@ -75,15 +75,15 @@ def log_prior(model: Any, prior: Any) -> float:
     if prior is None:
         return 0.0
     if isinstance(model, Mixture):
-        return of_weights(model.weights, prior.weights) + log_prior(model.parts, prior.parts)
+        return of_weights(model.weights, prior.weights) + log_prior(model.components, prior.components)
     if isinstance(model, Product):
-        return sum(log_prior(part, prior[name]) for name, part in model.parts)
+        return sum(log_prior(part, prior[name]) for name, part in model.components)
     if isinstance(model, Tied) and model.what == "all":
-        return log_prior(model.parts, prior)
+        return log_prior(model.components, prior)
     if isinstance(model, Tied):
         groups = [np.flatnonzero(model.index == g) for g in np.unique(model.index)]
-        matrices = model.parts.covariance_matrix
-        return sum(of_gaussians(model.parts.mean[g], matrices[g[:1]], model.parts.kind, prior) for g in groups)
+        matrices = model.components.covariance_matrix
+        return sum(of_gaussians(model.components.mean[g], matrices[g[:1]], model.components.kind, prior) for g in groups)
     if isinstance(model, Gaussian):
         matrices = model.covariance_matrix
         if model.tied:

@@ -70,7 +70,7 @@ def correlations(distribution: Any) -> list[np.ndarray]:
             return [S]
         unit = np.sqrt(np.diagonal(S, axis1=-2, axis2=-1))
         return [S / unit[..., :, None] / unit[..., None, :]]
-    inside = getattr(distribution, "parts", ())
+    inside = getattr(distribution, "components", ())
     inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
     return [r for part in inside for r in correlations(part)]
 
@@ -91,7 +91,7 @@ def offset(distribution: Any) -> float:
     if hasattr(distribution, "covariance_matrix"):
         spread = np.sqrt(np.diagonal(distribution.covariance_matrix, axis1=-2, axis2=-1))
         return float(np.max(np.abs(distribution.mean) / spread))
-    inside = getattr(distribution, "parts", ())
+    inside = getattr(distribution, "components", ())
     inside = [part for _, part in inside] if isinstance(inside, tuple) else [inside]
     return max((offset(part) for part in inside if part is not None), default=0.0)
 
@@ -100,7 +100,7 @@ def something_seen(p: Problem) -> bool:
     """Every part of a row has an entry that was seen, in some row that counts."""
     n = len(p.x) if not hasattr(p.x, "toarray") else p.x.shape[0]
     counts = np.ones(n, dtype=bool) if p.weight is None else p.weight > 0
-    counts &= np.ones(n, dtype=bool) if p.owner is None else p.owner >= 0
+    counts &= np.ones(n, dtype=bool) if p.labels is None else p.labels >= 0
     parts = [p.x] if not hasattr(p.x, "parts") else list(p.x.parts.values())
     return all(hasattr(x, "toarray") or bool(np.isfinite(x[counts]).any()) for x in parts)
 

@@ -29,11 +29,11 @@ def climbs(p: Problem, look: bool) -> bool:
             step = next(steps)
             assert not np.isnan(step.objective) and step.objective < np.inf
             size = max(abs(step.objective), step.stats.total_weight, 1.0)
-            worst = condition(step.model.emissions)
+            worst = condition(step.model.emission)
             if before is not None and np.isfinite(before.objective):
                 lost = (before.objective - step.objective) / size
                 lifted = p.prior is None and any(LIFTED.search(text) for text, _ in heard[told:])
-                assert lost <= FALL + EPS * max(condition(before.model.emissions), worst) or lifted
+                assert lost <= FALL + EPS * max(condition(before.model.emission), worst) or lifted
             if look:
                 want = p.objective(step.model, step.prior)
                 near = abs(step.objective - want) <= (1e-9 + 64 * EPS * worst) * size
@@ -46,12 +46,12 @@ def climbs(p: Problem, look: bool) -> bool:
 
 def zeros_stay(p: Problem, model) -> None:
     """What was impossible is exactly 0; what leaves a state adds up to 1."""
-    assert (model.starts[p.start.starts == 0] == 0).all() and (model.moves[p.start.moves == 0] == 0).all()
-    leave = model.moves.sum(axis=1)
-    if model.ends is not None:
-        assert (model.ends[p.start.ends == 0] == 0).all()
-        leave = leave + model.ends
-    assert np.allclose(leave, 1, atol=1e-9) and abs(model.starts.sum() - 1) <= 1e-9
+    assert (model.initial[p.start.initial == 0] == 0).all() and (model.transition[p.start.transition == 0] == 0).all()
+    leave = model.transition.sum(axis=1)
+    if model.final is not None:
+        assert (model.final[p.start.final == 0] == 0).all()
+        leave = leave + model.final
+    assert np.allclose(leave, 1, atol=1e-9) and abs(model.initial.sum() - 1) <= 1e-9
 
 
 def nothing_can_be(p: Problem) -> bool:

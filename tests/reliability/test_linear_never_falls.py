@@ -22,7 +22,7 @@ FEW = {kind: 0.2 if kind == "far" else 0.02 for kind in KINDS}  # may end in a c
 def condition(model) -> float:
     """The largest ratio of variances that a covariance has in its own units, singular directions left out."""
     worst = 1.0
-    for a in (model.noise, model.observation, model.covariance):
+    for a in (model.process_covariance, model.observation_covariance, model.initial_covariance):
         for one in a.reshape(-1, *a.shape[-2:]):
             s = np.sqrt(np.where(np.diagonal(one) > 0, np.diagonal(one), 1.0))
             values = np.linalg.eigvalsh(one / s[:, None] / s[None, :])
@@ -35,7 +35,7 @@ def collapsed(model) -> bool:
     """True if some covariance is nearly singular in its own units, or has almost no variance at all."""
     return condition(model) > 1e9 or any(
         np.linalg.matrix_rank(a, tol=1e-9 * max(a.max(), 1e-300)) < len(a)
-        for a in (model.noise, model.observation)
+        for a in (model.process_covariance, model.observation_covariance)
         if a.ndim == 2
     )
 
@@ -50,7 +50,7 @@ def climbs(p: Problem) -> str:
             model = step.model.model
             assert not np.isnan(step.objective) and step.objective < np.inf
             assert all(np.isfinite(a).all() for a in arrays_of(model))
-            assert all(is_covariance(a) for a in (model.noise, model.observation, model.covariance))
+            assert all(is_covariance(a) for a in (model.process_covariance, model.observation_covariance, model.initial_covariance))
             if before is not None:
                 size = max(abs(step.objective), step.stats.total_weight, 1.0)
                 if p.prior is None and not collapsed(before.model.model) and collapsed(model):
@@ -66,7 +66,7 @@ def climbs(p: Problem) -> str:
 
 def in_form(p: Problem) -> bool:
     """True if covariances are of the form that is learned: a step by themselves would leave it so."""
-    for name in ("noise", "observation"):
+    for name in ("process_covariance", "observation_covariance"):
         form = p.start.structure.form.get(name, "full")
         if name in p.start.structure.learn and not (isinstance(form, str) and form in ("full", "scale")):
             a = getattr(p.start.model, name)
@@ -81,11 +81,11 @@ def in_form(p: Problem) -> bool:
 def fixed_stay(p: Problem, model) -> None:
     """What is not learned is as it was, to the bit; fixed entries are, and shared ones are one number."""
     s, old = p.start.structure, p.start.model
-    for name in ("transition", "control", "emission", "feedthrough", "noise", "observation", "mean", "covariance"):
+    for name in ("transition", "control", "observation", "feedthrough", "process_covariance", "observation_covariance", "mean", "covariance"):
         a, b = getattr(old, name), getattr(model, name)
         if name not in s.learn:
             assert a is b or np.array_equal(a, b)
-        elif name in s.form and not isinstance(s.form[name], str) and name not in ("noise", "observation"):
+        elif name in s.form and not isinstance(s.form[name], str) and name not in ("process_covariance", "observation_covariance"):
             labels = s.form[name]
             assert np.array_equal(a[labels == 0], b[labels == 0])
             if labels.dtype.kind != "b":

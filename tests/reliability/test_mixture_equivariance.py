@@ -45,7 +45,7 @@ def stack(kind, x, seed=2):
 def mapped(distribution, a, b):
     """The stack of the mapped rows x Aᵀ + b."""
     if isinstance(distribution, Tied):
-        return Tied(mapped(distribution.parts, a, b), distribution.index, distribution.what)
+        return Tied(mapped(distribution.components, a, b), distribution.index, distribution.what)
     mean = distribution.mean @ a.T + b
     if distribution.kind == "full":
         return Gaussian(mean, a @ distribution.covariance @ a.T)
@@ -56,7 +56,7 @@ def mapped(distribution, a, b):
 def in_columns(distribution, order):
     """The same stack for rows whose columns come in another order."""
     if isinstance(distribution, Tied):
-        return Tied(in_columns(distribution.parts, order), distribution.index, distribution.what)
+        return Tied(in_columns(distribution.components, order), distribution.index, distribution.what)
     turned = {"full": distribution.covariance[..., order, :][..., order] if distribution.kind == "full" else None,
               "diagonal": distribution.covariance[..., order] if distribution.kind == "diagonal" else None,
               "spherical": distribution.covariance}[distribution.kind]  # fmt: skip
@@ -79,7 +79,7 @@ def test_em_follows_scales_and_offsets(kind, scale, offset, prior):
     y = x * scale + offset * scale
     x = (y - offset * scale) / scale
     one = start(kind, x)
-    other = Mixture(one.weights, mapped(one.parts, np.eye(3) * scale, np.full(3, offset * scale)))
+    other = Mixture(one.weights, mapped(one.components, np.eye(3) * scale, np.full(3, offset * scale)))
     a, b = fit(one, x, prior=prior, stop=PASSES), fit(other, y, prior=prior, stop=PASSES)
     n, d = x.shape
     likelihood_a, likelihood_b = float(a.model.log_prob(x).sum()), float(b.model.log_prob(y).sum())
@@ -96,7 +96,7 @@ def test_em_follows_the_maps_of_its_kind(kind, seed):
     x, rng = rows(n=400, seed=seed), np.random.default_rng(seed)
     a, b = maps(SHAPE.get(kind, kind), rng, 3, 1.0, 1.0)
     one = start(kind, x)
-    other = Mixture(one.weights, mapped(one.parts, a, b))
+    other = Mixture(one.weights, mapped(one.components, a, b))
     p, q = fit(one, x, stop=PASSES), fit(other, x @ a.T + b, stop=PASSES)
     shift = len(x) * np.linalg.slogdet(a)[1]
     for before, after in zip(p.trace, q.trace, strict=False):
@@ -115,7 +115,7 @@ def test_em_with_gaps_follows_units_of_columns(kind, scale, offset):
     y = x * unit + offset * unit
     x = (y - offset * unit) / unit
     one = start(kind, rows())
-    other = Mixture(one.weights, mapped(one.parts, np.diag(unit), offset * unit))
+    other = Mixture(one.weights, mapped(one.components, np.diag(unit), offset * unit))
     p, q = fit(one, x, prior="weak", stop=PASSES), fit(other, y, prior="weak", stop=PASSES)
     seen = np.isfinite(x).sum(axis=0)
     slack = 1e-9 if offset == 0 else 3e-7
@@ -135,11 +135,11 @@ def test_rows_columns_and_components_may_be_dealt_anew(kind, gaps):
     by_rows = fit(one, Blocks.of(x[order], w[order]), prior="weak", stop=PASSES)
     np.testing.assert_allclose(by_rows.trace, plain.trace, rtol=1e-10)
     columns = rng.permutation(3)
-    turned = Mixture(one.weights, in_columns(one.parts, columns))
+    turned = Mixture(one.weights, in_columns(one.components, columns))
     by_columns = fit(turned, Blocks.of(x[:, columns], w), prior="weak", stop=PASSES)
     np.testing.assert_allclose(by_columns.trace, plain.trace, rtol=1e-9)
     members = rng.permutation(3)
-    renamed = Mixture(one.weights[members], one.parts.some(members))
+    renamed = Mixture(one.weights[members], one.components.some(members))
     by_members = fit(renamed, Blocks.of(x, w), prior="weak", stop=PASSES)
     np.testing.assert_allclose(by_members.trace, plain.trace, rtol=1e-10)
     np.testing.assert_allclose(by_members.model.weights, plain.model.weights[members], rtol=1e-8, atol=1e-12)
@@ -168,7 +168,7 @@ def test_the_estimator_finds_the_same_clusters_in_any_units(kind, scale):
     rng = np.random.default_rng(7)
     own = rng.integers(0, 3, 150)
     x = np.array([[-9.0, 0.0], [0.0, 8.0], [9.0, -2.0]])[own] + rng.standard_normal((150, 2))
-    find = lk.MixtureClusterer(lk.GaussianDensity(kind), 3, restarts=4, random_state=0, max_iter=200, tol=1e-6)
+    find = lk.MixtureClusterer(lk.GaussianDensity(kind), 3, n_init=4, random_state=0, max_iter=200, tol=1e-6)
     a, b = find.fit(x), clone(find).fit(x * scale)
     n, d = x.shape
     same = b.score_samples(x * scale).sum() + n * d * np.log(scale)
@@ -183,7 +183,7 @@ def test_the_estimator_from_a_given_start_in_any_units(kind):
     shares = np.random.default_rng(8).dirichlet(np.ones(3), 150)
     fits = {}
     for scale in (1e-100, 1.0, 1e100):
-        m = lk.MixtureDensity(lk.GaussianDensity(kind), 3, start=shares, max_iter=20, tol=0.0)
+        m = lk.MixtureDensity(lk.GaussianDensity(kind), 3, init=shares, max_iter=20, tol=0.0)
         fits[scale] = m.fit(x * scale).score_samples(x * scale) + 2 * np.log(scale)
     for scale in (1e-100, 1e100):
         np.testing.assert_allclose(fits[scale], fits[1.0], rtol=1e-7, atol=1e-7)

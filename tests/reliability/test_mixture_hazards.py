@@ -84,7 +84,7 @@ def is_sound(estimator, X):
         assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1.0)
     rows = estimator.sample(5, random_state=0)
     rows = rows[0] if isinstance(rows, tuple) else rows
-    rows = np.concatenate([np.ravel(rows[name]) for name in rows]) if hasattr(rows, "parts") else rows
+    rows = np.concatenate([np.ravel(rows[name]) for name in rows]) if hasattr(rows, "components") else rows
     assert np.isfinite(np.asarray(rows, dtype=float)).all()
 
 
@@ -245,6 +245,6 @@ def test_a_row_that_no_part_can_explain_does_not_spoil_learning():
     """Without prior a Poisson part of rate 0 cannot explain a count: the others do."""
     x = np.array([[0.0]] * 20 + [[9.0]] * 20)
     m = lk.MixtureDensity(lk.PoissonDensity(prior=None), 2, prior=None, random_state=0).fit(x)
-    np.testing.assert_allclose(np.sort(m.model_.parts.rate[:, 0]), [0.0, 9.0], atol=1e-2)
+    np.testing.assert_allclose(np.sort(m.model_.components.rate[:, 0]), [0.0, 9.0], atol=1e-2)
     np.testing.assert_allclose(m.weights_, 0.5, atol=1e-2)
     assert np.isfinite(m.score_samples(x)).all()

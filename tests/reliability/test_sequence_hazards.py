@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely
 ESTIMATORS = {
     "linear": lk.LinearGaussianDensity(max_iter=20),
     "linear likelihood": lk.LinearGaussianDensity(prior=None, max_iter=10),
-    "linear two states": lk.LinearGaussianDensity(states=2, max_iter=10, accelerate=False),
+    "linear two states": lk.LinearGaussianDensity(n_states=2, max_iter=10, accelerate=False),
     "switching": lk.SwitchingDensity(2, max_iter=5, random_state=0),
     "switching three": lk.SwitchingDensity(3, max_iter=3, random_state=0),
     "switching one": lk.SwitchingDensity(1, max_iter=3),

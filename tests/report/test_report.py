@@ -372,19 +372,19 @@ def test_wrong_cases_come_before_near_ones():
 
 def test_column_facts_count_every_cell_once():
     rng = np.random.default_rng(0)
-    x, owner = rng.standard_cauchy(5000), rng.integers(0, 3, 5000)
+    x, labels = rng.standard_cauchy(5000), rng.integers(0, 3, 5000)
     x[:50] = np.nan
-    facts = column_facts("x", "real", x, owner, 3)
+    facts = column_facts("x", "real", x, labels, 3)
     assert facts.missing == 50 and facts.counts.sum() == 4950
-    assert facts.counts.sum(axis=1).tolist() == np.bincount(owner[50:]).tolist()
-    inner = np.histogram(x[50:][owner[50:] == 1], facts.edges)[0]
+    assert facts.counts.sum(axis=1).tolist() == np.bincount(labels[50:]).tolist()
+    inner = np.histogram(x[50:][labels[50:] == 1], facts.edges)[0]
     assert facts.counts[1][1:-1].tolist() == inner[1:-1].tolist()  # the end bins hold what lies beyond, too
 
 
 def test_column_facts_take_weights_as_copies():
-    x, owner, copies = np.array([1.0, 2.0, 2.0, np.nan]), np.array([0, 1, 0, 1]), np.array([3, 1, 2, 2])
-    weighted = column_facts("x", "count", x, owner, 2, weight=copies)
-    repeated = column_facts("x", "count", np.repeat(x, copies), np.repeat(owner, copies), 2)
+    x, labels, copies = np.array([1.0, 2.0, 2.0, np.nan]), np.array([0, 1, 0, 1]), np.array([3, 1, 2, 2])
+    weighted = column_facts("x", "count", x, labels, 2, weight=copies)
+    repeated = column_facts("x", "count", np.repeat(x, copies), np.repeat(labels, copies), 2)
     assert (weighted.counts == repeated.counts).all() and weighted.missing == repeated.missing == 2
 
 
@@ -581,17 +581,17 @@ def test_tags_escape_what_is_not_markup():
 
 def test_a_report_on_real_wines(tmp_path, data_dir):
     rows = np.genfromtxt(data_dir / "tables" / "wine_keel.csv", delimiter=",", skip_header=1)
-    x, owner = rows[:, :-1], rows[:, -1].astype(int) - 1
+    x, labels = rows[:, :-1], rows[:, -1].astype(int) - 1
     fold = np.arange(len(x)) % 5
     log_posterior = np.empty((len(x), 3))
     for f in range(5):
-        seen = [x[(fold != f) & (owner == c)] for c in range(3)]
+        seen = [x[(fold != f) & (labels == c)] for c in range(3)]
         score = np.column_stack(
             [(-0.5 * ((x[fold == f] - s.mean(0)) / s.std(0)) ** 2 - np.log(s.std(0))).sum(1) for s in seen]
         )
         log_posterior[fold == f] = score - np.logaddexp.reduce(score, axis=1, keepdims=True)
-    e = Evaluation(log_posterior, owner, ["1", "2", "3"], fold=fold, reject_cost=0.1)
-    columns = tuple(column_facts(f"x{j}", "real", x[:, j], owner, 3) for j in range(13))
+    e = Evaluation(log_posterior, labels, ["1", "2", "3"], fold=fold, reject_cost=0.1)
+    columns = tuple(column_facts(f"x{j}", "real", x[:, j], labels, 3) for j in range(13))
     path = write_report(Study("wine", target="label", classes=("1", "2", "3"), rows=178, columns=columns, evaluation=e),
                         tmp_path / "wine.html")  # fmt: skip
     page = Page(path.read_text(encoding="utf-8"))

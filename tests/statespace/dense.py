@@ -36,21 +36,21 @@ class Dense:
     def __init__(self, model, y, u=None, kappa=0.0):
         self.T, self.d, self.p = len(y), model.states, model.dim
         d, T = self.d, self.T
-        start = model.covariance + (0 if model.diffuse is None else kappa * model.diffuse @ model.diffuse.T)
-        noises = [start.astype(EXACT), *[at(model.noise, t) for t in range(1, T)]]
+        start = model.initial_covariance + (0 if model.diffuse is None else kappa * model.diffuse @ model.diffuse.T)
+        noises = [start.astype(EXACT), *[at(model.process_covariance, t) for t in range(1, T)]]
         L = np.eye(T * d, dtype=EXACT)
         for t in range(1, T):
             L[t * d : (t + 1) * d] += at(model.transition, t) @ L[(t - 1) * d : t * d]
             L[t * d : (t + 1) * d, t * d : (t + 1) * d] = np.eye(d)
-        push = [model.mean.astype(EXACT)]
+        push = [model.initial_mean.astype(EXACT)]
         for t in range(1, T):
             push.append(at(model.control, t) @ u[t] if model.control is not None else np.zeros(d))
         self.mean = L @ np.concatenate(push)
         self.cov = L @ block_diag(*noises) @ L.T
-        C = block_diag(*[at(model.emission, t) for t in range(T)])
+        C = block_diag(*[at(model.observation, t) for t in range(T)])
         add = [at(model.feedthrough, t) @ u[t] if model.feedthrough is not None else np.zeros(self.p) for t in range(T)]
         self.y_mean = C @ self.mean + np.concatenate(add)
-        self.y_cov = C @ self.cov @ C.T + block_diag(*[at(model.observation, t) for t in range(T)])
+        self.y_cov = C @ self.cov @ C.T + block_diag(*[at(model.observation_covariance, t) for t in range(T)])
         self.cross = self.cov @ C.T
         self.y = np.asarray(y, float).reshape(-1)
         self.C = C

@@ -41,8 +41,8 @@ class BarycenterResult(Value):
 
 
 def barycenter(
-    seqs: Any, *, weight: Any = None, start: Any = None, length: int | None = None, cost: Any = "squared",
-    steps: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
+    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, cost: Any = "squared",
+    step_pattern: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
     """The series with the least weighted sum of squared warping distances, to be found by averaging (Petitjean 2011).
 
@@ -51,9 +51,9 @@ def barycenter(
     local.
 
     - **weight** (n,): a series of weight k is k series. **gaps**: NaN is "not observed".
-    - **start** (T, D), or **length**: frames of the average. By default it begins as that series which is nearest to
+    - **init** (T, D), or **length**: frames of the average. By default it begins as that series which is nearest to
       the mean of all series stretched to one length (their median).
-    - **steps, band**: as in `dtw`, where the average is the first series. **cost**: "squared", for a mean has the least
+    - **step_pattern, band**: as in `dtw`, where the average is the first series. **cost**: "squared", for a mean has the least
       squared cost; of other costs it has not, and they are refused.
     - **tol**: a pass must lower the inertia by this share to go on.
 
@@ -65,9 +65,9 @@ def barycenter(
     given = weights(weight, len(series), "barycenter")
     w = np.ones(len(series)) if given is None else given
     _check(w, max_iter, tol)
-    how = _How(rule_named(steps, "barycenter"), band_of(band, "barycenter"))
+    how = _How(rule_named(step_pattern, "barycenter"), band_of(band, "barycenter"))
     _refuse_without_mean(cost)
-    mean = _start(series, w, start, length)
+    mean = _start(series, w, init, length)
     trace, converged, reason = [_Pass.of(series, w, mean, how)], False, f"{max_iter} passes, all that were allowed"
     for _ in range(max_iter):
         new = _Pass.of(series, w, trace[-1].next, how)
@@ -151,7 +151,7 @@ def _start(series: Series, w: Array, start: Any, length: int | None) -> Array:
 def _given(start: Any, length: int | None, D: int) -> Array:
     if length is not None:
         raise DomainError(sentence("barycenter", "start or length, not both", "both"))
-    mean = parameter(start, "barycenter", "start")
+    mean = parameter(start, "barycenter", "init")
     mean = mean[:, None] if mean.ndim == 1 else mean
     if mean.ndim != 2 or not len(mean) or mean.shape[1] != D:
         raise ShapeError(sentence("barycenter", f"start must have shape (T, {D})", mean.shape))

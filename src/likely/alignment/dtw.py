@@ -112,7 +112,7 @@ class Alignment(Value):
 
 
 def dtw(
-    a: Any = None, b: Any = None, *, costs: Any = None, cost: Any = "absolute", steps: Any = "three", band: Any = None,
+    a: Any = None, b: Any = None, *, costs: Any = None, cost: Any = "absolute", step_pattern: Any = "three", band: Any = None,
     open_begin: bool = False, open_end: bool = False,
 ) -> Alignment:  # fmt: skip
     """Match two series (T,) or (T, D) at least cost: TC(i, j) = C(i, j) + min TC of (i−1, j−1), (i−1, j), (i, j−1)
@@ -123,7 +123,7 @@ def dtw(
       `distance` is the total, for "squared" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       matches nothing, and passes through.
-    - **steps**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2", "… 1",
+    - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2", "… 1",
       "… 2", or a table of your own (`StepPattern`).
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
       mask (n, m).
@@ -139,7 +139,7 @@ def dtw(
     0.0
     """
     begin, end = flag(open_begin, "open_begin", "dtw"), flag(open_end, "open_end", "dtw")
-    rule, limits = rule_named(steps, "dtw"), band_of(band, "dtw")
+    rule, limits = rule_named(step_pattern, "dtw"), band_of(band, "dtw")
     if (begin or end) and limits.closed and limits.mask is None:
         expected = "a band joins the corners, so open ends cannot have one"
         raise DomainError(sentence("dtw", expected, repr(band), "pass a mask (n, m)"))

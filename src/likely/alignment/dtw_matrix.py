@@ -64,7 +64,7 @@ class Rules:
 
 
 def dtw_matrix(
-    seqs: Any, others: Any = None, *, cost: Any = "absolute", steps: Any = "three", band: Any = None,
+    seqs: Any, others: Any = None, *, cost: Any = "absolute", step_pattern: Any = "three", band: Any = None,
     open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
     """Warping distances of all pairs: (n, n), or (n, m) to `others`; each is `dtw(a, b, …).distance` to the last bit.
@@ -80,7 +80,7 @@ def dtw_matrix(
     """
     meant, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
     begin, end = flag(open_begin, "open_begin", whose), flag(open_end, "open_end", whose)
-    rule, limits = rule_named(steps, whose), band_of(band, whose)
+    rule, limits = rule_named(step_pattern, whose), band_of(band, whose)
     if (begin or end) and limits.closed and limits.mask is None:
         expected = "a band joins the corners, so open ends cannot have one"
         raise DomainError(sentence(whose, expected, repr(band), "pass a mask (n, m)"))

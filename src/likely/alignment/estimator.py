@@ -36,10 +36,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     an array (n, T) is n series of one column here; where one series is asked for, as in `dtw`, it is n frames. The
     search is exact: bounds and early stops leave out only what cannot be a neighbor; of equals the first wins.
 
-    - **k**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
+    - **n_neighbors**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
     - **metric**: what two frames cost when they are matched, `cost` of `dtw`, also a function; the cost of mistakes is
       for `decide`.
-    - **steps**: as in `dtw`. Series that these steps cannot join are no neighbors. Other rules than "three", and
+    - **step_pattern**: as in `dtw`. Series that these steps cannot join are no neighbors. Other rules than "three", and
       metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
@@ -53,23 +53,23 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "k": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": "no_validation",
-        "steps": "no_validation",
+        "step_pattern": "no_validation",
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
-    _added: ClassVar[dict[str, Any]] = {"steps": "three"}  # settings that files of earlier versions do not have
+    _added: ClassVar[dict[str, Any]] = {"step_pattern": "three"}  # settings that files of earlier versions do not have
     _saved: tuple[str, ...] = (
-        "frames_", "offsets_", "owner_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
+        "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
-        self, k: int = 1, *, metric: Any = "squared", steps: Any = "three", band: Any = None, weights: str = "uniform"
+        self, n_neighbors: int = 1, *, metric: Any = "squared", step_pattern: Any = "three", band: Any = None, weights: str = "uniform"
     ) -> None:
-        self.k = k
+        self.n_neighbors = n_neighbors
         self.metric = metric
-        self.steps = steps
+        self.step_pattern = step_pattern
         self.band = band
         self.weights = weights
 
@@ -81,18 +81,18 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         series = all_series(cut(X, lengths), "DTWClassifier")
         self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
-        rule_named(self.steps, "DTWClassifier")
+        rule_named(self.step_pattern, "DTWClassifier")
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.pop("_reach", None)
         if series.names is not None:
             self.feature_names_in_ = np.array(series.names, dtype=object)
-        self.classes_, self.owner_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
-        tell_of_labels(self.classes_, self.owner_, "DTWClassifier")
-        if self.k > len(series):
+        self.classes_, self.labels_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
+        tell_of_labels(self.classes_, self.labels_, "DTWClassifier")
+        if self.n_neighbors > len(series):
             expected = f"k must not be above the number of sequences ({len(series)})"
-            raise DomainError(sentence("DTWClassifier", expected, self.k))
+            raise DomainError(sentence("DTWClassifier", expected, self.n_neighbors))
         self.frames_, self.offsets_ = series.values.copy(), series.offsets.copy()
-        self.class_prior_ = np.bincount(self.owner_) / len(series)
+        self.class_prior_ = np.bincount(self.labels_) / len(series)
         self.__dict__.pop("left_out_errors_", None)
         self.band_ = self._best_band(series) if isinstance(self.band, str) and self.band == "best" else self.band
         band_of(self.band_, "DTWClassifier")
@@ -109,7 +109,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """Shares of the votes (n, C), columns in the order of `classes_`; with k=1 each is 0 or 1."""
         check_is_fitted(self)
-        return self._votes(self._nearest(self._series(X, lengths), self.k))
+        return self._votes(self._nearest(self._series(X, lengths), self.n_neighbors))
 
     def log_posterior(self, X: Any, lengths: Any = None) -> Array:
         """Their logarithms (n, C): −inf for a class without a vote."""
@@ -128,7 +128,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         but this share of training series, each among the others.
         """
         check_is_fitted(self)
-        found = self._nearest(self._series(X, lengths), self.k)
+        found = self._nearest(self._series(X, lengths), self.n_neighbors)
         novel, why = (None, None) if novelty is None else self._novel(found.distances[:, -1], novelty)
         return settled(
             self._votes(found), self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below,
@@ -141,8 +141,8 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         Without X: of each training sequence among the others.
         """
         check_is_fitted(self)
-        k = self.k if k is None else k
-        others = len(self.owner_) - (X is None)
+        k = self.n_neighbors if k is None else k
+        others = len(self.labels_) - (X is None)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
             raise DomainError(sentence("DTWClassifier", f"k must be a whole number from 1 to {others}", k))
         found = self._nearest(None if X is None else self._series(X, lengths), int(k))
@@ -166,7 +166,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return local_cost(self.metric, "DTWClassifier", "metric")
 
     def _rules(self, band: Any) -> Rules:
-        rule, limits = rule_named(self.steps, "DTWClassifier"), band_of(band, "DTWClassifier")
+        rule, limits = rule_named(self.step_pattern, "DTWClassifier"), band_of(band, "DTWClassifier")
         return Rules.of(self._meant, self.frames_.shape[1], steps=rule, band=limits, whose="DTWClassifier")
 
     def _series(self, X: Any, lengths: Any = None) -> Series:
@@ -182,14 +182,14 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def _novel(self, reach: Array, rate: float) -> tuple[Mask, Any]:
         """Which series (n,) have farther neighbors than training has, and why."""
-        if len(self.owner_) <= self.k:
-            expected = f"novelty needs more than k = {self.k} sequences"
-            raise DomainError(sentence("DTWClassifier", expected, len(self.owner_)))
+        if len(self.labels_) <= self.n_neighbors:
+            expected = f"novelty needs more than k = {self.n_neighbors} sequences"
+            raise DomainError(sentence("DTWClassifier", expected, len(self.labels_)))
         if "_reach" not in self.__dict__:  # of training series among the others
-            self._reach = self._nearest(None, self.k).distances[:, -1]
+            self._reach = self._nearest(None, self.n_neighbors).distances[:, -1]
         limit = alarm(np.stack([self._reach, np.ones(len(self._reach))]), rate, "DTWClassifier")
         usual = f"beyond {limit:.3g} of all but {100 * rate:g} % of training series"
-        return reach > limit, lambda i: f"its {self.k} nearest series reach {reach[i]:.3g}, {usual}"
+        return reach > limit, lambda i: f"its {self.n_neighbors} nearest series reach {reach[i]:.3g}, {usual}"
 
     def _nearest(self, queries: Series | None, k: int) -> Neighbors:
         """Neighbors of some series, or without any of each training series among the others."""
@@ -203,13 +203,13 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             least = found.distances[:, :1]  # over the nearest, so that nothing overflows
             vote = np.where(least == 0, found.distances == 0, least / np.where(least == 0, 1.0, found.distances))
         votes = np.zeros((len(vote), len(self.classes_)))
-        np.add.at(votes, (np.arange(len(vote))[:, None], self.owner_[found.indices]), vote)
+        np.add.at(votes, (np.arange(len(vote))[:, None], self.labels_[found.indices]), vote)
         return votes / votes.sum(axis=1, keepdims=True)
 
     def _best_band(self, series: Series) -> float:
         """The narrowest share with the fewest errors of series that the others classify."""
-        if len(series) <= self.k:
-            expected = f'band="best" needs more than k = {self.k} sequences'
+        if len(series) <= self.n_neighbors:
+            expected = f'band="best" needs more than k = {self.n_neighbors} sequences'
             raise DataError(sentence("DTWClassifier", expected, len(series)))
         prepared = self._meant.prepare(series, "DTWClassifier")
         errors: dict[float, float] = {}
@@ -232,12 +232,12 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     def _left_out_error(self, series: Series, rules: Rules) -> float:
         """The share of series that the others get wrong; NaN where the band is too narrow for unequal lengths."""
         try:
-            found = nearest(series, series, self.k, rules, leave_out=True)
+            found = nearest(series, series, self.n_neighbors, rules, leave_out=True)
         except DomainError:
             if len(set(series.lengths.tolist())) == 1:
                 raise
             return np.nan
-        return float(np.mean(self._votes(found).argmax(axis=1) != self.owner_))
+        return float(np.mean(self._votes(found).argmax(axis=1) != self.labels_))
 
     def _check_state(self) -> None:
         """After a file was read: what was learned must fit together."""
@@ -245,11 +245,11 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "frames_"):
             return
         band_of(self.band_, "DTWClassifier")
-        frames, owner, classes = self.frames_, self.owner_, self.classes_
-        sound = all(isinstance(x, np.ndarray) for x in (frames, owner, classes, self.class_prior_))
-        sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and owner.dtype.kind == "i"
-        sound = sound and owner.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
-        sound = sound and bool(self.k <= len(owner) and 0 <= owner.min() and owner.max() < len(classes))
+        frames, labels, classes = self.frames_, self.labels_, self.classes_
+        sound = all(isinstance(x, np.ndarray) for x in (frames, labels, classes, self.class_prior_))
+        sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and labels.dtype.kind == "i"
+        sound = sound and labels.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
+        sound = sound and bool(self.n_neighbors <= len(labels) and 0 <= labels.min() and labels.max() < len(classes))
         if not sound:
             raise DataError(sentence("DTWClassifier", "what was learned must fit together"))
 

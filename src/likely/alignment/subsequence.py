@@ -36,25 +36,25 @@ class Matches(Value):
 
 
 def subsequence(
-    query: Any, series: Any, k: int = 1, *, cost: Any = "absolute", steps: Any = "three", most: float | None = None
+    query: Any, series: Any, n_matches: int = 1, *, cost: Any = "absolute", step_pattern: Any = "three", most: float | None = None
 ) -> Matches:
     """The k best places of a query (T, D) in a long series, which do not overlap; fewer if there are no more.
 
     All of the query is matched to a part of the series. The cheapest place comes first; then the cheapest of those that
     do not touch it, and so on; each is the best of all that end where it ends. `most` leaves out places of a larger
-    distance. `cost` and `steps` are those of `dtw`. Memory is some numbers per frame of the series; for other steps
+    distance. `cost` and `step_pattern` are those of `dtw`. Memory is some numbers per frame of the series; for other steps
     than three, and for a cost that is a function, it is the whole grid. Gaps are as in `dtw` with open ends: a place
     neither begins nor ends on a missing frame, and half of its frames must have been observed.
 
-    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], k=2)
+    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
     (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
     """
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise DomainError(sentence("subsequence", "k must be a whole number from 1", k))
+    if not isinstance(n_matches, int | np.integer) or isinstance(n_matches, bool) or n_matches < 1:
+        raise DomainError(sentence("subsequence", "k must be a whole number from 1", n_matches))
     if most is not None and not most >= 0:
         raise DomainError(sentence("subsequence", "most must be a distance, or None", most))
-    meant, rule = local_cost(cost, "subsequence"), rule_named(steps, "subsequence")
+    meant, rule = local_cost(cost, "subsequence"), rule_named(step_pattern, "subsequence")
     one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
     same_width(one, other, "subsequence")
     one, other = meant.prepare(one, "subsequence (query)"), meant.prepare(other, "subsequence (series)")
@@ -67,7 +67,7 @@ def subsequence(
     scale = place_scale(one.bare, other.bare, starts, stops, SEEN)
     distances = np.where((scale > 0) & ~other.bare, totals * np.maximum(scale, 1.0), np.inf)
     distances = np.sqrt(distances) if meant.rooted else distances
-    return _best(distances, starts, int(k), np.inf if most is None else float(most))
+    return _best(distances, starts, int(n_matches), np.inf if most is None else float(most))
 
 
 def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:

@@ -106,14 +106,14 @@ def _enough(density: Any, seqs: Ragged, weight: Any, groups: Any, cv: Any) -> tu
     folds = cv if isinstance(cv, int) else 2
     if len(seqs) >= folds:
         return seqs, weight, groups
-    anywhere = isinstance(density.topology, str) and density.topology in ("ergodic", "cyclic") and not density.ends
+    anywhere = isinstance(density.topology, str) and density.topology in ("ergodic", "cyclic") and not density.final
     if not anywhere or len(seqs.values) < 2 * PIECES:
         expected, remedy = f"to choose a number of states, {folds} sequences are needed", "say how many states"
         raise DataError(sentence("choose_states", expected, len(seqs), remedy))
     share = np.maximum(np.round(PIECES * seqs.lengths / seqs.lengths.sum()).astype(int), 1)
     cuts = [len(part) for T, m in zip(seqs.lengths, share, strict=True) for part in np.array_split(np.empty(T), m)]
-    owner = np.repeat(np.arange(len(seqs)), share)
-    kept = [None if part is None else np.asarray(part)[owner] for part in (weight, groups)]
+    labels = np.repeat(np.arange(len(seqs)), share)
+    kept = [None if part is None else np.asarray(part)[labels] for part in (weight, groups)]
     return Ragged.of(seqs.values, cuts), kept[0], kept[1]
 
 

@@ -36,7 +36,7 @@ class Field:
 
     X: Any  # (n, d) a data frame
     classes: NDArray[Any]  # (C,)
-    owner: Index  # (n,) place of each row's label among the classes
+    labels: Index  # (n,) place of each row's label among the classes
     splits: list[Split]
     cost: Any = None
     reject_cost: float | None = None
@@ -46,20 +46,20 @@ class Field:
     cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
 
     @classmethod
-    def of(cls, X: Any, classes: Any, owner: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
+    def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
            weight: Array | None = None, **more: Any) -> Field:  # fmt: skip
         """Rows with splits as `cv` says (see `make_splits`)."""
-        splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
+        splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
         splits = [split for split in splits if len(split.test) and len(split.train)]
         if not splits:
             raise DataError(sentence("cross-validation", "some rows must be left for testing", "none"))
         cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
-        return cls(X, np.asarray(classes), owner, splits, weight=weight, cluster=cluster, **more)
+        return cls(X, np.asarray(classes), labels, splits, weight=weight, cluster=cluster, **more)
 
     @property
     def fold(self) -> Index:
         """The split that tests each row (n,), −1 where none does."""
-        fold = fold_of(self.splits, len(self.owner))
+        fold = fold_of(self.splits, len(self.labels))
         assert fold is not None  # `make_splits` tests no row twice
         return fold
 
@@ -79,9 +79,9 @@ class Field:
         """Weights (n,) under which the classes are as frequent as they are expected in use."""
         if self.class_prior is None:
             return self.weight
-        weight = np.ones(len(self.owner)) if self.weight is None else self.weight
-        share = np.bincount(self.owner, weight, len(self.classes)) / weight.sum()
-        return weight * (self.class_prior / share)[self.owner]
+        weight = np.ones(len(self.labels)) if self.weight is None else self.weight
+        share = np.bincount(self.labels, weight, len(self.classes)) / weight.sum()
+        return weight * (self.class_prior / share)[self.labels]
 
     def posteriors(self, model: Any, X: Any, split: Split) -> Array:
         """log p(c | x) (n, C) of a model of that split, under the class probabilities expected in use."""
@@ -89,7 +89,7 @@ class Field:
         if self.class_prior is None:
             return found
         weight = None if self.weight is None else self.weight[split.train]
-        share = np.bincount(self.owner[split.train], weight, len(self.classes))
+        share = np.bincount(self.labels[split.train], weight, len(self.classes))
         with np.errstate(divide="ignore", invalid="ignore"):
             shift = np.where(share > 0, np.log(self.class_prior) - np.log(share / share.sum()), 0.0)
         moved = found + shift
@@ -99,7 +99,7 @@ class Field:
         """What posteriors (n, C) are worth on the tested rows."""
         at, fold, weight = self.tested, self.fold, self.judging
         return Evaluation(
-            log_posterior[at], self.owner[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
+            log_posterior[at], self.labels[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
             weight=None if weight is None else weight[at], fold=fold[at] if len(self.splits) > 1 else None,
             cluster=None if self.cluster is None else self.cluster[at],
         )  # fmt: skip
@@ -276,7 +276,7 @@ def learned(estimator: Any, field: Field, split: Split) -> Any:
         fresh.__dict__["_alarms"] = False
     name = None if field.weight is None else weight_argument(fresh)
     weights = {} if field.weight is None or name is None else {name: field.weight[rows]}
-    return fresh.fit(take_rows(field.X, rows), field.classes[field.owner[rows]], **weights)
+    return fresh.fit(take_rows(field.X, rows), field.classes[field.labels[rows]], **weights)
 
 
 def from_all_rows(estimator: Any, field: Field) -> Any:
@@ -284,7 +284,7 @@ def from_all_rows(estimator: Any, field: Field) -> Any:
     fresh = clone(estimator)
     if field.class_prior is not None:
         fresh.set_params(class_prior=field.class_prior.tolist())
-    return fitted(fresh, field.X, field.classes[field.owner], field.weight)
+    return fitted(fresh, field.X, field.classes[field.labels], field.weight)
 
 
 def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:
@@ -292,7 +292,7 @@ def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:
     failure = next((heat.failure for heat in heats if heat.log_posterior is None), "")
     if failure:
         return Standing(rung, None, seconds, failure)
-    posterior = np.zeros((len(field.owner), len(field.classes)))
+    posterior = np.zeros((len(field.labels), len(field.classes)))
     for heat in heats:
         posterior[heat.rows] = heat.log_posterior
     try:
@@ -322,9 +322,9 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
 
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
     """The map that out-of-fold posteriors of a model teach, as a contest learns it; None where none helps."""
-    classes, owner, weight = checked_targets(X, y, weight, estimator)
+    classes, labels, weight = checked_targets(X, y, weight, estimator)
     costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
-    field = Field.of(X, classes, owner, cv, weight=weight, **costs)
+    field = Field.of(X, classes, labels, cv, weight=weight, **costs)
     try:
         found = compete(field, [Rung("own", "the model", "", 0, estimator)]).winner.calibration
     except DataError as error:  # what a part of the rows cannot teach, all of them may

@@ -138,7 +138,7 @@ class Watch:
         """Rows inside the border, words never seen as missing; and where those were, by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
-            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.parts)
+            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.components)
         else:
             rows, strange = e._known(e._rows(frame, reset=False), e._learned)
         return rows, {name: np.asarray(mask) for name, mask in strange.items() if np.any(mask)}

@@ -98,7 +98,7 @@ class SequenceClassifier(Deciding, _OfSequences):
 
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
-    >>> clf = lk.BayesClassifier(lk.HMMDensity(states=1)).fit(x, ["low", "high", "low", "high"])
+    >>> clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(x, ["low", "high", "low", "high"])
     >>> SequenceClassifier.around(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
     array(['high'], dtype=object)
     """
@@ -193,7 +193,7 @@ class SequenceDensity(_OfSequences):
 
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
-    >>> h = lk.HMMDensity(states=2, topology="left-to-right").fit(x)
+    >>> h = lk.HMMDensity(n_states=2, topology="left-to-right").fit(x)
     >>> named = SequenceDensity.around(h, {"level": "real"}, states=["low", "high"])
     >>> named.state_names, named.predict(x)[0].tolist() == [0] * 9 + [1] * 9
     (['low', 'high'], True)
@@ -305,9 +305,9 @@ class LiveFrames:
     def __init__(self, model: Any, density: SequenceDensity) -> None:
         self.model, self.density = model, density
 
-    def initial(self) -> Any:
+    def initial_belief(self) -> Any:
         """The first state, before any frame."""
-        return self.model.initial()
+        return self.model.initial_belief()
 
     def predict(self, belief: Any) -> Any:
         """The state one frame on."""

@@ -262,7 +262,7 @@ def laid_out(frame: Any, names: list[str]) -> Any:
 
 def with_names(X: Any, names: list[str] | None, whose: str) -> Any:
     """Columns of arrays by name, in that order, or as x0, x1, …; frames, dicts and `Columns` have names."""
-    parts = getattr(X, "parts", None)
+    parts = getattr(X, "components", None)
     if isinstance(parts, Mapping):
         return dict(parts)
     if isinstance(X, list | np.ndarray) and not (isinstance(X, list) and all(isinstance(x, str) for x in X)):

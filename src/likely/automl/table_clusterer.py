@@ -35,7 +35,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learned from) or "prior" (a sparse
       distribution over the weights empties what does not pay for itself).
     - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **restarts, most, random_state**: runs from different starts, the largest number that is tried (never more than
+    - **n_init, most, random_state**: runs from different starts, the largest number that is tried (never more than
       one for three distinct rows), and the seed.
 
     >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "color": ["red"] * 4 + ["blue"] * 4}
@@ -45,20 +45,20 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None], "by": [StrOptions(set(BY))],
-        "kinds": [dict, None], "restarts": [Interval(Integral, 1, None, closed="left")],
+        "kinds": [dict, None], "n_init": [Interval(Integral, 1, None, closed="left")],
         "most": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "calm_")
 
     def __init__(
-        self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, restarts: int = 3,
+        self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, n_init: int = 3,
         most: int = MOST, random_state: int = 0,
     ) -> None:  # fmt: skip
         self.n_components = n_components
         self.by = by
         self.kinds = kinds
-        self.restarts = restarts
+        self.n_init = n_init
         self.most = most
         self.random_state = random_state
 
@@ -73,7 +73,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         with speaking_as("TableClusterer", "MixtureDensity"):
             self.found_ = discover(
                 frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
-                weight=sample_weight, restarts=self.restarts, most=most_clusters(frame, self.most, sample_weight),
+                weight=sample_weight, n_init=self.n_init, most=most_clusters(frame, self.most, sample_weight),
                 seed=self.random_state,
             )  # fmt: skip
         self._adopt(self.found_, schema, table.names, frame, sample_weight)

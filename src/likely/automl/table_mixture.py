@@ -108,7 +108,7 @@ def _few_causes(table: Array, rows: float) -> Any:
 
 def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, by: str = "bic", weight: Any = None,
-    restarts: int = 3, most: int = MOST, seed: int = 0, density: bool = False, tell: Callable[[str], object] = str,
+    n_init: int = 3, most: int = MOST, seed: int = 0, density: bool = False, tell: Callable[[str], object] = str,
 ) -> Found:  # fmt: skip
     """A mixture of the rows of a typed frame: of the shape with the lowest BIC, of `number` parts or as `by` says.
 
@@ -121,7 +121,7 @@ def discover(
     there = float(X.height if w is None else (w > 0).sum())
     _refuse_more_than_rows(number, there)
     tried = shapes(kinds, there, X if density else None)
-    settings: dict[str, Any] = {"restarts": restarts, "random_state": seed}
+    settings: dict[str, Any] = {"n_init": n_init, "random_state": seed}
     if number is not None:
         kept = {**settings, **SETTLED}
         fits = {shape: MixtureDensity(part, number, **kept).fit(X, sample_weight=w) for shape, part in tried.items()}
@@ -148,7 +148,7 @@ def _chosen(
     tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
 ) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
-    quick = {**settings, **QUICK, "restarts": settings["restarts"] if X.height <= SMALL else 1}
+    quick = {**settings, **QUICK, "n_init": settings["n_init"] if X.height <= SMALL else 1}
     curves = {
         shape: _by_bic(MixtureDensity(part, **quick), X, w, most, tell=_about(shape, tell))
         for shape, part in tried.items()
@@ -173,7 +173,7 @@ def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, 
     numbers = range(1, most + 1)
     sparse = choose_components(MixtureDensity(part, **settings), X, numbers, sample_weight=w, by=("prior",))
     by_bic = _by_bic(MixtureDensity(part, **quick), X, w, most, sparse.best["prior"], by_bic)
-    estimator = MixtureDensity(part, **{**quick, "restarts": min(quick["restarts"], 2)})
+    estimator = MixtureDensity(part, **{**quick, "n_init": min(quick["n_init"], 2)})
     held = choose_components(estimator, without_rare_words(X), by_bic.numbers, sample_weight=w, by=("held-out",))
     settled = held.converged["held-out"]
     return replace(

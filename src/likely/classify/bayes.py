@@ -36,7 +36,7 @@ from likely.estimation.class_labels import (
     encoded_with_gaps,
     labeled_things,
     missing_labels,
-    owners_among,
+    labels_among,
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
@@ -138,17 +138,17 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self.density_._validate_params()
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, owner = encoded_with_gaps(y)
-        tell_of_labels(self.classes_, owner, type(self).__name__, labeled_things(X))
+        self.classes_, labels = encoded_with_gaps(y)
+        tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         with self._in_words():
-            report = self._learn(X, owner, weight)
-            self._adopt(report, self._seen_rows(X, owner, weight))
+            report = self._learn(X, labels, weight)
+            self._adopt(report, self._seen_rows(X, labels, weight))
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}")
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
-        self.calm_ = novelty_threshold.left_out(self, X, owner, weight) if self._alarms else np.empty((3, 0))
+        self.calm_ = novelty_threshold.left_out(self, X, labels, weight) if self._alarms else np.empty((3, 0))
         self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
@@ -193,24 +193,24 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if first:
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
-        owner = owners_among(y, self.classes_, type(self).__name__)
+        labels = labels_among(y, self.classes_, type(self).__name__)
         before = None if first else novelty_threshold.surprise_of(self, X)[0]
-        hidden = self.density_._hides_labels or bool((owner < 0).any())
+        hidden = self.density_._hides_labels or bool((labels < 0).any())
         if first:  # what is hidden needs more than one look
-            model, known = (self._learn(X, owner, weight).model if hidden else self._blank(X, weight)), None
+            model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
-        new: Any = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, owner, weight).whole())
+        new: Any = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole())
         if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
             with unheard():
-                learned = self._learn(X, owner, weight)
+                learned = self._learn(X, labels, weight)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self._stepped(model, stats))
         self._check_cost()
         if before is None:
-            self.calm_ = novelty_threshold.left_out(self, X, owner, weight)
+            self.calm_ = novelty_threshold.left_out(self, X, labels, weight)
         else:  # rows that the model had not seen when it was asked about them
             self.calm_ = novelty_threshold.streamed(self.calm_, before, weight, self.stats_.total_weight)
         return self
@@ -220,20 +220,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _blank(self, X: Any, weight: Any = None) -> Mixture:
         C = len(self.classes_)
-        return Mixture.trusted(weights=np.full(C, 1.0 / C), parts=self.density_._blank_for(X, C, weight))
+        return Mixture.trusted(weights=np.full(C, 1.0 / C), components=self.density_._blank_for(X, C, weight))
 
     def _grown(self, X: Any) -> tuple[Mixture, Any]:
         """The model and statistics so far, made wide enough for levels that are new in X."""
         model, stats = self._learned, self.stats_
-        parts, of_parts = self.density_._grown(model.parts, stats.parts, X)
-        return model.replace(parts=parts), stats.replace(parts=of_parts)
+        parts, of_parts = self.density_._grown(model.components, stats.components, X)
+        return model.replace(components=parts), stats.replace(components=of_parts)
 
     def _prior_rule(self, model: Mixture, stats: Any) -> MixturePrior:
-        parts = resolve_prior(model.parts, stats.parts, self.density_._prior_rule())
+        parts = resolve_prior(model.components, stats.components, self.density_._prior_rule())
         weights: Any = self._class_prior_distribution()
         if weights is None and self.class_prior is not None and not stats.seen:  # hidden labels are shared by it
             weights = GivenWeights(self._fixed_shares())
-        return MixturePrior.trusted(weights=weights, parts=parts)
+        return MixturePrior.trusted(weights=weights, components=parts)
 
     def _fixed_shares(self) -> Array:
         return class_probabilities(self.class_prior, self.classes_, type(self).__name__)
@@ -247,7 +247,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _adopt(self, report: FitReport, rows: Block | None = None) -> None:
         self.report_, self.stats_, self.prior_ = report, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
-        self.density_._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
+        self.density_._look_again(report.model.components, report.stats.components, report.prior.components, rows)
         self.model_ = self._scoring(report, self.density_)
         self.__dict__.pop("learned_", None)
         if self.model_ is not report.model:
@@ -256,10 +256,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _scoring(self, report: FitReport, density: Any) -> Mixture:
         """What scores, made of what was learned: class probabilities as they were asked for, parts as `density` says."""
         learned = report.model
-        parts = density._finish(learned.parts, report.stats.parts, report.prior.parts)
+        parts = density._finish(learned.components, report.stats.components, report.prior.components)
         weights = self._final_weights(learned, report.stats)
-        same = parts is learned.parts and weights is learned.weights
-        return learned if same else Mixture.trusted(weights=np.array(weights), parts=parts)
+        same = parts is learned.components and weights is learned.weights
+        return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
     def _stepped(self, model: Any, stats: Any) -> FitReport:
         """A model made better by one `refit`; final, if nothing was hidden."""
@@ -268,56 +268,56 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
         return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
-    def _learn(self, X: Any, owner: Index, weight: Any, max_iter: int | None = None) -> FitReport:
+    def _learn(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Learn from rows that have crossed the border."""
-        data = self._data(X, owner, weight)
+        data = self._data(X, labels, weight)
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
         def learn(i: int, start: Mixture) -> FitReport:
             return fit(start, data, prior=self._prior_rule, stop=stop, hard=self._hard)
 
-        return best_of(self._starts(X, owner, weight), learn)
+        return best_of(self._starts(X, labels, weight), learn)
 
     @property
     def _hard(self) -> bool:
         return bool(getattr(self.density_, "hard", False)) and self.density_._hides_labels
 
-    def _data(self, X: Any, owner: Index, weight: Any) -> Blocks:
+    def _data(self, X: Any, labels: Index, weight: Any) -> Blocks:
         """Rows with their labels; where some are missing, with what the label may be."""
-        if not (owner < 0).any():
-            return Blocks.of(X, weight, owner=owner)
+        if not (labels < 0).any():
+            return Blocks.of(X, weight, labels=labels)
         C = len(self.classes_)
         table = np.where(np.eye(C, dtype=bool), 0.0, -np.inf)
-        return Blocks.of(X, weight, given=np.concatenate([table, np.zeros((1, C))])[owner])
+        return Blocks.of(X, weight, log_mask=np.concatenate([table, np.zeros((1, C))])[labels])
 
-    def _starts(self, X: Any, owner: Index, weight: Any) -> list[Mixture]:
+    def _starts(self, X: Any, labels: Index, weight: Any) -> list[Mixture]:
         """First models: a blank one where one pass will do, else what the labeled rows teach."""
-        hidden = self.density_._hides_labels or bool((owner < 0).any())
+        hidden = self.density_._hides_labels or bool((labels < 0).any())
         sketch = (
             Sketch.of(X, weight, whose=type(self.density_).__name__) if hidden and self.density_._looks_once else None
         )
         blank = self._blank(X, weight) if sketch is None else self._blank(sketch.rows, sketch.weight)
-        if not (self.density_._hides_labels or (owner < 0).any()):
+        if not (self.density_._hides_labels or (labels < 0).any()):
             return [blank]
-        mine = np.flatnonzero(owner >= 0)
+        mine = np.flatnonzero(labels >= 0)
         w = None if weight is None else weight[mine]
-        counts = np.bincount(owner[mine], w, len(self.classes_))
+        counts = np.bincount(labels[mine], w, len(self.classes_))
         counts = np.maximum(counts, 1e-3 * counts.sum())  # a class that is named but not seen may still come
-        parts = self.density_._started(blank.parts, X[mine], owner[mine], w)
+        parts = self.density_._started(blank.components, X[mine], labels[mine], w)
         fixed = self.class_prior is not None and self._class_prior_distribution() is None
         shares = self._fixed_shares() if fixed else counts / counts.sum()
-        return [Mixture.trusted(weights=np.array(shares), parts=p) for p in parts]
+        return [Mixture.trusted(weights=np.array(shares), components=p) for p in parts]
 
-    def _seen_rows(self, X: Any, owner: Index, weight: Any) -> Block | None:
+    def _seen_rows(self, X: Any, labels: Index, weight: Any) -> Block | None:
         """Rows for a second pass, where all labels are known."""
-        return None if (owner < 0).any() else Block(X, weight, owner=owner)
+        return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
     def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
         """What would score had this been learned; settings chosen after learning stay, or are chosen anew by `rows`."""
         if rows is None or not self.density_._wants_rows:
             return self._scoring(report, copy(self.density_))
         density = deepcopy(self.density_)
-        density._look_again(report.model.parts, report.stats.parts, report.prior.parts, rows)
+        density._look_again(report.model.components, report.stats.components, report.prior.components, rows)
         return self._scoring(report, density)
 
     def _final_weights(self, learned: Mixture, stats: Any) -> Array:
@@ -371,7 +371,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Foreign rows as the model takes them; what was never seen counts as unobserved."""
         if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
             check_is_fitted(self)
-        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learned.parts)
+        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learned.components)
         tell_of_strangers(strange, type(self).__name__)
         return rows
 
@@ -445,7 +445,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     @property
     def _certain(self) -> bool:
         """Whether every class has some density everywhere, so that no row is left to the prior alone."""
-        return not isinstance(self.model_, Mixture) or isinstance(self.model_.parts, Gaussian)
+        return not isinstance(self.model_, Mixture) or isinstance(self.model_.components, Gaussian)
 
     def _of_joint(self, rows: Any, use: Any, columns: int | None, dtype: Any) -> Any:
         """`use` of log p(c) p(x | c) of each block of rows; and a word on rows that no class has a density for."""
@@ -518,8 +518,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
         """Rows and their labels drawn from what was learned; of chains that never end, of a `length`."""
         check_is_fitted(self)
-        X, owner = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
-        return X, self.classes_[owner]
+        X, labels = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
+        return X, self.classes_[labels]
 
     def with_class_prior(self, class_prior: Any) -> Self:
         """A copy that expects classes with other probabilities; everything else stays as it was learned."""
@@ -612,7 +612,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
-        sound = sound and self.density_._fits(learned.parts, width, C) and np.shape(counts) == (C,)
+        sound = sound and self.density_._fits(learned.components, width, C) and np.shape(counts) == (C,)
         sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
         if self.calibration_ is not None:
             map: Any = self.calibration_

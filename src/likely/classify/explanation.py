@@ -240,7 +240,7 @@ def _conditional(clf: Any, rows: Any) -> Array | None:
 
     With Λ = Σ⁻¹ and z = Λ(x − μ): log N(z_j/Λ_jj | 0, 1/Λ_jj). None where another way is needed.
     """
-    parts = getattr(getattr(clf, "model_", None), "parts", None)
+    parts = getattr(getattr(clf, "model_", None), "components", None)
     if not isinstance(parts, Gaussian) or not isinstance(rows, np.ndarray) or parts.form.roots is None:
         return None
     x = rows.astype(np.float64)

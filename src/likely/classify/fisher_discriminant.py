@@ -21,7 +21,7 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
 from likely.estimation.base_estimator import BaseEstimator
-from likely.estimation.class_labels import checked_labels, encoded, owners_among
+from likely.estimation.class_labels import checked_labels, encoded, labels_among
 from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.input_validation import row_weights
@@ -86,8 +86,8 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         """Learn from rows X (n, d) with labels y (n,)."""
         self._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, owner = encoded(y)
-        return self._adopt(self._gathered(X, owner, weight, None))
+        self.classes_, labels = encoded(y)
+        return self._adopt(self._gathered(X, labels, weight, None))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: moments are added. The first call may name all `classes` that will ever come."""
@@ -97,9 +97,9 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         if first:
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
-        owner = owners_among(y, self.classes_, type(self).__name__)
+        labels = labels_among(y, self.classes_, type(self).__name__)
         known = None if first else self.stats_
-        new = self._gathered(X, owner, weight, known)
+        new = self._gathered(X, labels, weight, known)
         return self._adopt(new if known is None else known + new, patient=True)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
@@ -117,7 +117,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             )
         return (X, y, weight) if counts.all() else (X[counts], y[counts], weight[counts])
 
-    def _gathered(self, X: Any, owner: Index, weight: Any, known: Moments | None) -> Moments:
+    def _gathered(self, X: Any, labels: Index, weight: Any, known: Moments | None) -> Moments:
         """The moments of each class."""
         K, d = len(self.classes_), X.shape[1]
         if K < 2:
@@ -127,7 +127,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         gaps = any_missing(X)
         if gaps and known is None:
             refuse_infinite(X, whose)
-            return em_moments(X, weight, whose, owner, K)
+            return em_moments(X, weight, whose, labels, K)
         with np.errstate(all="ignore"):
             distribution = gaussian_of(self.stats_) if gaps else Gaussian.blank(X[:256], members=K)
 
@@ -135,9 +135,9 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             x = rows(block.x, d, whose)
             if not np.isfinite(x.sum()):
                 refuse_infinite(x, whose)
-            return distribution.collect(x, block.weight, owner=block.owner)
+            return distribution.collect(x, block.weight, labels=block.labels)
 
-        return Threads().total(collect, Blocks.of(X, weight, owner=owner))
+        return Threads().total(collect, Blocks.of(X, weight, labels=labels))
 
     def _adopt(self, stats: Moments, patient: bool = False) -> Self:
         self.stats_ = stats
@@ -192,7 +192,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         away = np.where(self.stats_.weight[:, None] > 0, self.stats_.mean - self.axes_.mean, 0.0)
         means = self.axes_.mean + away @ onto.T @ (B @ W)
         return Mixture.trusted(
-            weights=np.array(self.class_prior_), parts=Gaussian.trusted(mean=means, covariance=W, kind="full")
+            weights=np.array(self.class_prior_), components=Gaussian.trusted(mean=means, covariance=W, kind="full")
         )
 
     def with_class_prior(self, class_prior: Any) -> Self:
@@ -250,4 +250,4 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
 def _sized(axes: Any, stats: Any) -> tuple[Any, ...]:
     """Columns and classes of axes, and the shape of the moments' means."""
-    return axes.dim, len(axes.centers), stats.shift.shape
+    return axes.dim, len(axes.centroids), stats.shift.shape

@@ -18,7 +18,7 @@ from likely.core.warnings import said_once, tell
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator
-from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric
@@ -80,7 +80,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     }  # fmt: skip
     _keeps_rows = True
     _saved: tuple[str, ...] = (
-        "rows_", "owner_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
+        "rows_", "labels_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
         "distribution_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
@@ -115,9 +115,9 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         y = checked_labels(y, len(x), type(self).__name__)
         w = row_weights(self, sample_weight, x)
         here = w > 0
-        self.classes_, owner = encoded(y[here])
-        tell_of_labels(self.classes_, owner, type(self).__name__)
-        self._remember(x[here], owner, w[here])
+        self.classes_, labels = encoded(y[here])
+        tell_of_labels(self.classes_, labels, type(self).__name__)
+        self._remember(x[here], labels, w[here])
         self._tell_of_novelty()
         return self
 
@@ -131,18 +131,18 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         if first:
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
-        owner = owners_among(y, self.classes_, type(self).__name__)
+        labels = labels_among(y, self.classes_, type(self).__name__)
         here = w > 0
-        x, owner, w = x[here], owner[here], w[here]
+        x, labels, w = x[here], labels[here], w[here]
         if not first:
             x = np.concatenate([self.rows_, x])
-            owner, w = np.concatenate([self.owner_, owner]), np.concatenate([self.weight_, w])
-        return self._remember(x, owner, w)
+            labels, w = np.concatenate([self.labels_, labels]), np.concatenate([self.weight_, w])
+        return self._remember(x, labels, w)
 
-    def _remember(self, x: Array, owner: Index, weight: Array) -> Self:
-        self.rows_, self.owner_, self.weight_ = x, owner.astype(np.int64), weight
+    def _remember(self, x: Array, labels: Index, weight: Array) -> Self:
+        self.rows_, self.labels_, self.weight_ = x, labels.astype(np.int64), weight
         with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
-            metric = Metric.learned(self.metric, x, weight, owner, p=self.p, scale=self.scale)
+            metric = Metric.learned(self.metric, x, weight, labels, p=self.p, scale=self.scale)
         for name in ("scale_", "distribution_"):
             self.__dict__.pop(name, None)
         if metric.scale is not None:
@@ -161,17 +161,17 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
 
     def _chosen(self, metric: Metric) -> Index:
         """Which rows stay."""
-        if self.keep is None or len(np.unique(self.owner_)) < 2:
+        if self.keep is None or len(np.unique(self.labels_)) < 2:
             return np.arange(len(self.rows_), dtype=np.int64)
         choose = edited_nearest_neighbors if self.keep == "edited" else condensed_nearest_neighbor
-        return choose(self.rows_, self.owner_, metric=metric, weight=self.weight_).astype(np.int64)
+        return choose(self.rows_, self.labels_, metric=metric, weight=self.weight_).astype(np.int64)
 
     def _build(self, metric: Metric) -> None:
         """What can be made of the rows at any time, and is not written to files."""
         at = self.kept_
         search = NeighborSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
-            search=search, owner=self.owner_[at], weight=self._kept_weight(), classes=len(self.classes_)
+            search=search, labels=self.labels_[at], weight=self._kept_weight(), classes=len(self.classes_)
         )
         self._calm: dict[int, Array] = {}  # reach of neighbors in training, by k
 
@@ -195,7 +195,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         """For each k (K,): what decisions about training rows cost that the others tell, and their log-posterior."""
         n, C = len(self.rows_), len(self.classes_)
         asked = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-        judging = self.weight_ * (self.class_prior_ / self._shares)[self.owner_]  # as often as they will come
+        judging = self.weight_ * (self.class_prior_ / self._shares)[self.labels_]  # as often as they will come
         asked = asked[judging[asked] > 0] if judging[asked].any() else asked
         step = max(64, VOTES // (len(choices) * C))
         total = np.zeros((2, len(choices)))
@@ -216,7 +216,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             votes[:, stayed] = self._voters.left_out_for_each(choices, by_distance, place[stayed])[0]
         if not stayed.all():
             votes[:, ~stayed] = self._voters.votes_for_each(self.rows_[at[~stayed]], choices, by_distance)[0]
-        truth, weight = self.owner_[at], judging[at] if judging[at].any() else self.weight_[at]
+        truth, weight = self.labels_[at], judging[at] if judging[at].any() else self.weight_[at]
         out = []
         for each in votes:
             logs = self._posterior(each)
@@ -253,12 +253,12 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         check_is_fitted(self)
         votes = self._voters.votes_left_out(self.k_, self.weights == "distance")[0]
         at = np.arange(len(self.kept_))
-        return self._posterior(votes, self._shares_without(self._voters.owner, self._voters.unit(at)))
+        return self._posterior(votes, self._shares_without(self._voters.labels, self._voters.unit(at)))
 
     @property
     def class_count_(self) -> Array:
         """Weight of each class in training (C,)."""
-        return np.bincount(self.owner_, self.weight_, len(self.classes_)).astype(np.float64)
+        return np.bincount(self.labels_, self.weight_, len(self.classes_)).astype(np.float64)
 
     @property
     def class_prior_(self) -> Array:
@@ -275,12 +275,12 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     @property
     def _counts(self) -> Array:
         """Weight of each class (C,) among the rows that vote."""
-        return np.asarray(np.bincount(self._voters.owner, self._voters.weight, len(self.classes_)), dtype=np.float64)
+        return np.asarray(np.bincount(self._voters.labels, self._voters.weight, len(self.classes_)), dtype=np.float64)
 
-    def _shares_without(self, owner: Index, left: Array) -> Array:
+    def _shares_without(self, labels: Index, left: Array) -> Array:
         """The same (m, C) for rows of which so much was left out of their class."""
         counts = self._counts
-        return _shared(counts - left[:, None] * (np.arange(len(counts)) == owner[:, None]))
+        return _shared(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
 
     def _posterior(self, votes: Array, shares: Array | None = None) -> Array:
         """From votes to log-posteriors: with N_c/N as prior, (k_c + a N_c/N) / (k + a); with others, by Bayes."""
@@ -328,14 +328,14 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
         if not whole_state(self, "left_out_scores_", "scale_", "distribution_"):
             return
-        arrays: list[NDArray[Any]] = [self.rows_, self.owner_, self.weight_, self.kept_, self.classes_]
+        arrays: list[NDArray[Any]] = [self.rows_, self.labels_, self.weight_, self.kept_, self.classes_]
         sound = all(isinstance(a, np.ndarray) and a.ndim for a in arrays) and self.rows_.dtype == np.float64
         n = len(self.rows_) if sound else 0
         sound = sound and self.rows_.shape == (n, self.n_features_in_) and self.rows_.size > 0
-        sound = sound and self.owner_.shape == self.weight_.shape == (n,) and self.weight_.dtype == np.float64
-        sound = sound and self.owner_.dtype.kind == self.kept_.dtype.kind == "i" and self.classes_.ndim == 1
+        sound = sound and self.labels_.shape == self.weight_.shape == (n,) and self.weight_.dtype == np.float64
+        sound = sound and self.labels_.dtype.kind == self.kept_.dtype.kind == "i" and self.classes_.ndim == 1
         sound = sound and bool((self.weight_ > 0).all() and np.isfinite(self.weight_).all())
-        sound = sound and bool(0 <= self.owner_.min() and self.owner_.max() < len(self.classes_))
+        sound = sound and bool(0 <= self.labels_.min() and self.labels_.max() < len(self.classes_))
         sound = sound and self.kept_.ndim == 1 and 0 < len(self.kept_) and type(self.k_) is int and self.k_ > 0
         sound = sound and bool(0 <= self.kept_.min() and self.kept_.max() < n and (np.diff(self.kept_) > 0).all())
         distribution = getattr(self, "distribution_", None)

@@ -13,7 +13,7 @@ from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
 from likely.distributions.statistics_subtraction import Canceled, without
-from likely.estimation.class_labels import owners_among
+from likely.estimation.class_labels import labels_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, take_rows
 
@@ -28,18 +28,18 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
     X = as_table(X)
     with unheard(), one_blas_thread():  # what is to be said of the whole, `fit` says; and many small solves
         whole = clone(clf).set_params(calibration=None).fit(X, y, sample_weight=sample_weight)
-        rows, labels, weight = whole._checked(X, y, sample_weight, reset=False)
-        owner = owners_among(labels, whole.classes_, type(clf).__name__)
-        weight = np.ones(len(owner)) if weight is None else weight
-        out = np.empty((len(owner), len(whole.classes_)))
-        for group in _alike(rows, owner, weight):
+        rows, targets, weight = whole._checked(X, y, sample_weight, reset=False)
+        labels = labels_among(targets, whole.classes_, type(clf).__name__)
+        weight = np.ones(len(labels)) if weight is None else weight
+        out = np.empty((len(labels), len(whole.classes_)))
+        for group in _alike(rows, labels, weight):
             i = int(group[0])
             unit = 1.0 if weight[i] == round(weight[i]) else float(weight[i])
             if clf.calibration is None:
-                out[group] = _judged(whole, rows, owner, weight, unit, i)
+                out[group] = _judged(whole, rows, labels, weight, unit, i)
             else:
                 out[group] = _calibrated(clf, X, y, _without(weight, unit, i), i, whole.classes_)
-    return out, whole.classes_, owner
+    return out, whole.classes_, labels
 
 
 def _without(weight: Array, unit: float, i: int) -> Array:
@@ -54,32 +54,32 @@ def _calibrated(clf: BayesClassifier, X: Any, y: Any, weight: Array, i: int, cla
     return log_posteriors(fresh, take_rows(X, np.array([i])), classes)
 
 
-def _judged(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, unit: float, i: int) -> Array:
+def _judged(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, unit: float, i: int) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
     if whole.stats_.complete and not whole.density_._wants_rows:
         try:
-            return _by_statistics(whole, rows, owner, unit, i)
+            return _by_statistics(whole, rows, labels, unit, i)
         except Canceled:
             pass
-    return _by_fitting(whole, rows, owner, _without(weight, unit, i), i)
+    return _by_fitting(whole, rows, labels, _without(weight, unit, i), i)
 
 
-def _by_statistics(whole: BayesClassifier, rows: Any, owner: Index, unit: float, i: int) -> Array:
+def _by_statistics(whole: BayesClassifier, rows: Any, labels: Index, unit: float, i: int) -> Array:
     learned, one = whole._learned, slice(i, i + 1)
-    rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), owner[one]))
+    rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), labels[one]))
     return whole._elsewhere(whole._stepped(learned, rest)).log_posterior(rows[one])
 
 
-def _by_fitting(whole: BayesClassifier, rows: Any, owner: Index, weight: Array, i: int) -> Array:
+def _by_fitting(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, i: int) -> Array:
     keep = weight > 0
-    report = whole._learn(rows[keep], owner[keep], weight[keep])
-    others = whole._seen_rows(rows[keep], owner[keep], weight[keep])
+    report = whole._learn(rows[keep], labels[keep], weight[keep])
+    others = whole._seen_rows(rows[keep], labels[keep], weight[keep])
     return whole._elsewhere(report, others).log_posterior(rows[i : i + 1])
 
 
-def _alike(rows: Any, owner: Index, weight: Array) -> list[Index]:
+def _alike(rows: Any, labels: Index, weight: Array) -> list[Index]:
     """Rows that are judged alike: equal ones of one class, where each counts whole; else every row by itself."""
     if (weight != np.round(weight)).any():
-        return list(np.arange(len(owner))[:, None])
-    which = np.unique(row_hashes(rows) + np.uint64(0x9E3779B9) * owner.astype(np.uint64), return_inverse=True)[1]
+        return list(np.arange(len(labels))[:, None])
+    which = np.unique(row_hashes(rows) + np.uint64(0x9E3779B9) * labels.astype(np.uint64), return_inverse=True)[1]
     return np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])

@@ -24,7 +24,7 @@ from likely.distributions.gaussian.missing_values_em import any_missing, tell_of
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.statistics_subtraction import Canceled, without
 from likely.estimation.base_estimator import BaseEstimator
-from likely.estimation.class_labels import checked_labels, encoded, owners_among, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
@@ -39,7 +39,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     - **metric**: "l2", "scaled" (columns over their deviation within classes), "mahalanobis" (covariance within
       classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and center).
-    - **center**: "mean", or "median" of each column.
+    - **centroid**: "mean", or "median" of each column.
     - **class_prior**: "uniform", so that distances alone decide; None: relative frequencies; numbers, or a dict by
       label.
     - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
@@ -63,7 +63,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "metric": [StrOptions({*METRICS, *SYNONYMS})],
-        "center": [StrOptions({"mean", "median"})],
+        "centroid": [StrOptions({"mean", "median"})],
         "p": [Interval(Real, 1, 64, closed="both")],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES, **NOVELTY,
@@ -75,12 +75,12 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, metric: str = "l2", center: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
+        self, metric: str = "l2", centroid: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
         cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.metric = metric
-        self.center = center
+        self.centroid = centroid
         self.p = p
         self.class_prior = class_prior
         self.cost = cost
@@ -92,29 +92,29 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn centers and widths from rows X (n, d) with labels y (n,)."""
-        x, labels, w = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, owner = encoded(labels)
-        tell_of_labels(self.classes_, owner, type(self).__name__)
+        x, targets, w = self._checked(X, y, sample_weight, reset=True)
+        self.classes_, labels = encoded(targets)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
         blank = self._blank(x)
         with self._in_own_name():
-            report = fit(blank, Blocks.of(x, w, owner=owner), prior="weak", stop=Stop(100, 1e-6))
+            report = fit(blank, Blocks.of(x, w, labels=labels), prior="weak", stop=Stop(100, 1e-6))
         if self._named == "mahalanobis" and any_missing(x):
             tell_of_expected(report, type(self).__name__)
-        self._adopt(report.model, report.stats, Sketch.of(_beside(x, owner), w))
+        self._adopt(report.model, report.stats, Sketch.of(_beside(x, labels), w))
         self._tell_of_novelty()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
         first = not hasattr(self, "stats_")
-        x, labels, w = self._checked(X, y, sample_weight, reset=first)
+        x, targets, w = self._checked(X, y, sample_weight, reset=first)
         if first:
-            named = labels if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
-        owner = owners_among(labels, self.classes_, type(self).__name__)
+        labels = labels_among(targets, self.classes_, type(self).__name__)
         distribution = self._blank(x) if first else self._learned()
-        stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, owner=owner))
-        sketch = Sketch.of(_beside(x, owner), w)
+        stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
+        sketch = Sketch.of(_beside(x, labels), w)
         if not first:
             stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
         if self._named == "mahalanobis" and np.isnan(x).any():
@@ -146,16 +146,16 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
     def _adopt(self, distribution: Gaussian, stats: Any, sketch: Sketch) -> Self:
         self.stats_ = stats
         self.sample_, self.sample_weight_ = np.array(sketch.rows), np.array(sketch.weight)
-        x, owner, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
+        x, labels, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
         self.centers_, self.spread_ = self._means(), np.array(distribution.covariance)
         fallback = distribution.mean  # a class, or a column of it, that was not seen yet
         self.centers_ = np.where(np.isfinite(self.centers_), self.centers_, fallback)
-        if self.center == "median":
-            middle = weighted_medians(x, owner, w, len(self.classes_))
+        if self.centroid == "median":
+            middle = weighted_medians(x, labels, w, len(self.classes_))
             middle = np.where(np.isnan(middle), self.centers_, middle)
             self.spread_ = _about(self.spread_, middle - self.centers_, self.class_count_)
             self.centers_ = middle
-        self.rate_ = self._rate(x, owner, w)
+        self.rate_ = self._rate(x, labels, w)
         self.__dict__.pop("_usual", None)
         self._check_priors()
         return self
@@ -171,15 +171,15 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         seen = np.broadcast_to(np.asarray(self.stats_.weight).reshape(len(means), -1) > 0, means.shape)
         return np.where(seen, means, np.nan)
 
-    def _rate(self, x: Array, owner: Index, w: Array) -> float:
+    def _rate(self, x: Array, labels: Index, w: Array) -> float:
         """How much a unit of distance means, where no Gaussian says so."""
         if self._named in KINDS:
             return 1.0
         away = self._prototypes(1.0).distances(x)
         if self._named == "l1":
-            return laplace_rate(away, owner, w, (~np.isnan(x)).sum(axis=1).astype(np.float64), x.shape[1])
+            return laplace_rate(away, labels, w, (~np.isnan(x)).sum(axis=1).astype(np.float64), x.shape[1])
         with np.errstate(divide="ignore"):
-            return softmax_rate(away, owner, w, np.log(self.class_prior_))
+            return softmax_rate(away, labels, w, np.log(self.class_prior_))
 
     # ----------------------------------------------------------------------- use
 
@@ -278,12 +278,12 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return other._adopt(distribution, stats, Sketch.of(self.sample_[rest], self.sample_weight_[rest]))
 
     def _collected(self, distribution: Gaussian, some: Mask) -> Any:
-        owner = self.sample_[some, -1].astype(np.intp)
-        return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], owner)
+        labels = self.sample_[some, -1].astype(np.intp)
+        return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
 
     def _check_state(self) -> None:
         """After a file was read: what was learned must fit together."""
-        if not (sound_rules(self) and self.center in ("mean", "median")):
+        if not (sound_rules(self) and self.centroid in ("mean", "median")):
             raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
         if not whole_state(self):
             return
@@ -312,9 +312,9 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return tags
 
 
-def _beside(x: Array, owner: Index) -> Array:
+def _beside(x: Array, labels: Index) -> Array:
     """Rows with their class as one more column: what a sketch keeps together."""
-    return np.concatenate([x, owner[:, None].astype(np.float64)], axis=1)
+    return np.concatenate([x, labels[:, None].astype(np.float64)], axis=1)
 
 
 def _about(spread: Array, moved: Array, counts: Array) -> Array:

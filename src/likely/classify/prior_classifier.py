@@ -47,14 +47,14 @@ class PriorClassifier(Deciding, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count labels y (n,); of X only the number of rows matters."""
         self._validate_params()
-        labels = checked_labels(y, _num_samples(X), type(self).__name__)
-        weight = row_weights(sample_weight, labels)
-        labels, weight = labels[weight > 0], weight[weight > 0]
-        if not len(labels):
+        targets = checked_labels(y, _num_samples(X), type(self).__name__)
+        weight = row_weights(sample_weight, targets)
+        targets, weight = targets[weight > 0], weight[weight > 0]
+        if not len(targets):
             raise DataError(sentence(type(self).__name__, "some row must have a weight above 0", "none"))
-        self.classes_, owner = encoded(labels)
-        tell_of_labels(self.classes_, owner, type(self).__name__)
-        self.class_count_ = np.bincount(owner, weight).astype(np.float64)
+        self.classes_, labels = encoded(targets)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
+        self.class_count_ = np.bincount(labels, weight).astype(np.float64)
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
         if self.class_prior is not None:
             self.class_prior_ = class_probabilities(self.class_prior, self.classes_, type(self).__name__)

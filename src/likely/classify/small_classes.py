@@ -30,7 +30,7 @@ def notes_on_classes(clf: Any, rows: int) -> Iterator[str]:
 
 def constant_columns(clf: Any) -> Iterator[tuple[Any, list[str]]]:
     """Classes of several rows with columns that vary elsewhere, but not within them."""
-    variance = _variances(clf.stats_.parts)
+    variance = _variances(clf.stats_.components)
     if variance is None:
         return
     still = (variance == 0) & (variance > 0).any(axis=0) & (clf.class_count_ > 1)[:, None]
@@ -41,7 +41,7 @@ def constant_columns(clf: Any) -> Iterator[tuple[Any, list[str]]]:
 
 def _variances(stats: Any) -> Any:
     """Variance of each column within each class (C, d), where all columns are numbers."""
-    if hasattr(stats, "parts") and hasattr(stats, "names"):
-        each = [_variances(s) for _, s in stats.parts]
+    if hasattr(stats, "components") and hasattr(stats, "names"):
+        each = [_variances(s) for _, s in stats.components]
         return None if any(v is None for v in each) else np.concatenate(each, axis=1)
     return getattr(stats, "variance", None)

@@ -208,10 +208,10 @@ def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, state
     import numpy as np
     import polars as pl
 
-    owner = np.repeat(np.arange(len(rows)), rows.lengths)
+    labels = np.repeat(np.arange(len(rows)), rows.lengths)
     own = np.where(states >= 0, shares[np.arange(len(states)), states], np.nan)
     columns: list[pl.Series] = [
-        pl.Series("sequence", ids).gather(owner), pl.Series("frame", np.arange(len(owner)) - rows.offsets[owner]),
+        pl.Series("sequence", ids).gather(labels), pl.Series("frame", np.arange(len(labels)) - rows.offsets[labels]),
         *(pl.Series(_apart(name), cells) for name, cells in when.items()),
         pl.Series("state", names.tolist(), dtype=pl.String), pl.Series("probability", own).fill_nan(None),
         *(pl.Series(f"p({name})", shares[:, k]).fill_nan(None) for k, name in enumerate(all_)),

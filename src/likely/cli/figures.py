@@ -63,7 +63,7 @@ def _classes(clf: Any) -> Any:
     from likely.plots.theme import themed
 
     shown = clf.classes_.tolist()[:CLASSES]
-    wide = min(len(shown), 3 if clf.model_.parts.states <= 6 else 1)
+    wide = min(len(shown), 3 if clf.model_.components.states <= 6 else 1)
     high = -(-len(shown) // wide)
     with themed() as plt:
         figure, axes = plt.subplots(high, wide, figsize=(4.6 * wide if wide > 1 else 9.0, 3.6 * high),
@@ -71,6 +71,6 @@ def _classes(clf: Any) -> Any:
         for c, ax in enumerate(axes.ravel()):
             ax.set_axis_off()
             if c < len(shown):
-                draw(clf.model_.parts.member(c), ax)
+                draw(clf.model_.components.member(c), ax)
                 ax.set_title(str(shown[c]), loc="left")
     return figure

@@ -371,5 +371,5 @@ def _title(feed: Feed, output: Output) -> None:
     """The header of CSV: the names of a line that nothing was seen for."""
     if not feed.told["as_json"]:
         alarmed = None if feed.rule is None else False
-        names = _row(feed, 0, feed.subject.plays.initial(), 0.0, alarmed, "", {})
+        names = _row(feed, 0, feed.subject.plays.initial_belief(), 0.0, alarmed, "", {})
         output.write(csv_line(list(names)))

@@ -57,7 +57,7 @@ def card_as_written(path: str) -> Iterator[None]:
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
-    return {name: _entry(model.density_, model._learned.parts, name) for name in _names(model, path)}
+    return {name: _entry(model.density_, model._learned.components, name) for name in _names(model, path)}
 
 
 def _names(model: Any, path: str) -> list[str]:
@@ -80,7 +80,7 @@ def watch_model(path: str) -> Watch:
     refuse_sequences(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
         inner, distribution = getattr(thing, "component_", thing), thing._learned
-        distribution = distribution.parts if inner is not thing else distribution
+        distribution = distribution.components if inner is not thing else distribution
         return Watch.over(thing, {name: _entry(inner, distribution, name) for name in _names(thing, path)})
     try:
         return Watch.over(classifier_of(thing, path))

@@ -117,7 +117,7 @@ def _clusters(model: Any) -> Iterator[str]:
     yield from _more(model.n_components_, f"{what}s")
     yield ""
     yield "parameters"
-    yield from _parameters(model.mixture_.model_.parts)
+    yield from _parameters(model.mixture_.model_.components)
     yield from _columns(model.schema)
 
 
@@ -141,18 +141,18 @@ def _classifier(clf: Any) -> Iterator[str]:
     if hasattr(clf, "model_"):
         yield ""
         yield "parameters"
-        yield from _parameters(clf.model_.parts)
+        yield from _parameters(clf.model_.components)
 
 
 def _parameters(distribution: Any, indent: str = "  ") -> Iterator[str]:
     """Each distribution with the shapes of its parameters, parts of products below each other."""
-    if hasattr(distribution, "names") and hasattr(distribution, "parts"):
-        for name, part in distribution.parts[:SHOWN]:
+    if hasattr(distribution, "names") and hasattr(distribution, "components"):
+        for name, part in distribution.components[:SHOWN]:
             yield f"{indent}{clipped(str(name), 30)}: {_distribution(part)}"
-        yield from _more(len(distribution.parts), "parts", indent)
-    elif hasattr(distribution, "parts"):  # a mixture a class, parts that classes share
+        yield from _more(len(distribution.components), "parts", indent)
+    elif hasattr(distribution, "components"):  # a mixture a class, parts that classes share
         yield f"{indent}{_distribution(distribution)}"
-        yield from _parameters(distribution.parts, indent + "  ")
+        yield from _parameters(distribution.components, indent + "  ")
     else:
         yield f"{indent}{_distribution(distribution)}"
 

@@ -124,7 +124,7 @@ def _kmeans() -> None:
                 for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
                     lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
         X = _rows("float64")[0]
-        lk.KMeans(5, start=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
+        lk.KMeans(5, init=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
 
 
 def _hierarchy() -> None:
@@ -188,10 +188,10 @@ def _kalman() -> None:
     import likely as lk
 
     one, rng, y = np.eye(1), np.random.default_rng(0), np.array([0.0, 1.0, 3.0])
-    for model in (lk.LinearGaussian(one, one, one, one, np.zeros(1), one), lk.LinearGaussian(one, one, one, one)):
+    for model in (lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one, initial_mean=np.zeros(1), initial_covariance=one), lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one)):
         model.smooth(y), model.smooth(y, lag=1), model.sample(2, rng, 3), model.collect([y])
         list(lk.follow(model, y))
-    trend = lk.LinearGaussian(np.triu(np.ones((2, 2))), np.eye(2), np.eye(1, 2), one)
+    trend = lk.LinearGaussian(transition=np.triu(np.ones((2, 2))), process_covariance=np.eye(2), observation=np.eye(1, 2), observation_covariance=one)
     trend.smooth(y, lag=0), trend.steady_state()
     moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
@@ -204,7 +204,7 @@ def _level() -> Any:
     import likely as lk
 
     one = np.eye(1)
-    return lk.LinearGaussian(one, one, one, one, np.zeros(1), one)
+    return lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one, initial_mean=np.zeros(1), initial_covariance=one)
 
 
 def _switching() -> None:
@@ -226,7 +226,7 @@ def _particles() -> None:
 
     y, distributions = np.array([0.0, 1.0, 3.0]), _level().distributions
     for name in ("systematic", "multinomial"):
-        lk.ParticleFilter(distributions, 64, resample=name, threshold=1.0).run(y)
+        lk.ParticleFilter(distributions, 64, resample=name, ess_threshold=1.0).run(y)
     lk.ParticleFilter(
         lk.StateSpace(distributions.initial, distributions.transition, lambda x: lk.Gaussian(x, x**2 + 1)), 8
     ).run(y)
@@ -255,7 +255,7 @@ def _warping() -> None:
     X = rng.normal(size=(30, 12))
     gaps = np.where(rng.random((2, 12, 2)) < 0.2, np.nan, rng.normal(size=(2, 12, 2)))
     for steps in ("three", "symmetric"):
-        lk.dtw(X[0], X[1], steps=steps).path, lk.dtw(*gaps, steps=steps)
+        lk.dtw(X[0], X[1], step_pattern=steps).path, lk.dtw(*gaps, step_pattern=steps)
     lk.dtw_matrix(X)
     lk.DTWClassifier(band=0.2).fit(X, np.arange(30) % 2).predict(X)
     lk.dtw([1.0, 2.0], [1.0, np.nan, 2.0], open_begin=True, open_end=True)

@@ -155,14 +155,14 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
     return w
 
 
-def owners(owner: Any, n: int, members: int, whose: str) -> Index:
+def checked_labels(labels: Any, n: int, members: int, whose: str) -> Index:
     """The member that each of n rows belongs to (n,): 0 … members − 1, or −1 for nobody."""
-    o = np.asarray(unmasked(owner))
+    o = np.asarray(unmasked(labels))
     if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
-        raise ShapeError(sentence(whose, f"owner must be whole numbers, one per row ({n})", f"{o.dtype} {o.shape}"))
+        raise ShapeError(sentence(whose, f"labels must be whole numbers, one per row ({n})", f"{o.dtype} {o.shape}"))
     if n and (o.min() < -1 or o.max() >= members):
         bad = o[(o < -1) | (o >= members)][0]
-        raise DataError(sentence(whose, f"owner must lie in 0 … {members - 1}, or be −1 for nobody", bad))
+        raise DataError(sentence(whose, f"labels must lie in 0 … {members - 1}, or be −1 for nobody", bad))
     return o.astype(np.intp, copy=False)
 
 

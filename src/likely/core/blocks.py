@@ -24,10 +24,10 @@ class Block:
 
     x: Any
     weight: Array | None = None  # (n,)
-    given: Any = (
+    log_mask: Any = (
         None  # (n, K): log-mask added to the joint, 0 where the label may be, −inf where not; or a Ragged of them
     )
-    owner: Index | None = None  # (n,): the label itself, where all are known
+    labels: Index | None = None  # (n,): the label itself, where all are known
     start: int = 0  # rows that came before, so that an error can name its row
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class Blocks:
 
     @classmethod
     def of(
-        cls, x: Any, weight: Any = None, *, given: Any = None, owner: Any = None, sequences: bool | None = None,
+        cls, x: Any, weight: Any = None, *, log_mask: Any = None, labels: Any = None, sequences: bool | None = None,
         rows: int = ROWS, blocks: int = BLOCKS,
     ) -> Blocks:  # fmt: skip
         """Cut data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them a part.
@@ -83,8 +83,8 @@ class Blocks:
         vectors of unequal length, holds sequences.
         """
         if isinstance(x, Blocks):
-            if not (weight is given is owner is None):
-                raise DataError(sentence("Blocks", "blocks carry their own weight, given and owner", "blocks and more"))
+            if not (weight is log_mask is labels is None):
+                raise DataError(sentence("Blocks", "blocks carry their own weight, given and label", "blocks and more"))
             return x
         if isinstance(x, Iterator):
             return cls(x)  # type: ignore[arg-type]  # refused there, with the sentence
@@ -98,7 +98,7 @@ class Blocks:
             x = _as_array(x)
         x = unmasked(x)
         n = n_rows(x)
-        block = Block(x, weights(weight, n, "Blocks"), _aligned(given, n, "given"), _aligned(owner, n, "owner"))
+        block = Block(x, weights(weight, n, "Blocks"), _aligned(log_mask, n, "log_mask"), _aligned(labels, n, "labels"))
         edges = _edges(x, n, rows)
         firsts = range(0, max(len(edges) - 1, 1), blocks)
         return cls([Rows(block, tuple(edges[i : i + blocks + 1])) for i in firsts])
@@ -161,8 +161,8 @@ def runs(x: Any, rows: int = ROWS) -> list[tuple[int, int]]:
 
 
 def _cut(data: Block, a: int, b: int) -> Block:
-    weight, given, owner = (None if p is None else p[a:b] for p in (data.weight, data.given, data.owner))
-    return Block(data.x[a:b], weight, given, owner, data.start + a)  # type: ignore[arg-type]  # each keeps its own kind
+    weight, given, labels = (None if p is None else p[a:b] for p in (data.weight, data.log_mask, data.labels))
+    return Block(data.x[a:b], weight, given, labels, data.start + a)  # type: ignore[arg-type]  # each keeps its own kind
 
 
 def _aligned(a: Any, n: int, name: str) -> Any:

@@ -19,7 +19,7 @@ STREAMS = ("__iter__", "__getitem__")  # what a loop can go through
 class Filter(Protocol[B, Y]):
     """Whoever can say what it believes now, what then, and what an observation changes. Beliefs are values."""
 
-    def initial(self) -> B:
+    def initial_belief(self) -> B:
         """The belief before anything was seen."""
         ...
 
@@ -71,7 +71,7 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
     array([0.0001, 0.9999])
     """
     plays = playing(model)
-    return plays.update(plays.initial() if belief is None else _predicted(plays, belief), y)
+    return plays.update(plays.initial_belief() if belief is None else _predicted(plays, belief), y)
 
 
 def _predicted(plays: Any, belief: Any) -> Any:
@@ -79,7 +79,7 @@ def _predicted(plays: Any, belief: Any) -> Any:
     try:
         return plays.predict(belief)
     except (AttributeError, TypeError) as error:
-        wanted = type(plays.initial())
+        wanted = type(plays.initial_belief())
         if isinstance(belief, wanted):
             raise
         expected = f"the belief of {type(plays).__name__} must be a {wanted.__name__}, or None at first"
@@ -136,7 +136,7 @@ def _row_by_row(observations: Any) -> Any:
 def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:
     notice = _noticing(plays, belief)
     for y in observations:
-        belief, news = plays.update(plays.initial() if belief is None else _predicted(plays, belief), y)
+        belief, news = plays.update(plays.initial_belief() if belief is None else _predicted(plays, belief), y)
         notice(belief)
         yield belief, news
 

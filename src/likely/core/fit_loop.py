@@ -59,7 +59,7 @@ class Keeper(Protocol):
 
 def gather(model: Any, block: Block, hard: bool = False) -> Any:
     """`collect` on a block, with whatever is known of its labels."""
-    known: dict[str, Any] = {k: v for k, v in (("given", block.given), ("owner", block.owner)) if v is not None}
+    known: dict[str, Any] = {k: v for k, v in (("log_mask", block.log_mask), ("labels", block.labels)) if v is not None}
     if hard:
         known["hard"] = True
     return model.collect(block.x, block.weight, **known)
@@ -189,7 +189,7 @@ def fit(
     >>> import likely as lk
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> report = fit(lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]])), x, prior="weak")
-    >>> report.converged, report.model.parts.mean.round(1).ravel().tolist()
+    >>> report.converged, report.model.components.mean.round(1).ravel().tolist()
     (True, [0.5, 9.5])
     """
     with said_once():
@@ -365,10 +365,10 @@ class _Climb:
 
 def _why_worse(model: Any, prior: Any) -> str:
     """What a step down comes from: what the model or its parts say of it, else what is known of its covariances."""
-    own = getattr(model, "why_worse", None) or getattr(getattr(model, "parts", None), "why_worse", None)
+    own = getattr(model, "why_worse", None) or getattr(getattr(model, "components", None), "why_worse", None)
     if own is not None:
         return str(own)
-    if prior is None or (hasattr(prior, "parts") and prior.parts is None):
+    if prior is None or (hasattr(prior, "components") and prior.components is None):
         return "an estimate had to be lifted off a singularity; a prior avoids this"
     if getattr(model, "smallest_eigenvalue", None) is None:
         return "an estimate met the edge of what it may be, or rounding decides"
@@ -412,7 +412,7 @@ def _kinds(prior: Any) -> str:
     """Which prior, and which of weights and parts."""
     if not hasattr(prior, "weights"):
         return "none" if prior is None else type(prior).__name__
-    return f"{type(prior).__name__}({_kinds(prior.weights)}, {_kinds(prior.parts)})"
+    return f"{type(prior).__name__}({_kinds(prior.weights)}, {_kinds(prior.components)})"
 
 
 def mean_log_prob(model: Any, data: Any) -> float:

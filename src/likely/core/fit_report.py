@@ -73,8 +73,8 @@ class FitReport:
     @property
     def component_counts(self) -> Array | None:
         """Where each class or state has a mixture of its own (C, M): how many rows each component explains."""
-        inner = getattr(getattr(self.stats, "parts", None), "counts", None)
-        return inner if inner is not None and np.ndim(inner) == 2 and hasattr(self.stats.parts, "seen") else None
+        inner = getattr(getattr(self.stats, "components", None), "counts", None)
+        return inner if inner is not None and np.ndim(inner) == 2 and hasattr(self.stats.components, "seen") else None
 
     @property
     def dead(self) -> list[int]:

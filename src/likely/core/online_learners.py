@@ -21,7 +21,7 @@ class Learner:
 
     start: Any
 
-    def initial(self) -> Any:
+    def initial_belief(self) -> Any:
         """The estimator as it was given."""
         return self.start
 
@@ -47,7 +47,7 @@ class BayesianLearner:
 
     prior: Any
 
-    def initial(self) -> Any:
+    def initial_belief(self) -> Any:
         """The prior itself."""
         return self.prior
 

@@ -43,12 +43,12 @@ class DiscriminantSubspace(Value):
     mean: Array  # (d,)
     axes: Array  # (q, d): B
     within: Array  # (q,), rising
-    centers: Array  # (K, q): the class means in these coordinates
+    centroids: Array  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
         parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._parts().items()}
         q, d = len(parts["within"]), len(np.atleast_1d(parts["mean"]))
-        K = len(parts["centers"]) if parts["centers"].ndim == 2 else 0
+        K = len(parts["centroids"]) if parts["centroids"].ndim == 2 else 0
         got = tuple(part.shape for part in parts.values())
         if got != ((d,), (q, d), (q,), (K, q)) or not (K and q):
             raise ShapeError(
@@ -59,7 +59,7 @@ class DiscriminantSubspace(Value):
         within = parts["within"]
         if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
             raise DomainError(sentence("DiscriminantSubspace", "within must be shares that rise", within.tolist()))
-        if np.abs(parts["centers"]).max() > LARGEST / np.sqrt(q):
+        if np.abs(parts["centroids"]).max() > LARGEST / np.sqrt(q):
             raise DomainError(
                 sentence("DiscriminantSubspace", "squared distances of centers must be finite", "an overflow")
             )
@@ -93,7 +93,7 @@ class DiscriminantSubspace(Value):
         if patient:
             components = _had_so_far(frame, components, beyond)
         axes, inner = _chosen(frame, components, len(M), beyond or patient)
-        return cls.trusted(mean=mean, axes=axes, within=inner, centers=np.ascontiguousarray((M - mean) @ axes.T))
+        return cls.trusted(mean=mean, axes=axes, within=inner, centroids=np.ascontiguousarray((M - mean) @ axes.T))
 
     @classmethod
     def of_statistics(
@@ -150,7 +150,7 @@ class DiscriminantSubspace(Value):
     def log_joint(self, x: Any, log_shares: Array) -> Array:
         """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
         z = np.asarray(self.project(x), dtype=np.float64)
-        return np.asarray(log_shares + z @ self.centers.T - 0.5 * (self.centers**2).sum(axis=1))
+        return np.asarray(log_shares + z @ self.centroids.T - 0.5 * (self.centroids**2).sum(axis=1))
 
 
 class _Frame(NamedTuple):

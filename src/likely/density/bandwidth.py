@@ -40,7 +40,7 @@ ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member has no spread
 # -------------------------------------------------------------------- spreads
 
 
-def spreads(rows: Array, weight: Array, owner: Index, members: int, unit: str) -> Array:
+def spreads(rows: Array, weight: Array, labels: Index, members: int, unit: str) -> Array:
     """σ²_d of each member (K, d), by "class" of its own rows; of all where its own do not spread, or there is but one.
 
     Another `unit` keeps the member's size, the mean over its columns, and takes how columns compare from what is within
@@ -49,11 +49,11 @@ def spreads(rows: Array, weight: Array, owner: Index, members: int, unit: str) -
     with np.errstate(over="ignore", invalid="ignore"):
         whole = _variance(rows, weight)
         whole, constant = _floored(rows, weight, whole)
-        own = np.stack([_variance(rows[owner == k], weight[owner == k]) for k in range(members)])
+        own = np.stack([_variance(rows[labels == k], weight[labels == k]) for k in range(members)])
     floor = np.where(constant, np.inf, ONE_OF_THEM * whole)
     if unit == "class":
         return np.where(own > floor, own, whole)
-    within = np.bincount(owner, weight, members) @ own / weight.sum()
+    within = np.bincount(labels, weight, members) @ own / weight.sum()
     within = np.where(within > floor, within, whole)
     each = np.where(own > floor, own, within)
     profile = within if unit == "pooled" else np.ones_like(whole)
@@ -83,14 +83,14 @@ def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
     return variance, constant
 
 
-def shapes_of(rows: Array, weight: Array, owner: Index, variance: Array, unit: str) -> Array:
+def shapes_of(rows: Array, weight: Array, labels: Index, variance: Array, unit: str) -> Array:
     """Covariances (K, d, d) with these variances (K, d): of each member's own rows, or within all members together."""
     means = np.zeros_like(variance)
-    for k in np.unique(owner):
-        means[k] = np.average(rows[owner == k], axis=0, weights=weight[owner == k])
-    z = rows - means[owner]
+    for k in np.unique(labels):
+        means[k] = np.average(rows[labels == k], axis=0, weights=weight[labels == k])
+    z = rows - means[labels]
     if unit == "class":
-        return np.stack([_shape(z[owner == k], weight[owner == k], v) for k, v in enumerate(variance)])
+        return np.stack([_shape(z[labels == k], weight[labels == k], v) for k, v in enumerate(variance)])
     size = (weight @ (z**2 / variance[0]) / weight.sum()).max() or 1.0  # that of the first is not that of all
     within = variance[0] * size
     return np.stack([_shape(z, weight, within) * (v[0] / within[0]) for v in variance])

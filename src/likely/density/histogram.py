@@ -34,7 +34,7 @@ class Histogram(Distribution):
     - **edges**: for each column its rising edges; flat, with `bins`, in files.
     - **masses**: of a grid ("grid": one cell for each combination, (b₁, …, b_d) or flat), or of each column by itself
       ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
-    - **count**: rows that `refit` adds to a cell of mean width, spread evenly over the range: no cell is impossible.
+    - **pseudo_count**: rows that `refit` adds to a cell of mean width, spread evenly over the range: no cell is impossible.
 
     A cell holds its left edge, and the last one its right edge, too. NaN entries are summed out.
 
@@ -47,7 +47,7 @@ class Histogram(Distribution):
     masses: Array  # (C,) or (K, C)
     kind: str = "grid"
     bins: Index | None = None  # (d,): cells of each column
-    count: float = 0.0
+    pseudo_count: float = 0.0
 
     def __post_init__(self) -> None:
         edges, bins = _flat_edges(self.edges, self.bins)
@@ -59,9 +59,9 @@ class Histogram(Distribution):
             masses = masses.reshape(*masses.shape[: masses.ndim - len(bins)], cells)
         if masses.ndim not in (1, 2) or masses.shape[-1] != cells or 0 in masses.shape:
             raise ShapeError(sentence("Histogram", f"masses must have {cells} cells", masses.shape))
-        if not self.count >= 0:
-            raise DomainError(sentence("Histogram", "count must not be negative", self.count))
-        self._set(edges=edges, bins=bins, masses=masses, count=float(self.count))
+        if not self.pseudo_count >= 0:
+            raise DomainError(sentence("Histogram", "count must not be negative", self.pseudo_count))
+        self._set(edges=edges, bins=bins, masses=masses, pseudo_count=float(self.pseudo_count))
         for total in self._totals:
             if (masses < 0).any() or (np.abs(total - 1) > SUM_TO_ONE).any():
                 raise DomainError(sentence("Histogram", "masses must not be negative and sum to 1", total.tolist()))
@@ -302,12 +302,12 @@ class Histogram(Distribution):
         masses = masses if members is None else np.repeat(masses[None], members, axis=0)
         return cls(flat, masses, kind, sizes, count)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> BinCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> BinCounts:
         """Weight of the rows in each cell, and outside; rows of a grid must be complete."""
         n = n_rows(x)
         z = rows(x, self.dim, "Histogram")
         refuse_infinite(z, "Histogram")
-        shares = member_weights(weights(weight, n, "Histogram"), owner, n, self.members, "Histogram")
+        shares = member_weights(weights(weight, n, "Histogram"), labels, n, self.members, "Histogram")
         if self.kind == "grid":
             self._refuse_gaps(z)
             cells = [self._flat_cells(z)]
@@ -378,7 +378,7 @@ class Histogram(Distribution):
 
     def _added(self, a: int, b: int) -> Array:
         """Rows that `count` adds to each of the cells a … b of a column or grid."""
-        return np.asarray(self.count * (b - a) * self._volumes[a:b] / self._volumes[a:b].sum())
+        return np.asarray(self.pseudo_count * (b - a) * self._volumes[a:b] / self._volumes[a:b].sum())
 
     def weak_prior(self, stats: BinCounts) -> None:
         """Nothing beyond `count`."""

@@ -84,7 +84,7 @@ class KDE(KeptPoints):
         if scale.ndim == 0:
             if not scale > 0:
                 raise DomainError(sentence("KDE", "scale must be positive", float(scale)))
-            each = scale * spreads(self.points, self._w, self._owner, K or 1, self.unit)
+            each = scale * spreads(self.points, self._w, self._labels, K or 1, self.unit)
             return np.asarray(each if K else each[0])
         shapes = [(d,), (d, d)] if K is None else [(K, d), (K, d, d), (d,)]
         if scale.shape not in shapes:
@@ -135,7 +135,7 @@ class KDE(KeptPoints):
             squared = np.diagonal(self.scale) if self.elliptical else self.scale
             return np.array([1.0 / np.mean((own / squared)[own > 0])])
         with unheard():  # what is odd about columns was said when they were learned
-            each = spreads(self.points, self._w, self._owner, self.members or 1, self.unit)
+            each = spreads(self.points, self._w, self._labels, self.members or 1, self.unit)
         squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
         at = np.argmax(each, axis=1)[:, None]
         return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
@@ -375,17 +375,17 @@ class KDE(KeptPoints):
         one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale, unit)
         return one if members is None else _stacked([one] * members)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
         """Each row once, with the weight of its copies.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
         """
-        if owner is not None and self.members is None:
-            raise DomainError(sentence("KDE", "owner is for a stack", "one value"))
+        if labels is not None and self.members is None:
+            raise DomainError(sentence("KDE", "label is for a stack", "one value"))
         z = rows(x, self.dim, "KDE")
         if np.isnan(z).any():
             self._allow_gaps()
-        return DistinctRows.of(z, weight, owner, self.members, "KDE")
+        return DistinctRows.of(z, weight, labels, self.members, "KDE")
 
     def refit(self, stats: DistinctRows, prior: Any = None) -> KDE:
         """Windows on the rows of the statistics, as wide as `rule` says; members that saw nothing stay as they were.
@@ -394,21 +394,21 @@ class KDE(KeptPoints):
         """
         self._check(stats)
         stats = completed(stats, "KDE")
-        points, owner = stats.rows, stats.owner
+        points, labels = stats.rows, stats.labels
         K = self.members
-        shapes = None if self.rule == "given" else self._shapes(points, stats.weight, owner)
+        shapes = None if self.rule == "given" else self._shapes(points, stats.weight, labels)
         new = []
         for k, old in enumerate(self._each):
-            mine = owner == k
+            mine = labels == k
             name = "" if K is None else f" (member {k})"
             shape = None if shapes is None else shapes[k]
             new.append(old._on(points[mine], stats.weight[mine], shape, name) if mine.any() else old)
         return new[0] if K is None else _stacked(new)
 
-    def _shapes(self, points: Array, weight: Array, owner: Index) -> Array:
+    def _shapes(self, points: Array, weight: Array, labels: Index) -> Array:
         """Squared widths at α = 1 of all members (K, d), or (K, d, d)."""
-        each = spreads(points, weight, owner, self.members or 1, self.unit)
-        return shapes_of(points, weight, owner, each, self.unit) if self.elliptical else each
+        each = spreads(points, weight, labels, self.members or 1, self.unit)
+        return shapes_of(points, weight, labels, each, self.unit) if self.elliptical else each
 
     def _on(self, points: Array, weight: Array, shape: Array | None, which: str) -> KDE:
         """Windows on these points, with a width by the rule."""

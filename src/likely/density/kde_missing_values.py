@@ -20,14 +20,14 @@ def completed(stats: DistinctRows, whose: str) -> DistinctRows:
     some = ~np.isnan(rows).all(axis=1)
     if not some.any():
         raise DataError(sentence(whose, "at least one row with weight is needed", "none of which anything was seen"))
-    owner = stats.owner[some]
-    return stats._merged(filled(rows[some], owner, whose), stats.weight[some], owner, stats.members)
+    labels = stats.labels[some]
+    return stats._merged(filled(rows[some], labels, whose), stats.weight[some], labels, stats.members)
 
 
-def filled(rows: Array, owner: Index, whose: str) -> Array:
+def filled(rows: Array, labels: Index, whose: str) -> Array:
     """Rows (n, d) without gaps: each takes what it lacks from the nearest row, in what both have seen, that has it.
 
-    Distances are in deviations of the columns. Rows of the same owner lend first; where none has all that is lacking,
+    Distances are in deviations of the columns. Rows of the same label lend first; where none has all that is lacking,
     rows of the others; then each column lends its mean (0 where nobody ever saw it).
 
     >>> filled(np.array([[0.0, 1.0], [5.0, 9.0], [4.0, np.nan]]), np.zeros(3, int), "rows")
@@ -48,9 +48,9 @@ def filled(rows: Array, owner: Index, whose: str) -> Array:
     for i, gap in enumerate(kinds):
         mine = lacking[np.ravel(which) == i]
         able = np.flatnonzero(~gaps.any(axis=1))
-        for k in np.unique(owner[mine]):
-            asking = mine[owner[mine] == k]
-            lenders = able[owner[able] == k] if (owner[able] == k).any() else able
+        for k in np.unique(labels[mine]):
+            asking = mine[labels[mine] == k]
+            lenders = able[labels[able] == k] if (labels[able] == k).any() else able
             if len(lenders):
                 _lend(out, rows, white, asking, lenders, gap)
     return out

@@ -49,7 +49,7 @@ class KNNBalls(KeptPoints):
     """
 
     points: Array  # (n, d)
-    k: float = 1.0
+    n_neighbors: float = 1.0
     weight: Array | None = None  # (n,) once it is checked
     unit: Array | None = None  # (d,) once it is checked
     metric: str = "l2"
@@ -72,10 +72,10 @@ class KNNBalls(KeptPoints):
         metric = plain_name(self.metric)
         if not isinstance(metric, str) or metric not in METRICS:
             raise DomainError(sentence("KNNBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
-        if not 0 < self.k < np.inf or (self.unbiased and not self.k > 1):
-            raise DomainError(sentence("KNNBalls", "k must be positive, and above 1 if unbiased", self.k))
+        if not 0 < self.n_neighbors < np.inf or (self.unbiased and not self.n_neighbors > 1):
+            raise DomainError(sentence("KNNBalls", "k must be positive, and above 1 if unbiased", self.n_neighbors))
         points, weight, edges = with_weight(points, self.weight, self.edges, "KNNBalls")
-        self._set(points=points, k=float(self.k), weight=weight, unit=unit, metric=metric, edges=edges)
+        self._set(points=points, n_neighbors=float(self.n_neighbors), weight=weight, unit=unit, metric=metric, edges=edges)
 
     # ------------------------------------------------------------------ shape
 
@@ -119,22 +119,22 @@ class KNNBalls(KeptPoints):
     def _own_ball(self, x: Array) -> Array:
         far, at = self._neighbors(x)
         held = np.cumsum(self._w[at], axis=1)
-        enough = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)) & (far > 0)
+        enough = (held >= min(self.n_neighbors, self._w.sum()) * (1 - 1e-12)) & (far > 0)
         last = np.where(enough.any(axis=1), enough.argmax(axis=1), far.shape[1] - 1)
         radius = np.take_along_axis(far, last[:, None], axis=1)[:, 0]
         inside = np.where(far < radius[:, None], self._w[at], 0.0).sum(axis=1)
-        count = np.maximum(min(self.k, self._w.sum()), inside)
+        count = np.maximum(min(self.n_neighbors, self._w.sum()), inside)
         count = np.where(count > 1, count - 1, count) if self.unbiased else count
         return np.log(count) - log(self._w.sum()) - self._log_volume(radius)
 
     def _votes(self, x: Array) -> Array:
         far, at = self._neighbors(x)
         held = np.cumsum(self._w[at], axis=1)
-        last = (held >= min(self.k, self._w.sum()) * (1 - 1e-12)).argmax(axis=1)
+        last = (held >= min(self.n_neighbors, self._w.sum()) * (1 - 1e-12)).argmax(axis=1)
         inside = np.arange(far.shape[1]) <= last[:, None]
         votes = np.zeros((len(x), self.members or 1))
         row = np.broadcast_to(np.arange(len(x))[:, None], at.shape)
-        np.add.at(votes, (row[inside], self._owner[at[inside]]), self._w[at[inside]])
+        np.add.at(votes, (row[inside], self._labels[at[inside]]), self._w[at[inside]])
         radius = np.take_along_axis(far, last[:, None], axis=1)[:, 0]
         total = np.array([one._w.sum() for one in self._each])
         with np.errstate(divide="ignore"):
@@ -150,10 +150,10 @@ class KNNBalls(KeptPoints):
         """Distances and places (n, m) of the nearest points, m so many that they weigh k and are not all copies."""
         y = self._white(x)
         most = len(self.points)
-        m = min(most, int(np.ceil(self.k)) + 1)
+        m = min(most, int(np.ceil(self.n_neighbors)) + 1)
         while True:
             far, at = self._nearest(y, m)
-            weigh = self._w[at].sum(axis=1) >= self.k
+            weigh = self._w[at].sum(axis=1) >= self.n_neighbors
             if m == most or (weigh & (far[:, -1] > 0)).all():
                 return far, at
             m = min(most, 2 * m)
@@ -191,7 +191,7 @@ class KNNBalls(KeptPoints):
             return np.stack([one.sample(n, rng) for one in self._each], axis=1)
         at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
         far, near = self._neighbors(self.points[at]) if n else (np.zeros((0, 1)), np.zeros((0, 1), np.intp))
-        held = np.cumsum(self._w[near], axis=1) >= min(self.k, self._w.sum())
+        held = np.cumsum(self._w[near], axis=1) >= min(self.n_neighbors, self._w.sum())
         radius = np.take_along_axis(far, held.argmax(axis=1)[:, None], axis=1)
         return np.asarray(self.points[at] + radius * _in_ball(n, self.dim, self.metric, rng) * self._unit)
 
@@ -201,7 +201,7 @@ class KNNBalls(KeptPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, k: float = 5, metric: str = "l2", scaled: bool = True,
+        cls, x: Any, members: int | None = None, *, n_neighbors: float = 5, metric: str = "l2", scaled: bool = True,
         shared: bool = False, unbiased: bool = False,
     ) -> KNNBalls:  # fmt: skip
         """A first look at rows: the first of them, for each member."""
@@ -209,27 +209,27 @@ class KNNBalls(KeptPoints):
         if not z.size:
             raise ShapeError(sentence("KNNBalls", "at least one row and one column are needed", z.shape))
         first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
-        one = cls(first, k, None, None, metric, shared, unbiased, scaled)
+        one = cls(first, n_neighbors, None, None, metric, shared, unbiased, scaled)
         return one if members is None else one._stacked([one] * members)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> DistinctRows:
-        """Each row once, with the weight of its copies; `weight` and `owner` as those of `KDE`."""
-        if owner is not None and self.members is None:
-            raise DomainError(sentence("KNNBalls", "owner is for a stack", "one value"))
-        return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, owner, self.members, "KNNBalls")
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
+        """Each row once, with the weight of its copies; `weight` and `labels` as those of `KDE`."""
+        if labels is not None and self.members is None:
+            raise DomainError(sentence("KNNBalls", "label is for a stack", "one value"))
+        return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, labels, self.members, "KNNBalls")
 
     def refit(self, stats: DistinctRows, prior: Any = None) -> KNNBalls:
         """Balls among the rows of the statistics; their units, if `scaled`, the deviations of the columns."""
         self._check(stats)
         stats = completed(stats, "KNNBalls")
-        points, owner = stats.rows, stats.owner
+        points, labels = stats.rows, stats.labels
         unit = self._unit
         if self.scaled:
             with said_once(reworded=_own_words):
                 unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1, "class")[0])
         new = []
         for k, old in enumerate(self._each):
-            mine = owner == k
+            mine = labels == k
             there = {"points": points[mine], "weight": stats.weight[mine]} if mine.any() else {}
             new.append(old.replace(**there, unit=unit))
         return new[0] if self.members is None else self._stacked(new)

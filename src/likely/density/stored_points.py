@@ -36,7 +36,7 @@ class KeptPoints(Distribution):
         return self.weight
 
     @cached_property
-    def _owner(self) -> Index:
+    def _labels(self) -> Index:
         """The member of each point (n,)."""
         if self.edges is None:
             return np.zeros(len(self.points), np.intp)

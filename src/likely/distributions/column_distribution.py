@@ -300,23 +300,23 @@ class ColumnDistribution(Distribution):
         refuse_options(options, f"{cls.__name__}.moments_fit")
         return cls.from_moments(*column_moments(x, weight, cls.__name__))
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
         """The statistics of weighted rows (n, d); missing entries do not count.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
         """
         me, n = type(self).__name__, n_rows(x)
         w = weights(weight, n, me)
         if n > ROWS * BLOCKS and not self.takes_parts:
-            return self._collect_blocks(x, w, owner)
+            return self._collect_blocks(x, w, labels)
         z = rows(x, self.dim, me)
         refuse_infinite(z, me)
         refuse_outside(z, self._support, me)
-        return self._collected(z, member_weights(w, owner, n, self.members, me))
+        return self._collected(z, member_weights(w, labels, n, self.members, me))
 
-    def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> Any:
+    def _collect_blocks(self, x: Any, w: Array | None, labels: Index | None) -> Any:
         try:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
             z = rows(x, self.dim, type(self).__name__)  # the same complaint, with the row's own number
             refuse_infinite(z, type(self).__name__)

@@ -50,7 +50,7 @@ def entropy(distribution: Any, bits: bool = False, n: int = 100_000, rng: Genera
 def entropy_of(distribution: Any, n: int, rng: Generator) -> Estimate:
     """H[x] of a lone distribution, by n draws where there is no other way."""
     if isinstance(distribution, Product):
-        return added([entropy_of(part, n, rng) for _, part in distribution.parts])
+        return added([entropy_of(part, n, rng) for _, part in distribution.components])
     if isinstance(distribution, BetaNegativeBinomial):
         return exactly(urn_entropy(distribution))
     own = _own_entropy(distribution, n, rng)
@@ -174,7 +174,7 @@ def has_cells(*distributions: Any) -> bool:
     parts = [
         part
         for distribution in distributions
-        for part in ([p for _, p in distribution.parts] if isinstance(distribution, Product) else [distribution])
+        for part in ([p for _, p in distribution.components] if isinstance(distribution, Product) else [distribution])
     ]
     return all(isinstance(part, CELLS) for part in parts)
 

@@ -33,10 +33,10 @@ class Product(Distribution):
     array([-3.3338])
     """
 
-    parts: tuple[tuple[str, Any], ...]
+    components: tuple[tuple[str, Any], ...]
 
     def __post_init__(self) -> None:
-        given = self.parts
+        given = self.components
         pairs = tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given))
         if not pairs or len({n for n, _ in pairs}) < len(pairs):
             raise DomainError(sentence("Product", "parts must be named, each name once", [n for n, _ in pairs]))
@@ -51,16 +51,16 @@ class Product(Distribution):
     @property
     def names(self) -> list[str]:
         """The parts' names, in order."""
-        return [name for name, _ in self.parts]
+        return [name for name, _ in self.components]
 
     def __getitem__(self, name: str) -> Any:
         """The part of that name."""
-        return dict(self.parts)[name]
+        return dict(self.components)[name]
 
     @property
     def members(self) -> int | None:
         """Number of members of a stack; None for one value."""
-        return self.parts[0][1].members
+        return self.components[0][1].members
 
     def member(self, k: int) -> Product:
         """One member of a stack."""
@@ -73,16 +73,16 @@ class Product(Distribution):
     @property
     def smallest_eigenvalue(self) -> float | None:
         """The least of the parts that have one."""
-        found = [getattr(part, "smallest_eigenvalue", None) for _, part in self.parts]
+        found = [getattr(part, "smallest_eigenvalue", None) for _, part in self.components]
         return min((least for least in found if least is not None), default=None)
 
     @property
     def dim(self) -> int:
         """Number of columns that all parts take together."""
-        return sum(_width(part) for _, part in self.parts)
+        return sum(_width(part) for _, part in self.components)
 
     def _each(self, f: Callable[[str, Any], Any]) -> Product:
-        return Product.trusted(parts=tuple((name, f(name, part)) for name, part in self.parts))
+        return Product.trusted(components=tuple((name, f(name, part)) for name, part in self.components))
 
     def _cut(self, x: Any) -> Columns:
         """Rows as named parts."""
@@ -98,7 +98,7 @@ class Product(Distribution):
         if a.ndim != 2 or a.shape[1] != self.dim:
             expected = f"rows must be Columns with the parts {', '.join(self.names)}, or an array (n, {self.dim})"
             raise ShapeError(sentence("Product", expected, a.shape))
-        edges = np.cumsum([0, *(_width(part) for _, part in self.parts)])
+        edges = np.cumsum([0, *(_width(part) for _, part in self.components)])
         return Columns({name: a[:, i:j] for name, i, j in zip(self.names, edges[:-1], edges[1:], strict=True)})
 
     # ---------------------------------------------------------------- density
@@ -107,7 +107,7 @@ class Product(Distribution):
         """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
 
         def evaluate(block: Columns) -> Array:
-            each = [of_part(name, part.log_prob, block[name]) for name, part in self.parts]
+            each = [of_part(name, part.log_prob, block[name]) for name, part in self.components]
             with np.errstate(invalid="ignore"):
                 total: Array = sum(each)
             return added(np.stack(each, axis=-1)) if np.isnan(total).any() else total
@@ -116,36 +116,36 @@ class Product(Distribution):
 
     def sample(self, n: int, rng: Generator) -> Columns:
         """Draws as Columns."""
-        return Columns({name: part.sample(n, rng) for name, part in self.parts})
+        return Columns({name: part.sample(n, rng) for name, part in self.components})
 
     def entropy(self, bits: bool = False) -> Any:
         """Entropies of independent parts add."""
-        return in_units(sum(part.entropy() for _, part in self.parts), bits)
+        return in_units(sum(part.entropy() for _, part in self.components), bits)
 
     def kl(self, other: Product, bits: bool = False) -> Any:
         """Divergences of independent parts add."""
         self._same_parts(other.names, "kl")
-        return in_units(sum(part.kl(other[name]) for name, part in self.parts), bits)
+        return in_units(sum(part.kl(other[name]) for name, part in self.components), bits)
 
     @property
     def mean(self) -> dict[str, Any]:
         """Means by part."""
-        return {name: part.mean for name, part in self.parts}
+        return {name: part.mean for name, part in self.components}
 
     @property
     def variance(self) -> dict[str, Any]:
         """Variances by part."""
-        return {name: part.variance for name, part in self.parts}
+        return {name: part.variance for name, part in self.components}
 
     @property
     def mode(self) -> dict[str, Any]:
         """The most likely value of each part, which together are the most likely row."""
-        return {name: part.mode for name, part in self.parts}
+        return {name: part.mode for name, part in self.components}
 
     @property
     def n_parameters(self) -> int:
         """Free parameters of all parts."""
-        return sum(part.n_parameters for _, part in self.parts)
+        return sum(part.n_parameters for _, part in self.components)
 
     # --------------------------------------------------------------- learning
 
@@ -163,14 +163,14 @@ class Product(Distribution):
             )
         )
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> ProductStats:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> ProductStats:
         """The statistics of each part."""
         columns = self._cut(x)
         if n_rows(columns) > ROWS * BLOCKS:
-            blocks = Blocks.of(columns, weight, owner=owner)
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
-        known = {} if owner is None else {"owner": owner}
-        each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.parts)
+            blocks = Blocks.of(columns, weight, labels=labels)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), blocks)
+        known = {} if labels is None else {"labels": labels}
+        each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.components)
         return ProductStats(tuple(each))
 
     def refit(self, stats: ProductStats, prior: Any = None) -> Product:
@@ -180,19 +180,19 @@ class Product(Distribution):
 
     def objective(self, stats: ProductStats, prior: Any = None) -> float:
         """Objectives of independent parts add."""
-        return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.parts)
+        return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.components)
 
     @property
     def log_smoothing(self) -> float:
         """That of the parts."""
-        return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.parts))
+        return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.components))
 
     def weak_prior(self, stats: ProductStats) -> Any:
         """The weak prior of each part."""
         from likely.distributions.priors.product_prior import ProductPrior
 
         return ProductPrior(
-            tuple((name, told_of_part(name, part.weak_prior, stats[name])) for name, part in self.parts)
+            tuple((name, told_of_part(name, part.weak_prior, stats[name])) for name, part in self.components)
         )
 
     def _same_parts(self, names: list[str], doing: str) -> None:
@@ -204,50 +204,50 @@ class Product(Distribution):
 class ProductStats(Addable, Value):
     """The statistics of each part; they add part by part."""
 
-    parts: tuple[tuple[str, Any], ...]
+    components: tuple[tuple[str, Any], ...]
 
     @property
     def names(self) -> list[str]:
         """The parts' names, in order."""
-        return [name for name, _ in self.parts]
+        return [name for name, _ in self.components]
 
     def __getitem__(self, name: str) -> Any:
-        return dict(self.parts)[name]
+        return dict(self.components)[name]
 
     @property
     def complete(self) -> bool:
         """True if no part hid anything."""
-        return all(stats.complete for _, stats in self.parts)
+        return all(stats.complete for _, stats in self.components)
 
     @property
     def filled(self) -> bool:
         """True if a part filled gaps in."""
-        return any(getattr(stats, "filled", False) for _, stats in self.parts)
+        return any(getattr(stats, "filled", False) for _, stats in self.components)
 
     @property
     def total_weight(self) -> float:
         """Weight of the rows that any part saw."""
-        return max(float(stats.total_weight) for _, stats in self.parts)
+        return max(float(stats.total_weight) for _, stats in self.components)
 
     def __add__(self, other: ProductStats) -> ProductStats:
-        pairs = zip(self.parts, other.parts, strict=True)
+        pairs = zip(self.components, other.components, strict=True)
         return ProductStats(tuple((name, a + b) for (name, a), (_, b) in pairs))
 
     def __mul__(self, factor: float) -> ProductStats:
-        return ProductStats(tuple((name, stats * factor) for name, stats in self.parts))
+        return ProductStats(tuple((name, stats * factor) for name, stats in self.components))
 
     __rmul__ = __mul__
 
     def pooled(self) -> ProductStats:
         """All members as one."""
-        return ProductStats(tuple((name, stats.pooled()) for name, stats in self.parts))
+        return ProductStats(tuple((name, stats.pooled()) for name, stats in self.components))
 
     def member(self, k: Any) -> ProductStats:
         """The statistics of one member of a stack."""
-        return ProductStats(tuple((name, stats.member(k)) for name, stats in self.parts))
+        return ProductStats(tuple((name, stats.member(k)) for name, stats in self.components))
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        return iter(self.parts)
+        return iter(self.components)
 
 
 def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -16,7 +16,7 @@ from likely.distributions.categorical.multinomial import WordCounts
 from likely.distributions.categorical.pair_counts import PairCounts
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.product import ProductStats
-from likely.distributions.stacks.stack import SeveralStats
+from likely.distributions.stacks.stack import StackStats
 from likely.distributions.statistics.counts import Counts
 from likely.distributions.statistics.extremes import Extremes
 from likely.distributions.statistics.feature_sums import FeatureSums
@@ -40,12 +40,12 @@ def without(stats: Any, part: Any) -> Any:
 
 @without.register
 def _(stats: ProductStats, part: Any) -> Any:
-    return ProductStats(tuple((name, without(s, part[name])) for name, s in stats.parts))
+    return ProductStats(tuple((name, without(s, part[name])) for name, s in stats.components))
 
 
 @without.register
-def _(stats: SeveralStats, part: Any) -> Any:
-    return SeveralStats(tuple(without(a, b) for a, b in zip(stats.parts, part.parts, strict=True)))
+def _(stats: StackStats, part: Any) -> Any:
+    return StackStats(tuple(without(a, b) for a, b in zip(stats.components, part.components, strict=True)))
 
 
 @without.register

@@ -41,16 +41,16 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 # fitted attributes and methods of others → ours; of several, the first that is there
-_PARTS = ("model_.parts", "model_.emissions", "model_")
+_PARTS = ("model_.components", "model_.emission", "model_")
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **{name: ("mean_", *(f"{one}.mean" for one in _PARTS)) for name in ("means_", "theta_", "location_")},
     **{
         name: ("covariance_", *(f"{one}.covariance" for one in _PARTS))
         for name in ("covariances_", "covars_", "var_", "sigma_", "precisions_", "precision_")
     },
-    "transmat_": ("model_.moves",), "startprob_": ("model_.starts",), "emissionprob_": ("model_.emissions.probs",),
+    "transmat_": ("model_.transition",), "startprob_": ("model_.initial",), "emissionprob_": ("model_.emission.probs",),
     "weights_": ("class_prior_", "model_.weights"), "priors_": ("class_prior_",), "class_log_prior_": ("class_prior_",),
-    "feature_log_prob_": ("model_.parts.probs",), "lambdas_": ("rate_", "model_.emissions.rate", "model_.parts.rate"),
+    "feature_log_prob_": ("model_.components.probs",), "lambdas_": ("rate_", "model_.emission.rate", "model_.components.rate"),
     "centers_": ("cluster_centers_", "model_.mean"), "converged_": ("report_.converged",),
     "lower_bound_": ("report_.objective",), "monitor_": ("report_",), "decode": ("model_.viterbi",),
     "aic": ("summary",), "bic": ("summary",), "loadings_": ("components_",), "score_": ("report_.objective",),

@@ -1,4 +1,4 @@
-"""Labels of any kind become classes and owners: which class each row belongs to."""
+"""Labels of any kind become classes and labels: which class each row belongs to."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([is_missing(label) for label in y], dtype=bool) if y.dtype == object else np.zeros(len(y), bool)
 
 
-def tell_of_labels(classes: NDArray[Any], owner: Index, whose: str, each: str = "row") -> None:
+def tell_of_labels(classes: NDArray[Any], labels: Index, whose: str, each: str = "row") -> None:
     """Say what labels (n,) leave open: those that are missing (−1) are hidden, and one class alone decides nothing."""
-    hidden = int((owner < 0).sum())
+    hidden = int((labels < 0).sum())
     if hidden:
-        told = f"{hidden} of {len(owner)} {each}s have no label: it is hidden, and they are shared among the classes"
+        told = f"{hidden} of {len(labels)} {each}s have no label: it is hidden, and they are shared among the classes"
         tell(f"{whose}: {told}; leave these {each}s out to learn from the others alone")
     if len(classes) == 1:
         told = f"all labels are {classes.tolist()[0]!r}, so every {each} will be decided for it"
@@ -132,10 +132,10 @@ def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
             return (there + low).astype(y.dtype), at
     if y.dtype == object and all(isinstance(label, str) for label in y):
         y = y.astype(str)
-        classes, owner = np.unique(y, return_inverse=True)
-        return classes.astype(object), owner
-    classes, owner = np.unique(y, return_inverse=True)
-    return classes, owner
+        classes, labels = np.unique(y, return_inverse=True)
+        return classes.astype(object), labels
+    classes, labels = np.unique(y, return_inverse=True)
+    return classes, labels
 
 
 def encoded_with_gaps(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
@@ -146,16 +146,16 @@ def encoded_with_gaps(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
     if there.all():
         return encoded(y)
     classes, at = encoded(_plain(y[there]))
-    owner = np.full(len(y), -1, dtype=np.intp)
-    owner[there] = at
-    return classes, owner
+    labels = np.full(len(y), -1, dtype=np.intp)
+    labels[there] = at
+    return classes, labels
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
     return labels if not len(labels) or isinstance(labels[0], str) else np.array(labels.tolist())
 
 
-def owners_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:
+def labels_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:
     """The place of each label among classes that are known already; −1 where it is missing."""
     found, at = encoded_with_gaps(y)
     places = {c: i for i, c in enumerate(classes.tolist())}

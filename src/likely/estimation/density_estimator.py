@@ -188,17 +188,17 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """The model that learning begins with."""
         return self._blank_for(X, None, weight)
 
-    def _started(self, blank: Any, X: Any, owner: Any, weight: Any) -> list[Any]:
+    def _started(self, blank: Any, X: Any, labels: Any, weight: Any) -> list[Any]:
         """First models for a stack whose members own rows, one for each start."""
-        return [self._started_once(blank, X, owner, weight, np.random.default_rng(0))]
+        return [self._started_once(blank, X, labels, weight, np.random.default_rng(0))]
 
-    def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
+    def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
         """A stack whose members learned from the rows they own; with weak priors where there are none: it is a start."""
         other = copy(self)
         if other.prior is None:
             other.prior = "weak"
         with unheard():
-            stats = blank.collect(X, weight, owner=owner)
+            stats = blank.collect(X, weight, labels=labels)
             scaled = softened(stats, 1, one_covariance(blank))
             return blank.refit(stats, resolve_prior(blank, scaled, other._prior_rule()))
 

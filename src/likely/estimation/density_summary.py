@@ -161,7 +161,7 @@ def settings(distribution: Any) -> dict[str, str]:
         return {"kernel": "elliptical " * distribution.elliptical + kernel, "widths": rule, "unit": distribution.unit}
     if name == "KNNBalls":
         units = "columns in their deviations" if distribution.scaled else "columns as they are"
-        return {"k": f"{distribution.k:g}", "metric": f"{distribution.metric}, {units}"}
+        return {"k": f"{distribution.n_neighbors:g}", "metric": f"{distribution.metric}, {units}"}
     return {}
 
 
@@ -173,7 +173,7 @@ def _moved(estimator: Any) -> dict[str, str]:
 
 def _prior(prior: Any) -> str:
     """Which prior, in a word; one per part for a product."""
-    parts = getattr(prior, "parts", None)
+    parts = getattr(prior, "components", None)
     if hasattr(prior, "weights"):
         told = [f"{what}: {_prior(p)}" for what, p in (("weights", prior.weights), ("parts", parts)) if p is not None]
         return ", ".join(told) or NO_PRIOR

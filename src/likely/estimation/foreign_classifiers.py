@@ -25,14 +25,14 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
     """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
-    labels = checked_labels(y, rows_of(X), type(whose).__name__, each=labeled_things(X))
+    targets = checked_labels(y, rows_of(X), type(whose).__name__, each=labeled_things(X))
     weight = None
     if sample_weight is not None:
-        weight = row_weights(sample_weight, np.empty((len(labels), 0)))
-    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
-    owner = np.zeros(len(labels), dtype=np.intp)  # a row without weight may have any class
-    classes, owner[counted] = encoded(labels[counted])
-    return classes, owner, weight
+        weight = row_weights(sample_weight, np.empty((len(targets), 0)))
+    counted = np.ones(len(targets), dtype=bool) if weight is None else weight > 0
+    labels = np.zeros(len(targets), dtype=np.intp)  # a row without weight may have any class
+    classes, labels[counted] = encoded(targets[counted])
+    return classes, labels, weight
 
 
 def fitted(

@@ -111,7 +111,7 @@ def of_share(k: float, n: float, level: float) -> tuple[float, float]:
 
 
 def _product(model: Product, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    for name, part in model.parts:
+    for name, part in model.components:
         width = int(getattr(part, "dim", 1))
         inner = [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
         yield from rows_of(part, stats[name], inner, level)
@@ -124,24 +124,24 @@ def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) 
 
 def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Weights and parts; an interval would have to know the labels, which are hidden."""
-    told = type(model.parts) in TELLERS
+    told = type(model.components) in TELLERS
     for k, weight in enumerate(model.weights):
         yield Row(f"component {k}", "weight", float(weight), None, None)
         if told:
-            inner = rows_of(model.parts.member(k), stats.parts.member(k), names, level)
+            inner = rows_of(model.components.member(k), stats.components.member(k), names, level)
             yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
 
 
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Where it begins, what follows what, and what each state emits; an interval would have to know the states."""
-    told = type(model.emissions) in TELLERS
-    for i, (start, row) in enumerate(zip(model.starts, model.moves, strict=True)):
+    told = type(model.emission) in TELLERS
+    for i, (start, row) in enumerate(zip(model.initial, model.transition, strict=True)):
         yield Row(f"state {i}", "start", float(start), None, None)
         yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in enumerate(row) if p > 0)
-        if model.ends is not None:
-            yield Row(f"state {i}", "end", float(model.ends[i]), None, None)
+        if model.final is not None:
+            yield Row(f"state {i}", "end", float(model.final[i]), None, None)
         if told and i < model.states:
-            inner = rows_of(model.emissions.member(i), stats.parts.member(i), names, level)
+            inner = rows_of(model.emission.member(i), stats.emission.member(i), names, level)
             yield from (Row(f"{i}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
 
 

@@ -71,36 +71,36 @@ class MFCC(Value):
     minus its own mean (`normalize`). Columns are c0 … and, for each order of slopes, Δc0 …, ΔΔc0 …. A sample that is
     NaN was not heard: frames that hold it are NaN, that is, not observed.
 
-    - **rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
-    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **emphasis**: of treble, 0 for none
-    - **filters, low, high**: triangles on the mel scale between these Hz (high None: half the rate)
-    - **coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log energy
+    - **sample_rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
+    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **preemphasis**: of treble, 0 for none
+    - **n_filters, low, high**: triangles on the mel scale between these Hz (high None: half the rate)
+    - **n_coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log energy
     - **range**: decibels below the sound's loudest band from which everything is equally quiet
-    - **deltas**: orders of slopes, each by regression over ±**reach** frames
+    - **deltas**: orders of slopes, each by regression over ±**delta_width** frames
     - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
     - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
 
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
-    >>> cepstra = MFCC(rate=8000)
+    >>> cepstra = MFCC(sample_rate=8000)
     >>> cepstra(tone).shape, cepstra.columns[:2], cepstra([tone, tone[:400]]).lengths.tolist()
     ((98, 39), ('c0', 'c1'), [98, 3])
     """
 
-    rate: int = 8000
+    sample_rate: int = 8000
     window: float = 0.025
     step: float = 0.010
-    filters: int = 24
-    coefficients: int = 13
+    n_filters: int = 24
+    n_coefficients: int = 13
     deltas: int = 2
     normalize: str | None = "mean"
     low: float = 64.0
     high: float | None = None
-    emphasis: float = 0.97
+    preemphasis: float = 0.97
     taper: str = "hamming"
     range: float = 60.0
     lifter: float = 22.0
     energy: bool = False
-    reach: int = 2
+    delta_width: int = 2
     trim: float | None = None
 
     def __post_init__(self) -> None:
@@ -109,44 +109,44 @@ class MFCC(Value):
                 raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
         plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
         self._set(**plain)
-        if not 1 <= self.coefficients <= self.filters:
-            expected = f"coefficients must be 1 … {self.filters}, the number of filters"
-            raise DomainError(sentence("MFCC", expected, self.coefficients))
-        if not 0 <= self.low < self.top <= self.rate / 2:
-            expected = f"0 <= low < high <= {self.rate / 2:g} Hz is needed, half the rate"
+        if not 1 <= self.n_coefficients <= self.n_filters:
+            expected = f"coefficients must be 1 … {self.n_filters}, the number of filters"
+            raise DomainError(sentence("MFCC", expected, self.n_coefficients))
+        if not 0 <= self.low < self.top <= self.sample_rate / 2:
+            expected = f"0 <= low < high <= {self.sample_rate / 2:g} Hz is needed, half the rate"
             raise DomainError(sentence("MFCC", expected, f"{self.low:g} to {self.top:g} Hz"))
         if not (self.size <= MOST_FRAME and self.window >= self.step):
             expected = "window must be a fraction of a second, and not shorter than step"
             raise DomainError(sentence("MFCC", expected, f"window {self.window:g} s, step {self.step:g} s"))
-        spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
+        spectrum_size(self.size, self.n_filters, self.sample_rate, self.low, self.top)
 
     # -------------------------------------------------------------- what it is
 
     @property
     def top(self) -> float:
         """The highest frequency that is looked at, in Hz."""
-        return self.rate / 2 if self.high is None else self.high
+        return self.sample_rate / 2 if self.high is None else self.high
 
     @property
     def size(self) -> int:
         """Samples of a window."""
-        return max(1, round(self.window * self.rate))
+        return max(1, round(self.window * self.sample_rate))
 
     @property
     def stride(self) -> int:
         """Samples from one window to the next."""
-        return max(1, round(self.step * self.rate))
+        return max(1, round(self.step * self.sample_rate))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the D features."""
-        static = [f"c{k}" for k in range_(self.coefficients)] + ["energy"] * self.energy
+        static = [f"c{k}" for k in range_(self.n_coefficients)] + ["energy"] * self.energy
         return tuple("Δ" * order + name for order in range_(self.deltas + 1) for name in static)
 
     @property
     def dim(self) -> int:
         """Number of features D."""
-        return (self.coefficients + self.energy) * (self.deltas + 1)
+        return (self.n_coefficients + self.energy) * (self.deltas + 1)
 
     # ----------------------------------------------------------------- its use
 
@@ -156,43 +156,43 @@ class MFCC(Value):
         A sound is an array, a pair (rate, samples) or the name of a WAV file.
         """
         if is_one_sound(sound):
-            return self.features(signal(sound, self.rate, self.top, "MFCC"))
+            return self.features(signal(sound, self.sample_rate, self.top, "MFCC"))
         tracks = [self.features(x) for x in self.signals(sound)]
         return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
 
     def signals(self, sounds: Any) -> Iterator[Array]:
         """The samples of several sounds, at this rate."""
-        return signals(sounds, self.rate, self.top, "MFCC")
+        return signals(sounds, self.sample_rate, self.top, "MFCC")
 
     def features(self, x: Array) -> Array:
         """Features (T, D) of samples (n,) that have this rate."""
         x = x[self.part(x)]
-        track = cosines(self.filters, self.coefficients) @ self._log_bands(x).T
-        track = track.T * lifter(self.coefficients, self.lifter)
+        track = cosines(self.n_filters, self.n_coefficients) @ self._log_bands(x).T
+        track = track.T * lifter(self.n_coefficients, self.lifter)
         if self.energy:
             track = np.concatenate([track, self._log_energy(x)[:, None]], axis=1)
-        loudness = (0, self.coefficients) if self.energy else (0,)
-        return normalized(with_deltas(track, self.deltas, self.reach), self.normalize, loudness)
+        loudness = (0, self.n_coefficients) if self.energy else (0,)
+        return normalized(with_deltas(track, self.deltas, self.delta_width), self.normalize, loudness)
 
     def part(self, x: Array) -> slice:
         """The samples that features are of: all, or with `trim` those from the first to the last loud moment."""
-        return slice(0, len(x)) if self.trim is None else loud_part(x, self.rate, self.trim)
+        return slice(0, len(x)) if self.trim is None else loud_part(x, self.sample_rate, self.trim)
 
     def log_bands(self, sound: Any) -> Array:
         """The log filter bank (T, filters) of one sound: what a spectrogram for the ear would show; nothing trimmed."""
-        return self._log_bands(signal(sound, self.rate, self.top, "MFCC"))
+        return self._log_bands(signal(sound, self.sample_rate, self.top, "MFCC"))
 
     def times(self, frames: int) -> Array:
         """The middle of each of so many frames, in seconds (T,)."""
-        return (np.arange(frames) * self.stride + self.size / 2) / self.rate
+        return (np.arange(frames) * self.stride + self.size / 2) / self.sample_rate
 
     def _log_bands(self, x: Array) -> Array:
         """Frames in blocks: their spectra would take many times the memory of the sound."""
         peak, level = _peak(x)
-        n = spectrum_size(self.size, self.filters, self.rate, self.low, self.top)
-        bank = mel_filters(self.filters, n, self.rate, self.low, self.top).T
+        n = spectrum_size(self.size, self.n_filters, self.sample_rate, self.low, self.top)
+        bank = mel_filters(self.n_filters, n, self.sample_rate, self.low, self.top).T
         T, step = max(0, len(x) - self.size) // self.stride + 1, max(1, BLOCK // n)
-        bands = np.empty((T, self.filters))
+        bands = np.empty((T, self.n_filters))
         for a in range_(0, T, step):
             b = min(a + step, T)
             frames = self._frames(x, a, b, peak) * window(self.taper, self.size)
@@ -203,7 +203,7 @@ class MFCC(Value):
         """Frames a … b − 1 of the signal over its peak, treble up."""
         begin, stop = a * self.stride, (b - 1) * self.stride + self.size
         lead = min(begin, 1)  # treble goes up against the sample before
-        piece = pre_emphasized(x[begin - lead : stop] / peak, self.emphasis)[lead:]
+        piece = pre_emphasized(x[begin - lead : stop] / peak, self.preemphasis)[lead:]
         return framed(piece, self.size, self.stride)
 
     def _log_energy(self, x: Array) -> Array:

@@ -26,16 +26,16 @@ WIDE = 64  # states from which the recursion takes most of the time: nothing is 
 
 def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
     """Statistics of complete sequences under one chain; None where the sweep does not apply."""
-    mixed = isinstance(model.emissions, Mixture)
-    distribution = model.emissions.parts if mixed else model.emissions
+    mixed = isinstance(model.emission, Mixture)
+    distribution = model.emission.components if mixed else model.emission
     if not isinstance(distribution, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
         return None
-    if len(distribution.form.thin) or (mixed and not model.emissions.weights.all()):  # sums of scores would lose digits
+    if len(distribution.form.thin) or (mixed and not model.emission.weights.all()):  # sums of scores would lose digits
         return None
     load_loops()  # compiled loops are needed here anyway
     x = rows(seqs.values, distribution.dim, "HMM")
     visits = _Visits(model, seqs, weight)
-    offset = np.log(model.emissions.weights.ravel()) if mixed else np.zeros(distribution.members or 1)
+    offset = np.log(model.emission.weights.ravel()) if mixed else np.zeros(distribution.members or 1)
     scored: list[float] = []
     settle = visits.of_mixtures if mixed else visits.of_states
     parts = shared_sweep(distribution, x, offset, settle, visits.edges, scored)
@@ -51,10 +51,10 @@ class _Visits:
         self.strips = {int(seqs.offsets[a]): (a, b) for a, b in runs_ if seqs.offsets[b] > seqs.offsets[a]}
         self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.strips.values()]
         K = model.states
-        self.ends_of, self.moves = np.zeros((2, K)), np.zeros((K, K))  # first and last states; moves
+        self.ends_of, self.transition = np.zeros((2, K)), np.zeros((K, K))  # first and last states; moves
         self.between = np.zeros((K, K))  # moves that are not yet multiplied by their probabilities
         self.total = np.zeros(1)  # Σ weight · log p(x)
-        self.back = np.ascontiguousarray(self.chain.moves.T)
+        self.back = np.ascontiguousarray(self.chain.transition.T)
         self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.unsure = np.zeros(K)  # entropy of the parts of each state's mixture
 
@@ -86,7 +86,7 @@ class _Visits:
         (K, T), way = scores.shape, self.chain
         offsets, weight = self.seqs.offsets[a : b + 1] - at.start, np.array(self.weight[a:b])
         frames, gamma = scratch("frames", 4, T, K), np.empty((T, K))
-        arcs = (way.starts, way.moves, way.ends)
+        arcs = (way.initial, way.transition, way.final)
         if not loops.visit(
             scores, arcs, self.back, way.entry, offsets, weight, frames, gamma, self.ends_of, self.total
         ):
@@ -98,8 +98,8 @@ class _Visits:
         """The same where some sequences need logarithms; `stats` counts those without a frame."""
         found = forward_backward.posterior(self.chain, logs, offsets, weight)
         self.possible &= bool(np.isfinite(found.log_prob[there]).all())
-        self.ends_of += [found.starts, found.ends]
-        self.moves += found.moves
+        self.ends_of += [found.initial, found.final]
+        self.transition += found.transition
         self.total += float(weight[there] @ found.log_prob[there])
         return found.states
 
@@ -108,11 +108,11 @@ class _Visits:
         none = self.seqs.lengths == 0
         empty = float(self.weight[none].sum())
         total = float(self.total[0]) + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
-        uses = chain.uses(self.ends_of[0], self.moves + self.chain.moves * self.between, self.ends_of[1], empty)
+        uses = chain.uses(self.ends_of[0], self.transition + self.chain.transition * self.between, self.ends_of[1], empty)
         entropy = total - (scored + float(self.unsure.sum())) - chain.expected_log(uses)
         counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
-        if isinstance(self.model.emissions, Mixture):
-            counts = counts.reshape(self.model.emissions.weights.shape)
-            parts = MixtureStats.trusted(counts=counts, parts=parts, entropy=self.unsure, seen=False)
+        if isinstance(self.model.emission, Mixture):
+            counts = counts.reshape(self.model.emission.weights.shape)
+            parts = MixtureStats.trusted(counts=counts, components=parts, entropy=self.unsure, seen=False)
             counts = counts.sum(axis=1)
         return self.model.stats_of(uses, counts, parts, entropy, False)

@@ -72,11 +72,11 @@ def _long_path(model: Any, values: Any) -> tuple[Index, float]:
     from likely.hmm._loops import path_recursions as loops
 
     way, T = model.chains[0].best_logs, len(values)
-    came, path, best = np.empty((T, model.states), np.int16), np.empty(T, dtype=np.intp), way.starts.copy()
+    came, path, best = np.empty((T, model.states), np.int16), np.empty(T, dtype=np.intp), way.initial.copy()
     for a in range(0, T, LONG):
         logs = model.scores(Ragged.of(values[a : a + LONG]))
-        loops.advance(best, a == 0, way.moves, logs, came[a : a + LONG])
-    whole = best + way.ends
+        loops.advance(best, a == 0, way.transition, logs, came[a : a + LONG])
+    whole = best + way.final
     last = int(whole.argmax())
     loops.trace(came, np.array([0, T]), np.array([last]), path)
     return path, float(whole[last])
@@ -96,7 +96,7 @@ def k_best(model: Any, x: Any, k: int) -> list[Path]:
     seqs, way = one_sequence(x, "k_best"), model.chains[0].best_logs
     score, path = np.empty(int(k)), np.empty((int(k), len(seqs.values)), dtype=np.intp)
     with np.errstate(all="ignore"):
-        loops.k_best(way.starts, way.moves, way.ends, model.scores(seqs), int(k), score, path)
+        loops.k_best(way.initial, way.transition, way.final, model.scores(seqs), int(k), score, path)
     return [Path(p, float(s)) for p, s in zip(path, score, strict=True) if np.isfinite(s)]
 
 
@@ -179,7 +179,7 @@ class PassedOver(NamedTuple):
 
     sequence: int
     frames: list[int]  # impossible after what came before
-    ends: bool = False  # the sequence cannot end where it does
+    final: bool = False  # the sequence cannot end where it does
     over: int | None = None  # from this frame on no state is possible: the chain must have ended
 
 
@@ -203,7 +203,7 @@ def _passing_over(way: Any, logs: Array, lag: int | None, sequence: int) -> tupl
         if end == len(logs) and np.isneginf(total):
             free = True
         if np.isneginf(total):  # the end is not observed, either
-            forward_backward.smoothed(way._replace(ends=np.ones(len(way.ends))), kept.copy(), cut, view, kept.copy)
+            forward_backward.smoothed(way._replace(final=np.ones(len(way.final))), kept.copy(), cut, view, kept.copy)
         out[:end] = view
     elif end:
         one = Ragged.trusted(values=kept, offsets=np.array([0, end]))
@@ -216,15 +216,15 @@ def _going_on(way: Any, logs: Array) -> _GoingOn:
     logs, alpha = logs.copy(), np.zeros_like(logs)
     odd = np.isneginf(logs).all(axis=1)
     logs[odd] = 0.0
-    frames, a, enter = np.flatnonzero(odd).tolist(), 0, way.starts
+    frames, a, enter = np.flatnonzero(odd).tolist(), 0, way.initial
     while a < len(logs) and not np.isneginf(enter).all():
-        piece, scale = forward_backward.forward_logs(way._replace(starts=enter), logs[a : a + PIECE].copy())
+        piece, scale = forward_backward.forward_logs(way._replace(initial=enter), logs[a : a + PIECE].copy())
         stops = np.flatnonzero(~np.isfinite(scale))
         sound = int(stops[0]) if len(stops) else len(scale)
         shares = np.exp(piece[:sound])
         alpha[a : a + sound] = shares / shares.sum(axis=1, keepdims=True)
         if sound:
-            enter = np.logaddexp.reduce(piece[sound - 1][:, None] + way.moves, axis=0)
+            enter = np.logaddexp.reduce(piece[sound - 1][:, None] + way.transition, axis=0)
         a += sound
         if len(stops) and not np.isneginf(enter).all():
             logs[a] = 0.0
@@ -259,7 +259,7 @@ def _fixed_lag(way: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> A
         ahead = np.arange(T) + step
         inside = ahead < end
         at = ahead[inside]
-        moved = (b[at] * beta[inside]) @ way.moves.T
+        moved = (b[at] * beta[inside]) @ way.transition.T
         high = moved.max(axis=1)
         beta[inside] = moved / high[:, None]
         worth[inside] += np.log(high)
@@ -282,7 +282,7 @@ def _by_logs(way: Any, logs: Array, out: Array, seqs: Ragged, lag: int, which: I
         for t in which[whose == i].tolist():
             window = shifted[t - a : t - a + lag + 1]
             beta = np.empty_like(window)
-            loops.backward(way.logs.moves, np.zeros(len(way.starts)), window, np.array([0, len(window)]), beta)
+            loops.backward(way.logs.transition, np.zeros(len(way.initial)), window, np.array([0, len(window)]), beta)
             share = np.exp(alpha[t - a] + beta[0] - (alpha[t - a] + beta[0]).max())
             out[t] = share / share.sum()
     return out
@@ -305,14 +305,14 @@ class Forecast(Value):
 
     states: Array  # (steps, K)
     going: Array  # (steps,)
-    emissions: Any
+    emission: Any
 
     def __len__(self) -> int:
         return len(self.states)
 
     def __getitem__(self, step: int) -> Mixture:
         """The density of the observation `step + 1` frames ahead."""
-        return Mixture.trusted(weights=self.states[step].copy(), parts=self.emissions)
+        return Mixture.trusted(weights=self.states[step].copy(), components=self.emission)
 
     def __iter__(self) -> Iterator[Mixture]:
         return (self[step] for step in range(len(self)))
@@ -320,14 +320,14 @@ class Forecast(Value):
     @property
     def mean(self) -> Array:
         """The expected observation (steps, d), for emissions that have means."""
-        return np.asarray(self.states @ np.asarray(_means(self.emissions)))
+        return np.asarray(self.states @ np.asarray(_means(self.emission)))
 
 
-def _means(emissions: Any) -> Array:
-    if isinstance(emissions, Mixture):
-        parts = np.asarray(emissions.parts.mean)
-        return np.einsum("km,km...->k...", emissions.weights, parts.reshape(*emissions.weights.shape, *parts.shape[1:]))
-    return np.asarray(emissions.mean, dtype=np.float64)
+def _means(emission: Any) -> Array:
+    if isinstance(emission, Mixture):
+        parts = np.asarray(emission.components.mean)
+        return np.einsum("km,km...->k...", emission.weights, parts.reshape(*emission.weights.shape, *parts.shape[1:]))
+    return np.asarray(emission.mean, dtype=np.float64)
 
 
 def forecast(model: Any, x: Any, steps: int) -> Forecast:
@@ -336,10 +336,10 @@ def forecast(model: Any, x: Any, steps: int) -> Forecast:
     now, out = _now(model, x), np.empty((steps, model.states))
     going = np.empty(steps)
     for step in range(steps):
-        now = now @ way.moves
+        now = now @ way.transition
         going[step] = now.sum()
         out[step] = now / going[step] if going[step] > 0 else 1.0 / len(now)
-    return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emissions=model.emissions)
+    return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emission=model.emission)
 
 
 def _now(model: Any, x: Any) -> Array:

@@ -18,9 +18,9 @@ class Posterior(NamedTuple):
     """What is expected of the hidden states, in weight, and how probable each sequence is."""
 
     states: Array  # (T, K): p(s_t | x) times the weight of the sequence
-    starts: Array  # (K,): expected first states
-    moves: Array  # (K, K): expected moves from frame to frame
-    ends: Array  # (K,): expected last states
+    initial: Array  # (K,): expected first states
+    transition: Array  # (K, K): expected moves from frame to frame
+    final: Array  # (K,): expected last states
     log_prob: Array  # (n,): log p(x)
 
 
@@ -29,8 +29,8 @@ def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets = np.array(offsets)  # read-only ones would be a second signature of the loops
-    C, K, T = len(chains), len(chains[0].starts), len(logs)
-    each = [np.stack(part) for part in zip(*[(w.starts, w.moves, w.ends, w.entry) for w in chains], strict=True)]
+    C, K, T = len(chains), len(chains[0].initial), len(logs)
+    each = [np.stack(part) for part in zip(*[(w.initial, w.transition, w.final, w.entry) for w in chains], strict=True)]
     top, scale = np.empty((2, T, C))
     finish, sound = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
     kept = logs.copy()
@@ -58,9 +58,9 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     b = np.exp(shifted, out=shifted)
     alpha, gamma, ahead = np.empty((3, T, K))
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(chain.starts, chain.moves, chain.ends, chain.entry, b, offsets, alpha, scale, finish, sound, lost)
-    back = np.ascontiguousarray(chain.moves.T)
-    loops.backward(back, chain.ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+    loops.forward(chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, finish, sound, lost)
+    back = np.ascontiguousarray(chain.transition.T)
+    loops.backward(back, chain.final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
     bad = np.flatnonzero(~sound)
     frames = None
     if len(bad):
@@ -70,12 +70,12 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
     first = offsets[:-1][np.diff(offsets) > 0]
     ahead[first] = 0.0
-    moves = moves_between(chain.moves, alpha, ahead)
+    transition = moves_between(chain.transition, alpha, ahead)
     if frames is not None:
         own = posterior_by_logs(chain, logs[frames], cut, weight[bad])
-        gamma[frames], moves, total[bad] = own.states, moves + own.moves, own.log_prob
+        gamma[frames], transition, total[bad] = own.states, transition + own.transition, own.log_prob
     _mark_empty(total, chain, offsets)
-    return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
+    return Posterior(gamma, *_ends_of(gamma, transition, offsets), total)
 
 
 def smoothed(chain: Ways, logs: Array, offsets: Index, shares: Array, again: Callable[[], Array]) -> Array:
@@ -90,8 +90,8 @@ def smoothed(chain: Ways, logs: Array, offsets: Index, shares: Array, again: Cal
     top, b = np.empty((T, 1)), logs
     _exponentiated(b, top)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(chain.starts, chain.moves, chain.ends, chain.entry, b, offsets, shares, scale, finish, sound, lost)
-    loops.smooth(np.ascontiguousarray(chain.moves.T), chain.ends, b, offsets, scale, finish, sound, shares)
+    loops.forward(chain.initial, chain.transition, chain.final, chain.entry, b, offsets, shares, scale, finish, sound, lost)
+    loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, finish, sound, shares)
     total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
     bad = np.flatnonzero(~sound)
     if len(bad):
@@ -116,12 +116,12 @@ def _exponentiated(b: Array, top: Array) -> None:
         pass
 
 
-def moves_between(moves: Array, alpha: Array, ahead: Array) -> Array:
+def moves_between(transition: Array, alpha: Array, ahead: Array) -> Array:
     """Expected moves (K, K) from what `forward` and `backward` leave: along arcs if they are few, else as a product."""
     from likely.hmm._loops import scaled_recursions as loops
 
-    out = np.empty_like(moves)
-    return out if loops.between(moves, alpha, ahead, out) else np.multiply(moves, alpha[:-1].T @ ahead[1:], out=out)
+    out = np.empty_like(transition)
+    return out if loops.between(transition, alpha, ahead, out) else np.multiply(transition, alpha[:-1].T @ ahead[1:], out=out)
 
 
 def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
@@ -131,11 +131,11 @@ def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -
     offsets, weight = np.array(offsets), np.array(weight)
     way, logs = chain.logs, np.array(logs, order="C")
     alpha, _, total = _by_logs(way, logs, offsets)
-    beta, gamma, moves = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.moves)
-    loops.backward(way.moves, way.ends, logs, offsets, beta)
-    loops.moved(way.moves, logs, offsets, alpha, beta, total, weight, gamma, moves)
+    beta, gamma, transition = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.transition)
+    loops.backward(way.transition, way.final, logs, offsets, beta)
+    loops.moved(way.transition, logs, offsets, alpha, beta, total, weight, gamma, transition)
     _mark_empty(total, chain, offsets)
-    return Posterior(gamma, *_ends_of(gamma, moves, offsets), total)
+    return Posterior(gamma, *_ends_of(gamma, transition, offsets), total)
 
 
 def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
     loops.shift(b, top, K)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     free = np.ones(K)
-    loops.forward(chain.starts, chain.moves, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost)
+    loops.forward(chain.initial, chain.transition, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost)
     with np.errstate(divide="ignore", invalid="ignore"):
         news = np.log(scale) + top[:, 0]
         for i in np.flatnonzero(~sound):
@@ -174,7 +174,7 @@ def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array, Arra
     from likely.hmm._loops import log_recursions as loops
 
     alpha, scale, total = np.empty_like(logs), np.empty(len(logs)), np.empty(len(offsets) - 1)
-    loops.forward(way.starts, way.moves, way.ends, logs, offsets, alpha, scale, total)
+    loops.forward(way.initial, way.transition, way.final, logs, offsets, alpha, scale, total)
     return alpha, scale, total
 
 
@@ -205,9 +205,9 @@ def expected(shares: Array, logs: Array) -> float:
     return value if np.isfinite(value) else float(np.vdot(shares, np.where(shares > 0, logs, 0.0)))
 
 
-def _ends_of(gamma: Array, moves: Array, offsets: Index) -> tuple[Array, Array, Array]:
+def _ends_of(gamma: Array, transition: Array, offsets: Index) -> tuple[Array, Array, Array]:
     there = np.diff(offsets) > 0
-    return gamma[offsets[:-1][there]].sum(axis=0), moves, gamma[offsets[1:][there] - 1].sum(axis=0)
+    return gamma[offsets[:-1][there]].sum(axis=0), transition, gamma[offsets[1:][there] - 1].sum(axis=0)
 
 
 def _mark_empty(total: Array, chain: Ways, offsets: Index) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, BadEntry, Index, owners, parameter, unmasked, weights
+from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -39,8 +39,8 @@ class HMM(Distribution):
     """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
     A row is a sequence of frames: `Ragged`, a list of arrays, or one array. State k emits by member k of
-    `emissions`, any stack; the first state emits, too. With `ends`, the chain leaves from each state with that
-    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `starts` and `moves`
+    `emission`, any stack; the first state emits, too. With `final`, the chain leaves from each state with that
+    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `initial` and `transition`
     longer than the stack of emissions have *null states* at the end, which emit nothing and take no time. A leading
     axis C makes a stack of C chains over one stack of C·K emissions.
 
@@ -50,65 +50,65 @@ class HMM(Distribution):
     array([0, 0, 1, 1])
     """
 
-    starts: Array  # (N,), or (C, N) for a stack
-    moves: Array  # (N, N), or (C, N, N)
-    emissions: Any  # a stack of K, or C·K, members; the other N − K states are null
-    ends: Array | None = None  # (N,), or (C, N): to the exit
+    initial: Array  # (N,), or (C, N) for a stack
+    transition: Array  # (N, N), or (C, N, N)
+    emission: Any  # a stack of K, or C·K, members; the other N − K states are null
+    final: Array | None = None  # (N,), or (C, N): to the exit
 
     def __post_init__(self) -> None:
-        starts, moves = parameter(self.starts, "HMM", "starts"), parameter(self.moves, "HMM", "moves")
-        ends = None if self.ends is None else parameter(self.ends, "HMM", "ends")
-        C, N = (1, *starts.shape)[-2:] if starts.ndim in (1, 2) else (0, 0)
-        size = getattr(self.emissions, "members", None)
-        if not N or moves.shape != (*starts.shape, N) or (ends is not None and ends.shape != starts.shape):
+        initial, transition = parameter(self.initial, "HMM", "initial"), parameter(self.transition, "HMM", "transition")
+        final = None if self.final is None else parameter(self.final, "HMM", "final")
+        C, N = (1, *initial.shape)[-2:] if initial.ndim in (1, 2) else (0, 0)
+        size = getattr(self.emission, "members", None)
+        if not N or transition.shape != (*initial.shape, N) or (final is not None and final.shape != initial.shape):
             expected = "starts (N,), moves (N, N) and ends (N,) must go together"
             raise ShapeError(
-                sentence("HMM", expected, [starts.shape, moves.shape, None if ends is None else ends.shape])
+                sentence("HMM", expected, [initial.shape, transition.shape, None if final is None else final.shape])
             )
         if size is None or size % C or not 0 < size // C <= N:
             expected = f"emissions must be a stack of at most {N} members per chain, one for each state that emits"
             raise ShapeError(sentence("HMM", expected, f"{size} members for {C} chains"))
-        self._set(starts=starts, moves=moves, ends=ends)
+        self._set(initial=initial, transition=transition, final=final)
         for chain in self.chains:
-            check_chain(chain.starts, chain.moves, chain.ends, chain.states)
+            check_chain(chain.initial, chain.transition, chain.final, chain.states)
 
     # ------------------------------------------------------------------ shape
 
     @property
     def members(self) -> int | None:
         """Number of chains C in a stack; None for one."""
-        return len(self.starts) if self.starts.ndim == 2 else None
+        return len(self.initial) if self.initial.ndim == 2 else None
 
     @property
     def states(self) -> int:
         """Number of emitting states K of a chain."""
-        return int(self.emissions.members) // (self.members or 1)
+        return int(self.emission.members) // (self.members or 1)
 
     @property
     def dim(self) -> int:
         """Number of columns of a frame."""
-        return int(self.emissions.dim)
+        return int(self.emission.dim)
 
     @property
     def n_parameters(self) -> int:
         """Those of the emissions, and of every state's ways on, and of the beginning, all but one."""
-        ways = [(chain.starts > 0)[None].sum() - 1 for chain in self.chains]
+        ways = [(chain.initial > 0)[None].sum() - 1 for chain in self.chains]
         for chain in self.chains:
-            on = (chain.moves > 0).sum(axis=1) + (0 if chain.ends is None else chain.ends > 0)
+            on = (chain.transition > 0).sum(axis=1) + (0 if chain.final is None else chain.final > 0)
             ways.append(np.maximum(on - 1, 0).sum())
-        return int(self.emissions.n_parameters) + int(sum(ways))
+        return int(self.emission.n_parameters) + int(sum(ways))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
         """The least variance in any direction of any emission, where they have covariances."""
-        return getattr(self.emissions, "smallest_eigenvalue", None)
+        return getattr(self.emission, "smallest_eigenvalue", None)
 
     def member(self, c: int) -> HMM:
         """One chain of a stack."""
         at = np.arange(c * self.states, (c + 1) * self.states)
         return HMM.trusted(
-            starts=self.starts[c].copy(), moves=self.moves[c].copy(), emissions=self.emissions.some(at),
-            ends=None if self.ends is None else self.ends[c].copy(),
+            initial=self.initial[c].copy(), transition=self.transition[c].copy(), emission=self.emission.some(at),
+            final=None if self.final is None else self.final[c].copy(),
         )  # fmt: skip
 
     def some(self, index: Any) -> HMM:
@@ -117,18 +117,18 @@ class HMM(Distribution):
             raise DomainError(sentence("HMM.some", "a stack of chains is needed", "one chain"))
         at = (np.asarray(index)[:, None] * self.states + np.arange(self.states)).ravel()
         return HMM.trusted(
-            starts=self.starts[index], moves=self.moves[index], emissions=self.emissions.some(at),
-            ends=None if self.ends is None else self.ends[index],
+            initial=self.initial[index], transition=self.transition[index], emission=self.emission.some(at),
+            final=None if self.final is None else self.final[index],
         )  # fmt: skip
 
     @cached_property
     def chains(self) -> list[Chain]:
         """The chain of each member, without its emissions."""
-        ends = [None] * (self.members or 1) if self.ends is None else self.ends.reshape(-1, self.starts.shape[-1])
-        starts, K = self.starts.reshape(-1, self.starts.shape[-1]), self.states
-        moves = self.moves.reshape(len(starts), *self.moves.shape[-2:])
-        parts = zip(starts, moves, ends, strict=True)
-        return [Chain.trusted(starts=np.array(s), moves=np.array(m), ends=None if e is None else np.array(e), states=K)
+        final = [None] * (self.members or 1) if self.final is None else self.final.reshape(-1, self.initial.shape[-1])
+        initial, K = self.initial.reshape(-1, self.initial.shape[-1]), self.states
+        transition = self.transition.reshape(len(initial), *self.transition.shape[-2:])
+        parts = zip(initial, transition, final, strict=True)
+        return [Chain.trusted(initial=np.array(s), transition=np.array(m), final=None if e is None else np.array(e), states=K)
                 for s, m, e in parts]  # fmt: skip
 
     @cached_property
@@ -167,7 +167,7 @@ class HMM(Distribution):
     @property
     def _frames(self) -> int:
         """Frames of a block: fewer for very many states."""
-        return max(64, min(FRAMES, PIECE // int(self.emissions.members)))
+        return max(64, min(FRAMES, PIECE // int(self.emission.members)))
 
     def _likelihoods(self, seqs: Ragged, before: int = 0) -> Array:
         with np.errstate(all="ignore"):
@@ -178,7 +178,7 @@ class HMM(Distribution):
     def scores(self, seqs: Ragged, before: int = 0) -> Array:
         """log p(x_t | state) of all frames under all states (T, C·K), an array of one's own."""
         try:
-            logs = self.emissions.log_prob(_in_double(seqs.values))
+            logs = self.emission.log_prob(_in_double(seqs.values))
         except BadEntry as error:
             raise BadFrame.of(error, seqs.offsets).after(before) from None
         own = isinstance(logs, np.ndarray) and logs.dtype == np.float64
@@ -195,7 +195,7 @@ class HMM(Distribution):
             return [one.sample(n, rng, length) for one in self._each]
         if length is not None:
             length = _lengths(length)
-        return emitted(self.emissions, drawn_paths(self.chains[0], n, rng, length), rng)
+        return emitted(self.emission, drawn_paths(self.chains[0], n, rng, length), rng)
 
     # --------------------------------------------------------------- decoding
 
@@ -234,18 +234,18 @@ class HMM(Distribution):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> Categorical:
+    def initial_belief(self) -> Categorical:
         """The first state, before any frame."""
         self._only_one("initial")
-        return _over_states(self._ways[0].starts)
+        return _over_states(self._ways[0].initial)
 
     def predict(self, belief: Categorical) -> Categorical:
         """The state one frame on, given that the sequence goes on."""
-        return _over_states(belief_over(belief, self.states) @ self._ways[0].moves)
+        return _over_states(belief_over(belief, self.states) @ self._ways[0].transition)
 
     def update(self, belief: Categorical, y: Any) -> tuple[Categorical, float]:
         """The state once a frame y is seen, and log p(y | all before); what cannot be leaves the belief as it was."""
-        logs = self.emissions.log_prob(_one_frame(y, self.dim))[0]
+        logs = self.emission.log_prob(_one_frame(y, self.dim))[0]
         top = float(logs.max())
         if np.isneginf(top):
             return belief, top
@@ -262,27 +262,27 @@ class HMM(Distribution):
     takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
 
     def collect(
-        self, x: Any, weight: Any = None, owner: Index | None = None, given: Any = None, hard: bool = False
+        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Any = None, hard: bool = False
     ) -> HMMStats:
         """Expected uses of all arcs and the emissions' statistics under p(s | x): the E-step of Baum and Welch.
 
         `given`: what is known of the states, a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of
         log-masks (T_i, K). `hard` takes the best path alone (Viterbi re-estimation). In a stack, `weight` (n, C) and
-        `owner` (n,) speak of the chains.
+        `labels` (n,) speak of the chains.
         """
         seqs = Ragged.of(x)
         n = len(seqs)
         w = weights(weight, n, "HMM")
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
             raise ShapeError(sentence("HMM", f"weight must have one entry per sequence ({n})", w.shape))
-        known = None if given is None else known_states(given, seqs, self.states)
+        known = None if log_mask is None else known_states(log_mask, seqs, self.states)
         if self.members is None:
             return self._collect(seqs, w, known, hard)
-        if owner is not None:
-            owner = owners(owner, n, self.members, "HMM")
+        if labels is not None:
+            labels = checked_labels(labels, n, self.members, "HMM")
         out = []
         for c, one in enumerate(self._each):
-            mine = slice(None) if owner is None else np.flatnonzero(owner == c)
+            mine = slice(None) if labels is None else np.flatnonzero(labels == c)
             of = w if w is None or w.ndim == 1 else w[:, c]
             out.append(
                 one.collect(seqs[mine], None if of is None else of[mine], None, _some(known, mine), hard).as_stack()
@@ -291,8 +291,8 @@ class HMM(Distribution):
 
     def _collect(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         if len(seqs.values) > FRAMES * BLOCKS and len(seqs) > 1:
-            blocks = Blocks.of(seqs, w, given=known).whole()
-            return Threads().total(lambda b: self._collect_part(b.x, b.weight, b.given, hard), blocks)
+            blocks = Blocks.of(seqs, w, log_mask=known).whole()
+            return Threads().total(lambda b: self._collect_part(b.x, b.weight, b.log_mask, hard), blocks)
         return self._collect_part(seqs, w, known, hard)
 
     def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
@@ -329,9 +329,9 @@ class HMM(Distribution):
             logs[np.repeat(np.isin(np.arange(len(seqs)), cannot), seqs.lengths)] = 0.0
             found = forward_backward.posterior(chain.summed, forward_backward.with_known(logs, told), seqs.offsets, w)
             w = np.where(np.isneginf(found.log_prob), 0.0, w)
-        uses = chain.uses(found.starts, found.moves, found.ends, float(w[seqs.lengths == 0].sum()))
-        parts = self.emissions.collect(_in_double(seqs.values), found.states)
-        seen = self.starts.size == self.states and forward_backward.all_known(told)
+        uses = chain.uses(found.initial, found.transition, found.final, float(w[seqs.lengths == 0].sum()))
+        parts = self.emission.collect(_in_double(seqs.values), found.states)
+        seen = self.initial.size == self.states and forward_backward.all_known(told)
         total = (
             float(w @ np.where(w > 0, found.log_prob, 0.0))
             - forward_backward.expected(found.states, logs)
@@ -351,15 +351,15 @@ class HMM(Distribution):
             w = np.where(np.isneginf(path.log_prob), 0.0, w)
         uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
         frames, each = _in_double(seqs.values), np.repeat(w, seqs.lengths)
-        deeper = {"hard": True} if getattr(self.emissions, "hides_labels", False) else {}
-        parts = self.emissions.collect(frames, each, owner=path.states, **deeper)
+        deeper = {"hard": True} if getattr(self.emission, "hides_labels", False) else {}
+        parts = self.emission.collect(frames, each, labels=path.states, **deeper)
         counts = np.bincount(path.states, each, self.states).astype(np.float64)
         entropy = -np.inf if (w[cannot] == 0).any() else 0.0
         return self.stats_of(uses, counts, parts, entropy, False)
 
     def _best_scores(self, seqs: Ragged) -> Array:
         """Scores of frames where emissions that are mixtures count by their best part."""
-        best = getattr(self.emissions, "best_log_prob", None)
+        best = getattr(self.emission, "best_log_prob", None)
         return self.scores(seqs) if best is None else best(_in_double(seqs.values))
 
     def best_log_prob(self, x: Any) -> Array:
@@ -375,16 +375,16 @@ class HMM(Distribution):
     def stats_of(self, uses: Chain, counts: Array, parts: Any, entropy: float, seen: bool) -> HMMStats:
         """Statistics of one chain, put together."""
         return HMMStats.trusted(
-            starts=uses.starts, moves=uses.moves, ends=uses.ends, counts=counts, parts=parts,
+            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=parts,
             entropy=np.asarray(entropy), seen=seen,
         )  # fmt: skip
 
     def joined_stats(self, parts: list[HMMStats]) -> HMMStats:
         """Statistics of runs of members as those of all."""
-        names = ("starts", "moves", "ends", "counts", "entropy")
+        names = ("initial", "transition", "final", "counts", "entropy")
         arrays = {name: np.concatenate([getattr(s, name) for s in parts]) for name in names}
-        inner = joined(self.emissions, [s.parts for s in parts])
-        return HMMStats.trusted(**arrays, parts=inner, seen=all(s.seen for s in parts))
+        inner = joined(self.emission, [s.emission for s in parts])
+        return HMMStats.trusted(**arrays, emission=inner, seen=all(s.seen for s in parts))
 
     def refit(self, stats: HMMStats, prior: Any = None) -> HMM:
         """Arcs by relative frequency (or their posterior mode), and emissions from their own statistics.
@@ -394,15 +394,15 @@ class HMM(Distribution):
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
         more = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
-        starts = _shares((stats.starts + more[0])[..., None, :], self.starts[..., None, :], None, None)[0][..., 0, :]
-        moves, ends = _shares(stats.moves + more[1], self.moves, stats.ends + more[2], self.ends)
-        of_parts = None if prior is None else prior.parts
-        return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=self.emissions.refit(stats.parts, of_parts))
+        initial = _shares((stats.initial + more[0])[..., None, :], self.initial[..., None, :], None, None)[0][..., 0, :]
+        transition, final = _shares(stats.transition + more[1], self.transition, stats.final + more[2], self.final)
+        of_parts = None if prior is None else prior.emission
+        return HMM.trusted(initial=initial, transition=transition, final=final, emission=self.emission.refit(stats.emission, of_parts))
 
     def objective(self, stats: HMMStats, prior: Any = None) -> float:
         """Expected log-likelihood + entropy of the hidden states + log prior."""
         value = float(np.sum(stats.entropy)) + float(
-            self.emissions.objective(stats.parts, None if prior is None else prior.parts)
+            self.emission.objective(stats.emission, None if prior is None else prior.emission)
         )
         for c, chain in enumerate(self.chains):
             value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
@@ -411,20 +411,20 @@ class HMM(Distribution):
     @property
     def log_smoothing(self) -> float:
         """That of the emissions."""
-        return float(getattr(self.emissions, "log_smoothing", 0.0))
+        return float(getattr(self.emission, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: HMMStats) -> Any:
         """One fictitious way on from every state and from the entry, spread over all that are possible."""
         from likely.hmm.priors import HMMPrior
 
-        return HMMPrior.weak(self, untied(self.emissions).weak_prior(self.for_prior(stats)))
+        return HMMPrior.weak(self, untied(self.emission).weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: HMMStats) -> Any:
         """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
-        if stats.seen or self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
-            return stats.parts
-        tied = untied(self.emissions) is not self.emissions
-        return softened(stats.parts, 1 if tied else self.members or 1, one_covariance(self.emissions))
+        if stats.seen or self.states == 1 or hasattr(untied(self.emission), "for_prior"):
+            return stats.emission
+        tied = untied(self.emission) is not self.emission
+        return softened(stats.emission, 1 if tied else self.members or 1, one_covariance(self.emission))
 
 
 class BadFrame(BadEntry):
@@ -494,10 +494,10 @@ def _some(known: Ragged | None, which: Any) -> Any:
     return None if known is None else known[which]
 
 
-def _shares(moves: Array, possible: Array, ends: Any, leave: Array | None) -> tuple[Array, Array | None]:
+def _shares(transition: Array, possible: Array, final: Any, leave: Array | None) -> tuple[Array, Array | None]:
     """Counts as shares of all that leave a state; impossible ways stay so, and a state never left keeps its own."""
-    on = np.where(possible > 0, moves, 0.0)
-    out = 0.0 if leave is None else np.where(leave > 0, ends, 0.0)
+    on = np.where(possible > 0, transition, 0.0)
+    out = 0.0 if leave is None else np.where(leave > 0, final, 0.0)
     total = on.sum(axis=-1) + out
     seen = total > 0
     safe = np.where(seen, total, 1.0)
@@ -507,7 +507,7 @@ def _shares(moves: Array, possible: Array, ends: Any, leave: Array | None) -> tu
 
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
     pick: Callable[[Array], Array] = (lambda a: a) if c is None else (lambda a: a[c])
-    return Chain.trusted(starts=pick(stats.starts), moves=pick(stats.moves), ends=pick(stats.ends), states=states)
+    return Chain.trusted(initial=pick(stats.initial), transition=pick(stats.transition), final=pick(stats.final), states=states)
 
 
 def _over_states(probs: Array) -> Categorical:
@@ -555,4 +555,4 @@ def _in_double(values: Any) -> Any:
 @embedded.register
 def _(distribution: HMM, x: Any, weight: Array) -> Array:
     """A sequence by what its frames are like, as the emissions see them."""
-    return by_thirds(embedded(untied(distribution.emissions), x.values, x.weights(weight)), x, weight)
+    return by_thirds(embedded(untied(distribution.emission), x.values, x.weights(weight)), x, weight)

@@ -97,7 +97,7 @@ class Piece(NamedTuple):
     begin: int
     logs: Array  # (T, K)
     states: Array  # (T, K): p(s_t | x)
-    moves: Array  # (K, K): expected, between its frames, and from its last one to the piece after it
+    transition: Array  # (K, K): expected, between its frames, and from its last one to the piece after it
 
 
 Take = Callable[[Piece], None]
@@ -112,7 +112,7 @@ def _filtered(way: Ways, enter: Array, logs: Array, lost: Array) -> Filtered | N
     finish, sound, lost = np.empty(1), np.empty(1, dtype=np.bool_), lost.copy()
     loops.shift(b, top, K)
     np.exp(b, out=b)
-    loops.forward(enter, way.moves, np.ones(K), way.entry, b, np.array([0, T]), alpha, scale, finish, sound, lost)
+    loops.forward(enter, way.transition, np.ones(K), way.entry, b, np.array([0, T]), alpha, scale, finish, sound, lost)
     if not sound[0]:
         return None
     return Filtered(logs, b, alpha, scale, float(np.log(scale).sum() + top.sum()), lost)
@@ -120,15 +120,15 @@ def _filtered(way: Ways, enter: Array, logs: Array, lost: Array) -> Filtered | N
 
 def _forwards(frames: Frames, way: Ways) -> tuple[list[_Entry], float] | None:
     """How each piece is entered, and log p(x); None where logarithms are needed."""
-    entries, total, enter, lost = [], 0.0, way.starts, np.zeros(1)
+    entries, total, enter, lost = [], 0.0, way.initial, np.zeros(1)
     for a in frames.begins:
         entries.append(_Entry(a, enter, lost))
         piece = _filtered(way, enter, frames.scores(a), lost)
         if piece is None:
             return None
-        total, enter, lost = total + piece.log_prob, piece.alpha[-1] @ way.moves, piece.lost
+        total, enter, lost = total + piece.log_prob, piece.alpha[-1] @ way.transition, piece.lost
     assert piece is not None  # there is at least one piece
-    finish = float(piece.alpha[-1] @ way.ends)
+    finish = float(piece.alpha[-1] @ way.final)
     enough = finish > 1e-200 and not finish * 1e-18 < lost[0]  # else what was lost might have been what counts
     return (entries, total + float(np.log(finish))) if enough else None
 
@@ -139,21 +139,21 @@ def _by_numbers(frames: Frames, take: Take) -> float | None:
     found = _forwards(frames, way)
     if found is None:
         return None
-    back, worth, border = np.ascontiguousarray(way.moves.T), None, None
+    back, worth, border = np.ascontiguousarray(way.transition.T), None, None
     for begin, enter, lost in reversed(found[0]):
         piece = _filtered(way, enter, frames.scores(begin), lost)
         if piece is None:
             return None
-        worth = way.ends / float(piece.alpha[-1] @ way.ends) if worth is None else worth
+        worth = way.final / float(piece.alpha[-1] @ way.final) if worth is None else worth
         shares = _smoothed(piece, back, worth)
         if shares is None:
             return None
         gamma, ahead = shares
-        moves = forward_backward.moves_between(way.moves, piece.alpha, ahead)
+        transition = forward_backward.moves_between(way.transition, piece.alpha, ahead)
         if border is not None:
-            moves += way.moves * np.outer(piece.alpha[-1], border)
-        border, worth = ahead[0].copy(), way.moves @ ahead[0]
-        take(Piece(begin, piece.logs, gamma, moves))
+            transition += way.transition * np.outer(piece.alpha[-1], border)
+        border, worth = ahead[0].copy(), way.transition @ ahead[0]
+        take(Piece(begin, piece.logs, gamma, transition))
     return found[1]
 
 
@@ -173,15 +173,15 @@ def _smoothed(piece: Filtered, back: Array, worth: Array) -> tuple[Array, Array]
 
 def _forwards_by_logs(frames: Frames, way: Ways) -> tuple[list[tuple[int, Array]], float]:
     """The log-probabilities with which each piece is entered, each less some number, and log p(x)."""
-    entries, total, enter = [], 0.0, way.starts
+    entries, total, enter = [], 0.0, way.initial
     for a in frames.begins:
         entries.append((a, enter))
-        alpha, scale = forward_backward.forward_logs(way._replace(starts=enter), frames.scores(a))
+        alpha, scale = forward_backward.forward_logs(way._replace(initial=enter), frames.scores(a))
         total += float(scale.sum())
         if np.isneginf(total):
             return entries, total
-        enter = np.logaddexp.reduce(alpha[-1][:, None] + way.moves, axis=0)
-    return entries, total + float(np.logaddexp.reduce(alpha[-1] + way.ends))
+        enter = np.logaddexp.reduce(alpha[-1][:, None] + way.transition, axis=0)
+    return entries, total + float(np.logaddexp.reduce(alpha[-1] + way.final))
 
 
 def _by_logs(frames: Frames, take: Take) -> float | None:
@@ -192,18 +192,18 @@ def _by_logs(frames: Frames, take: Take) -> float | None:
     entries, total = _forwards_by_logs(frames, way)
     if np.isneginf(total):
         return None
-    worth, after = way.ends, None
+    worth, after = way.final, None
     for begin, enter in reversed(entries):
         kept = frames.scores(begin)
         logs = kept.copy()
-        alpha, _ = forward_backward.forward_logs(way._replace(starts=enter), logs)
-        gamma, beta, moves = _smoothed_by_logs(way, logs, alpha, worth)
+        alpha, _ = forward_backward.forward_logs(way._replace(initial=enter), logs)
+        gamma, beta, transition = _smoothed_by_logs(way, logs, alpha, worth)
         if after is not None:
-            pairs = alpha[-1][:, None] + way.moves + after
-            moves += np.exp(pairs - np.logaddexp.reduce(pairs, axis=None))
+            pairs = alpha[-1][:, None] + way.transition + after
+            transition += np.exp(pairs - np.logaddexp.reduce(pairs, axis=None))
         after = logs[0] + beta[0]
-        worth = np.logaddexp.reduce(way.moves + after, axis=1)
-        take(Piece(begin, kept, gamma, moves))
+        worth = np.logaddexp.reduce(way.transition + after, axis=1)
+        take(Piece(begin, kept, gamma, transition))
     return total
 
 
@@ -212,10 +212,10 @@ def _smoothed_by_logs(way: Ways, logs: Array, alpha: Array, worth: Array) -> tup
     from likely.hmm._loops import log_recursions as loops
 
     cut, one = np.array([0, len(logs)]), np.ones(1)
-    beta, gamma, moves = np.empty_like(logs), np.empty_like(logs), np.zeros_like(way.moves)
-    loops.backward(way.moves, worth, logs, cut, beta)
-    loops.moved(way.moves, logs, cut, alpha, beta, np.zeros(1), one, gamma, moves)
-    return gamma, beta, moves
+    beta, gamma, transition = np.empty_like(logs), np.empty_like(logs), np.zeros_like(way.transition)
+    loops.backward(way.transition, worth, logs, cut, beta)
+    loops.moved(way.transition, logs, cut, alpha, beta, np.zeros(1), one, gamma, transition)
+    return gamma, beta, transition
 
 
 # ------------------------------------------------------------- what is asked
@@ -243,13 +243,13 @@ def smooth(model: Any, values: Any, out: Array) -> float:
 def filtered(model: Any, values: Any, out: Array) -> bool:
     """p(s_t | x_1 … x_t) of one long sequence, filled into out (T, K); False if it cannot be."""
     frames, way = Frames(model, values), model.chains[0].summed
-    enter, lost = way.starts, np.zeros(1)
+    enter, lost = way.initial, np.zeros(1)
     for a in frames.begins:
         piece = _filtered(way, enter, frames.scores(a), lost)
         if piece is None:
             return _filtered_by_logs(frames, out)
         out[a : a + len(piece.alpha)] = piece.alpha
-        enter, lost = piece.alpha[-1] @ way.moves, piece.lost
+        enter, lost = piece.alpha[-1] @ way.transition, piece.lost
     return True
 
 
@@ -259,28 +259,28 @@ def lagged(model: Any, values: Any, lag: int, out: Array, shares: Callable[..., 
     `shares` makes them of a piece and the frames that it may look ahead at: (way, logs, alpha, sequence, lag).
     """
     frames, way = Frames(model, values), model.chains[0].summed
-    enter, lost = way.starts, np.zeros(1)
+    enter, lost = way.initial, np.zeros(1)
     for a in frames.begins:
         logs, size = frames.scores(a, lag), min(frames.size, len(values) - a)
         piece, window = _filtered(way, enter, logs[:size], lost), _filtered(way, enter, logs, lost)
         if piece is None or window is None:
             return False
         seq = Ragged(logs, np.array([0, len(logs)]))
-        out[a : a + size] = shares(way._replace(starts=enter), logs, window.alpha, seq, lag)[:size]
-        enter, lost = piece.alpha[-1] @ way.moves, piece.lost
+        out[a : a + size] = shares(way._replace(initial=enter), logs, window.alpha, seq, lag)[:size]
+        enter, lost = piece.alpha[-1] @ way.transition, piece.lost
     return True
 
 
 def _filtered_by_logs(frames: Frames, out: Array) -> bool:
     way = frames.model.chains[0].logs
-    enter = way.starts
+    enter = way.initial
     for a in frames.begins:
-        alpha, scale = forward_backward.forward_logs(way._replace(starts=enter), frames.scores(a))
+        alpha, scale = forward_backward.forward_logs(way._replace(initial=enter), frames.scores(a))
         if np.isneginf(scale).any():
             return False
         shares = np.exp(alpha)
         out[a : a + len(alpha)] = shares / shares.sum(axis=1, keepdims=True)
-        enter = np.logaddexp.reduce(alpha[-1][:, None] + way.moves, axis=0)
+        enter = np.logaddexp.reduce(alpha[-1][:, None] + way.transition, axis=0)
     return True
 
 
@@ -297,7 +297,7 @@ def collect(model: Any, values: Any, weight: Array, known: Any, hard: bool = Fal
             return stats
     nothing, K = np.zeros((1, model.states)), model.states
     uses = model.chains[0].uses(np.zeros(K), np.zeros((K, K)), np.zeros(K), 0.0)
-    return model.stats_of(uses, nothing[0], model.emissions.collect(frames.rows(0)[:1], nothing), -np.inf, False)
+    return model.stats_of(uses, nothing[0], model.emission.collect(frames.rows(0)[:1], nothing), -np.inf, False)
 
 
 def _of_all_paths(frames: Frames, w: float) -> Any:
@@ -315,7 +315,7 @@ class _Sums:
     def __init__(self, frames: Frames, w: float) -> None:
         K = frames.model.states
         self.frames, self.w = frames, w
-        self.starts, self.ends, self.counts, self.moves = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
+        self.initial, self.final, self.counts, self.transition = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K))
         self.parts: Any = None
         self.expected = 0.0
 
@@ -323,19 +323,19 @@ class _Sums:
         """One more piece, before all others so far."""
         shares = piece.states if self.w == 1.0 else np.multiply(piece.states, self.w, out=piece.states)
         if self.parts is None:
-            self.ends += shares[-1]
-        self.starts = shares[0].copy()
-        self.moves += self.w * piece.moves
+            self.final += shares[-1]
+        self.initial = shares[0].copy()
+        self.transition += self.w * piece.transition
         self.counts += shares.sum(axis=0)
         self.expected += forward_backward.expected(shares, piece.logs)
-        self.parts = _sum(self.frames.model.emissions.collect(self.frames.rows(piece.begin), shares), self.parts)
+        self.parts = _sum(self.frames.model.emission.collect(self.frames.rows(piece.begin), shares), self.parts)
 
     def stats(self, total: float) -> Any:
         """All of them, once the first piece is in."""
         model = self.frames.model
         chain = model.chains[0]
-        uses = chain.uses(self.starts, self.moves, self.ends, 0.0)
-        seen = len(chain.starts) == chain.states and forward_backward.all_known(self.frames.known)
+        uses = chain.uses(self.initial, self.transition, self.final, 0.0)
+        seen = len(chain.initial) == chain.states and forward_backward.all_known(self.frames.known)
         entropy = 0.0 if seen else self.w * total - self.expected - chain.expected_log(uses)
         return model.stats_of(uses, self.counts, self.parts, entropy, seen)
 
@@ -352,29 +352,29 @@ def _of_best_path(frames: Frames, w: float) -> Any:
     model, K = frames.model, frames.model.states
     chain = model.chains[0]
     way, entries = chain.best_logs, []
-    best = way.starts.copy()
+    best = way.initial.copy()
     for a in frames.begins:
         entries.append((a, best.copy()))
         _advanced(way, best, frames, a)
-    last = int((best + way.ends).argmax())
-    if np.isneginf(best[last] + way.ends[last]):
+    last = int((best + way.final).argmax())
+    if np.isneginf(best[last] + way.final[last]):
         return None
-    moves, ends, parts, after = np.zeros((K, K)), np.zeros(K), None, None
-    ends[last] = w
-    deeper = {"hard": True} if getattr(model.emissions, "hides_labels", False) else {}
+    transition, final, parts, after = np.zeros((K, K)), np.zeros(K), None, None
+    final[last] = w
+    deeper = {"hard": True} if getattr(model.emission, "hides_labels", False) else {}
     counts = np.zeros(K)
     for a, enter in reversed(entries):
         path, last = _traced(_advanced(way, enter, frames, a), last)
         pairs = path[:-1] * K + path[1:]
-        moves += w * np.bincount(pairs, minlength=K * K).reshape(K, K)
+        transition += w * np.bincount(pairs, minlength=K * K).reshape(K, K)
         if after is not None:
-            moves[path[-1], after] += w
+            transition[path[-1], after] += w
         counts += w * np.bincount(path, minlength=K)
-        parts = _sum(model.emissions.collect(frames.rows(a), np.full(len(path), w), owner=path, **deeper), parts)
+        parts = _sum(model.emission.collect(frames.rows(a), np.full(len(path), w), labels=path, **deeper), parts)
         after = path[0]
-    starts = np.zeros(K)
-    starts[after] = w
-    return model.stats_of(chain.best_uses(starts, moves, ends, 0.0), counts, parts, 0.0, False)
+    initial = np.zeros(K)
+    initial[after] = w
+    return model.stats_of(chain.best_uses(initial, transition, final, 0.0), counts, parts, 0.0, False)
 
 
 def _advanced(way: Ways, best: Array, frames: Frames, a: int) -> NDArray[np.int16]:
@@ -383,7 +383,7 @@ def _advanced(way: Ways, best: Array, frames: Frames, a: int) -> NDArray[np.int1
 
     logs = frames.scores(a)
     came = np.empty(logs.shape, dtype=np.int16)
-    loops.advance(best, a == 0, way.moves, logs, came)
+    loops.advance(best, a == 0, way.transition, logs, came)
     return came
 
 

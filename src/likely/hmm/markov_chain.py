@@ -26,9 +26,9 @@ THIN = 1e-20  # an arc below that may take a product out of the range of numbers
 class Ways(NamedTuple):
     """From entry to states, between states, to the exit, and from entry to exit without any frame."""
 
-    starts: Array  # (K,)
-    moves: Array  # (K, K)
-    ends: Array  # (K,)
+    initial: Array  # (K,)
+    transition: Array  # (K, K)
+    final: Array  # (K,)
     empty: float
     entry: Array  # (K,): how a state is entered: inf never, 0 by ordinary arcs, −1 by some that is thin, too
 
@@ -36,7 +36,7 @@ class Ways(NamedTuple):
     def logs(self) -> Ways:
         """The same in logarithms."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.starts), np.log(self.moves), np.log(self.ends), float(np.log(self.empty))
+            logs = np.log(self.initial), np.log(self.transition), np.log(self.final), float(np.log(self.empty))
         return Ways(*logs, self.entry)
 
 
@@ -61,27 +61,27 @@ class Routes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain(Value):
-    """States 0 … K − 1 emit, those after them do not; `ends` None lets a sequence stop anywhere   (Herbst 9.4.3).
+    """States 0 … K − 1 emit, those after them do not; `final` None lets a sequence stop anywhere   (Herbst 9.4.3).
 
     >>> half = Chain(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [1.0, 0.0]]), None, 1)  # state 1 is a null state
-    >>> half.summed.moves  # stay, or go through the null state and come back
+    >>> half.summed.transition  # stay, or go through the null state and come back
     array([[1.]])
     """
 
-    starts: Array  # (N,): from the entry
-    moves: Array  # (N, N)
-    ends: Array | None  # (N,): to the exit
+    initial: Array  # (N,): from the entry
+    transition: Array  # (N, N)
+    final: Array | None  # (N,): to the exit
     states: int  # K of the N
 
     @cached_property
     def _system(self) -> tuple[Array, Array, Array]:
         """Arcs from emitting states and entry, and from null states, to emitting states and exit; null to null."""
         K = self.states
-        out = self.ends if self.ends is not None else np.zeros(len(self.starts))
-        arcs = np.concatenate([self.moves[:K], self.starts[None]])
+        out = self.final if self.final is not None else np.zeros(len(self.initial))
+        arcs = np.concatenate([self.transition[:K], self.initial[None]])
         full = np.concatenate([arcs, np.append(out[:K], 0.0)[:, None]], axis=1)
-        nulls = np.concatenate([self.moves[K:], out[K:, None]], axis=1)
-        return full, nulls[:, [*range(K), len(self.starts)]], self.moves[K:, K:]
+        nulls = np.concatenate([self.transition[K:], out[K:, None]], axis=1)
+        return full, nulls[:, [*range(K), len(self.initial)]], self.transition[K:, K:]
 
     @cached_property
     def _between(self) -> Array:
@@ -116,10 +116,10 @@ class Chain(Value):
 
     def _ways(self, between: Array) -> Ways:
         K = self.states
-        ends = np.ones(K) if self.ends is None else np.ascontiguousarray(between[:K, K])
-        empty = 1.0 if self.ends is None else float(between[K, K])
-        starts, moves = np.ascontiguousarray(between[K, :K]), np.ascontiguousarray(between[:K, :K])
-        return Ways(starts, moves, ends, empty, _entry(starts, moves))
+        final = np.ones(K) if self.final is None else np.ascontiguousarray(between[:K, K])
+        empty = 1.0 if self.final is None else float(between[K, K])
+        initial, transition = np.ascontiguousarray(between[K, :K]), np.ascontiguousarray(between[:K, :K])
+        return Ways(initial, transition, final, empty, _entry(initial, transition))
 
     @cached_property
     def _routes(self) -> Routes:
@@ -142,16 +142,16 @@ class Chain(Value):
     @cached_property
     def _sums(self) -> Array:
         s = self.summed
-        return _table(s.starts, s.moves, s.ends, s.empty)
+        return _table(s.initial, s.transition, s.final, s.empty)
 
     # ---------------------------------------------------------------- counting
 
-    def uses(self, starts: Array, moves: Array, ends: Array, empty: float) -> Chain:
+    def uses(self, initial: Array, transition: Array, final: Array, empty: float) -> Chain:
         """Expected uses of every arc, null arcs too, from those of the ways between emitting states."""
-        K, Q = self.states, len(self.starts) - self.states
+        K, Q = self.states, len(self.initial) - self.states
         if not Q:
-            return Chain.trusted(starts=np.array(starts), moves=np.array(moves), ends=np.array(ends), states=K)
-        ways = _table(starts, moves, ends, empty)
+            return Chain.trusted(initial=np.array(initial), transition=np.array(transition), final=np.array(final), states=K)
+        ways = _table(initial, transition, final, empty)
         full, leave, loops = self._system
         share = np.divide(ways, self._sums, out=ways, where=self._sums > 0)
         enter, ahead = full[:, K : K + Q] @ self._between, self._between @ leave
@@ -159,17 +159,17 @@ class Chain(Value):
         np.multiply(full[:, :K], share[:, :K], out=used[:, :K])
         np.multiply(full[:, K:-1], share @ ahead.T, out=used[:, K:-1])
         np.multiply(full[:, -1], share[:, K], out=used[:, -1])
-        if self.ends is None:
-            used[:K, -1] = ends
+        if self.final is None:
+            used[:K, -1] = final
         return self._counted(used, leave * (enter.T @ share), loops * (enter.T @ share @ ahead.T))
 
-    def best_uses(self, starts: Array, moves: Array, ends: Array, empty: float) -> Chain:
+    def best_uses(self, initial: Array, transition: Array, final: Array, empty: float) -> Chain:
         """The same where each way was the best one."""
-        K, Q = self.states, len(self.starts) - self.states
-        ways = _table(starts, moves, ends, empty)
+        K, Q = self.states, len(self.initial) - self.states
+        ways = _table(initial, transition, final, empty)
         routes = self._routes
         last = routes.last.copy()
-        if self.ends is None:
+        if self.final is None:
             last[:, K] = -1  # a sequence may stop anywhere: no way leads there
         used, left, each = np.zeros((K + 1, K + Q + 1)), np.zeros((Q, K + 1)), np.zeros((Q, Q))
         a, b = np.nonzero(ways)
@@ -186,30 +186,30 @@ class Chain(Value):
     def _counted(self, used: Array, left: Array, looped: Array) -> Chain:
         K = self.states
         N = used.shape[1] - 1
-        moves = np.zeros((N, N))
-        moves[:K], moves[K:, :K], moves[K:, K:] = used[:K, :N], left[:, :K], looped
-        ends = np.concatenate([used[:K, N], left[:, K]])
-        return Chain.trusted(starts=used[K, :N].copy(), moves=moves, ends=ends, states=K)
+        transition = np.zeros((N, N))
+        transition[:K], transition[K:, :K], transition[K:, K:] = used[:K, :N], left[:, :K], looped
+        final = np.concatenate([used[:K, N], left[:, K]])
+        return Chain.trusted(initial=used[K, :N].copy(), transition=transition, final=final, states=K)
 
     def expected_log(self, uses: Chain) -> float:
         """Σ uses · log probability over all arcs."""
-        value = float(xlogy(uses.starts, self.starts).sum() + xlogy(uses.moves, self.moves).sum())
-        if self.ends is None or uses.ends is None:
+        value = float(xlogy(uses.initial, self.initial).sum() + xlogy(uses.transition, self.transition).sum())
+        if self.final is None or uses.final is None:
             return value
-        return value + float(xlogy(uses.ends, self.ends).sum())
+        return value + float(xlogy(uses.final, self.final).sum())
 
 
-def _table(starts: Array, moves: Array, ends: Array, empty: float) -> Array:
+def _table(initial: Array, transition: Array, final: Array, empty: float) -> Array:
     """From states and entry to states and exit (K + 1, K + 1)."""
-    K = len(starts)
+    K = len(initial)
     out = np.empty((K + 1, K + 1))
-    out[:K, :K], out[:K, K], out[K, :K], out[K, K] = moves, ends, starts, empty
+    out[:K, :K], out[:K, K], out[K, :K], out[K, K] = transition, final, initial, empty
     return out
 
 
-def _entry(starts: Array, moves: Array) -> Array:
-    ever = (starts > 0) | (moves > 0).any(axis=0)
-    thin = ((moves > 0) & (moves < THIN)).any(axis=0)
+def _entry(initial: Array, transition: Array) -> Array:
+    ever = (initial > 0) | (transition > 0).any(axis=0)
+    thin = ((transition > 0) & (transition < THIN)).any(axis=0)
     return np.where(thin, -1.0, np.where(ever, 0.0, np.inf))
 
 
@@ -229,19 +229,19 @@ def _shortest(loops: Array) -> tuple[Array, Index]:
 SUM_TO_ONE = 1e-9
 
 
-def check_chain(starts: Array, moves: Array, ends: Array | None, states: int) -> None:
+def check_chain(initial: Array, transition: Array, final: Array | None, states: int) -> None:
     """Probabilities leave every state and the entry, none is negative, and walks among null states come to an end."""
-    for name, a in (("starts", starts), ("moves", moves), ("ends", ends)):
+    for name, a in (("initial", initial), ("transition", transition), ("final", final)):
         if a is not None and (a < 0).any():
             raise DomainError(sentence("HMM", f"{name} must not be negative", float(a.min())))
-    if abs(starts.sum() - 1) > SUM_TO_ONE:
-        raise DomainError(sentence("HMM", "starts must sum to 1", float(starts.sum())))
-    leaving = moves.sum(axis=1) + (0.0 if ends is None else ends)
+    if abs(initial.sum() - 1) > SUM_TO_ONE:
+        raise DomainError(sentence("HMM", "starts must sum to 1", float(initial.sum())))
+    leaving = transition.sum(axis=1) + (0.0 if final is None else final)
     worst = int(np.abs(leaving - 1).argmax())
     if abs(leaving[worst] - 1) > SUM_TO_ONE:
-        expected = f"moves{'' if ends is None else ' and ends'} from state {worst} must sum to 1"
+        expected = f"transition probabilities{'' if final is None else ' and final probability'} of state {worst} must sum to 1"
         raise DomainError(sentence("HMM", expected, float(leaving[worst])))
-    loops = moves[states:, states:]
+    loops = transition[states:, states:]
     if len(loops) and np.abs(np.linalg.eigvals(loops)).max() > 1 - 1e-12:
         remedy = "give every null state a way to an emitting state or to the exit"
         raise DomainError(sentence("HMM", "walks among null states must come to an end", "a closed loop", remedy))

@@ -27,79 +27,79 @@ class HMMPrior(Value):
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
-    >>> HMMPrior.weak(h, None).moves  # one more move from each state, spread over what is possible
+    >>> HMMPrior.weak(h, None).transition  # one more move from each state, spread over what is possible
     array([[1.5, 1.5],
            [0. , 2. ]])
     """
 
-    starts: Array | None  # (N,)
-    moves: Array | None  # (N, N)
-    ends: Array | None  # (N,), None for chains without
-    parts: Any
+    initial: Array | None  # (N,)
+    transition: Array | None  # (N, N)
+    final: Array | None  # (N,), None for chains without
+    emission: Any
 
     def __post_init__(self) -> None:
-        checked = {name: _alpha(getattr(self, name), name) for name in ("starts", "moves", "ends")}
-        starts, moves, ends = checked["starts"], checked["moves"], checked["ends"]
-        if (starts is None) != (moves is None) or (starts is None and ends is not None):
+        checked = {name: _alpha(getattr(self, name), name) for name in ("initial", "transition", "final")}
+        initial, transition, final = checked["initial"], checked["transition"], checked["final"]
+        if (initial is None) != (transition is None) or (initial is None and final is not None):
             raise DomainError(sentence("HMMPrior", "starts and moves have a prior both, or neither", "one of them"))
-        if starts is not None and moves is not None:
-            shapes = [starts.shape, moves.shape, starts.shape if ends is None else ends.shape]
-            if shapes != [starts.shape, (*starts.shape, starts.shape[-1]), starts.shape]:
+        if initial is not None and transition is not None:
+            shapes = [initial.shape, transition.shape, initial.shape if final is None else final.shape]
+            if shapes != [initial.shape, (*initial.shape, initial.shape[-1]), initial.shape]:
                 raise ShapeError(sentence("HMMPrior", "starts (N,), moves (N, N), ends (N,) must go together", shapes))
         self._set(**checked)
 
     @classmethod
     def weak(cls, model: HMM, parts: Any, worth: float = 1.0) -> HMMPrior:
         """`worth` fictitious ways on from the entry and from each state, spread over all that the model allows."""
-        ends = None if model.ends is None else model.ends > 0
-        on = (model.moves > 0).sum(axis=-1) + (0 if ends is None else ends)
+        final = None if model.final is None else model.final > 0
+        on = (model.transition > 0).sum(axis=-1) + (0 if final is None else final)
         each = worth / np.maximum(on, 1)
-        starts = model.starts > 0
+        initial = model.initial > 0
         return cls(
-            np.where(starts, 1 + worth / starts.sum(axis=-1, keepdims=True), 0.0),
-            np.where(model.moves > 0, 1 + each[..., None], 0.0),
-            None if ends is None else np.where(ends, 1 + each, 0.0), parts,
+            np.where(initial, 1 + worth / initial.sum(axis=-1, keepdims=True), 0.0),
+            np.where(model.transition > 0, 1 + each[..., None], 0.0),
+            None if final is None else np.where(final, 1 + each, 0.0), parts,
         )  # fmt: skip
 
     @classmethod
     def symmetric(cls, model: HMM, alpha: float, parts: Any) -> HMMPrior:
         """The same α for every arc that the model allows."""
-        ends = None if model.ends is None else np.where(model.ends > 0, alpha, 0.0)
-        return cls(np.where(model.starts > 0, alpha, 0.0), np.where(model.moves > 0, alpha, 0.0), ends, parts)
+        final = None if model.final is None else np.where(model.final > 0, alpha, 0.0)
+        return cls(np.where(model.initial > 0, alpha, 0.0), np.where(model.transition > 0, alpha, 0.0), final, parts)
 
     @cached_property
     def pseudo_counts(self) -> tuple[Any, Any, Any]:
         """What is added to the counts of arcs before a mode is taken."""
-        return _fictitious(self.starts), _fictitious(self.moves), _fictitious(self.ends)
+        return _fictitious(self.initial), _fictitious(self.transition), _fictitious(self.final)
 
     def log_density_of_arcs(self, model: HMM) -> float:
         """log p of a model's starts, moves and ends."""
-        if self.starts is None or self.moves is None:
+        if self.initial is None or self.transition is None:
             return 0.0
         C = model.members or 1
-        starts = _each(self.starts, model.starts.shape)
-        value = _log_dirichlet(starts, model.starts)
-        rows, probs = _each(self.moves, model.moves.shape), model.moves
-        if model.ends is not None:
-            leave = np.zeros_like(model.ends) if self.ends is None else _each(self.ends, model.ends.shape)
+        initial = _each(self.initial, model.initial.shape)
+        value = _log_dirichlet(initial, model.initial)
+        rows, probs = _each(self.transition, model.transition.shape), model.transition
+        if model.final is not None:
+            leave = np.zeros_like(model.final) if self.final is None else _each(self.final, model.final.shape)
             rows, probs = (
                 np.concatenate([rows, leave[..., None]], -1),
-                np.concatenate([probs, model.ends[..., None]], -1),
+                np.concatenate([probs, model.final[..., None]], -1),
             )
         return float(value.sum() + _log_dirichlet(rows, probs).sum()) if C else 0.0
 
     def log_density(self, model: HMM) -> float:
         """log p of all of a model's parameters; what has no prior adds nothing."""
-        of_parts = 0.0 if self.parts is None else float(np.sum(self.parts.log_density(model.emissions)))
+        of_parts = 0.0 if self.emission is None else float(np.sum(self.emission.log_density(model.emission)))
         return self.log_density_of_arcs(model) + of_parts
 
     def update(self, stats: Any) -> HMMPrior:
         """The posterior: counts of arcs are added, and the emissions' statistics."""
-        parts = None if self.parts is None else self.parts.update(stats.parts)
-        if self.starts is None or self.moves is None:
+        parts = None if self.emission is None else self.emission.update(stats.emission)
+        if self.initial is None or self.transition is None:
             return HMMPrior(None, None, None, parts)
-        ends = None if self.ends is None else _added(self.ends, stats.ends)
-        return HMMPrior(_added(self.starts, stats.starts), _added(self.moves, stats.moves), ends, parts)
+        final = None if self.final is None else _added(self.final, stats.final)
+        return HMMPrior(_added(self.initial, stats.initial), _added(self.transition, stats.transition), final, parts)
 
     def point(self, rule: str = "mode") -> HMM:
         """The HMM of the arcs' and the emissions' points."""
@@ -121,29 +121,29 @@ class HMMPrior(Value):
     def log_evidence(self, stats: Any) -> float:
         """log p(states) + log p(frames | states), for statistics of sequences whose states were seen."""
         parts = self._parts_or("log_evidence")
-        if not stats.complete or self.starts is None or self.moves is None:
+        if not stats.complete or self.initial is None or self.transition is None:
             raise DomainError(
                 sentence("HMMPrior.log_evidence", "states and entries must have been seen", "hidden ones")
             )
         after = self.update(stats)
-        assert after.starts is not None and after.moves is not None
-        value = _log_beta(after.starts) - _log_beta(self.starts)
-        rows = _rows_of(after.moves, after.ends), _rows_of(self.moves, self.ends)
+        assert after.initial is not None and after.transition is not None
+        value = _log_beta(after.initial) - _log_beta(self.initial)
+        rows = _rows_of(after.transition, after.final), _rows_of(self.transition, self.final)
         return float(
-            value.sum() + (_log_beta(rows[0]) - _log_beta(rows[1])).sum() + np.sum(parts.log_evidence(stats.parts))
+            value.sum() + (_log_beta(rows[0]) - _log_beta(rows[1])).sum() + np.sum(parts.log_evidence(stats.emission))
         )
 
     def _parts_or(self, doing: str) -> Any:
-        if self.parts is None or self.starts is None:
+        if self.emission is None or self.initial is None:
             raise DomainError(sentence(f"HMMPrior.{doing}", "arcs and emissions need priors", "None for one of them"))
-        return self.parts
+        return self.emission
 
-    def _made(self, weigh: Any, emissions: Any) -> HMM:
-        assert self.starts is not None and self.moves is not None
-        rows = _normalized(weigh(_rows_of(self.moves, self.ends)))
-        N = self.moves.shape[-1]
-        ends = None if self.ends is None else rows[..., N].copy()
-        return HMM(_normalized(weigh(self.starts)), rows[..., :N].copy(), emissions, ends)
+    def _made(self, weigh: Any, emission: Any) -> HMM:
+        assert self.initial is not None and self.transition is not None
+        rows = _normalized(weigh(_rows_of(self.transition, self.final)))
+        N = self.transition.shape[-1]
+        final = None if self.final is None else rows[..., N].copy()
+        return HMM(_normalized(weigh(self.initial)), rows[..., :N].copy(), emission, final)
 
 
 def _alpha(value: Any, name: str) -> Array | None:
@@ -166,8 +166,8 @@ def _each(alpha: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(alpha, shape)
 
 
-def _rows_of(moves: Array, ends: Array | None) -> Array:
-    return moves if ends is None else np.concatenate([moves, ends[..., None]], axis=-1)
+def _rows_of(transition: Array, final: Array | None) -> Array:
+    return transition if final is None else np.concatenate([transition, final[..., None]], axis=-1)
 
 
 def _log_dirichlet(alpha: Array, probs: Array) -> Array:

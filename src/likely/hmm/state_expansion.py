@@ -24,23 +24,23 @@ def of_higher_order(topology: Topology, order: int) -> Topology:
     if order < 1 or order != int(order):
         raise DomainError(sentence("Topology", "order must be a whole number above 0", order))
     runs = _runs(topology, int(order))
-    starts = np.array([len(run) == 1 and bool(topology.starts[run[0]]) for run in runs])
-    moves = np.zeros((len(runs), len(runs)), dtype=bool)
+    initial = np.array([len(run) == 1 and bool(topology.initial[run[0]]) for run in runs])
+    transition = np.zeros((len(runs), len(runs)), dtype=bool)
     place = {run: i for i, run in enumerate(runs)}
     for run, i in place.items():
-        for k in np.flatnonzero(topology.moves[run[-1]]).tolist():
+        for k in np.flatnonzero(topology.transition[run[-1]]).tolist():
             after = (*run, k)[-order:]
             if after in place:
-                moves[i, place[after]] = True
-    ends = None if topology.ends is None else np.array([bool(topology.ends[run[-1]]) for run in runs])
+                transition[i, place[after]] = True
+    final = None if topology.final is None else np.array([bool(topology.final[run[-1]]) for run in runs])
     last = np.array([run[-1] for run in runs])
-    return Topology(starts, moves, ends, topology.density[last], last)
+    return Topology(initial, transition, final, topology.density[last], last)
 
 
 def _runs(topology: Topology, order: int) -> list[tuple[int, ...]]:
     """Runs of states along possible moves: of full length from anywhere, shorter ones from where sequences begin."""
     after = _ways_on(topology, order)
-    begin = np.flatnonzero(topology.starts).tolist()
+    begin = np.flatnonzero(topology.initial).tolist()
     short: list[tuple[int, ...]] = [(k,) for k in begin] if order > 1 else []
     out = list(short)
     for _ in range(order - 2):
@@ -57,15 +57,15 @@ def _ways_on(topology: Topology, order: int) -> list[Array]:
     _refuse_many(order)
     after, short = [np.ones(topology.states)], 0.0
     for _ in range(order - 1):
-        short += float(after[-1] @ topology.starts)  # these begin sequences
+        short += float(after[-1] @ topology.initial)  # these begin sequences
         _refuse_many(int(short))
-        after.append(np.minimum(topology.moves @ after[-1], 1e12))  # beyond counting, and refused
+        after.append(np.minimum(topology.transition @ after[-1], 1e12))  # beyond counting, and refused
     _refuse_many(int(short + after[-1].sum()))
     return after
 
 
 def _longer(runs: list[tuple[int, ...]], topology: Topology) -> list[tuple[int, ...]]:
-    return [(*run, k) for run in runs for k in np.flatnonzero(topology.moves[run[-1]]).tolist()]
+    return [(*run, k) for run in runs for k in np.flatnonzero(topology.transition[run[-1]]).tolist()]
 
 
 def with_durations(topology: Topology, longest: int) -> Topology:
@@ -80,19 +80,19 @@ def with_durations(topology: Topology, longest: int) -> Topology:
     K, D = topology.states, int(longest)
     _refuse_many(K * D)
     N = K * D + K  # (k, d) at k · D + d − 1, and the null state of k at K · D + k
-    starts, moves = np.zeros(N, dtype=bool), np.zeros((N, N), dtype=bool)
-    ends = None if topology.ends is None else np.zeros(N, dtype=bool)
-    starts[K * D :] = topology.starts
+    initial, transition = np.zeros(N, dtype=bool), np.zeros((N, N), dtype=bool)
+    final = None if topology.final is None else np.zeros(N, dtype=bool)
+    initial[K * D :] = topology.initial
     for k in range(K):
-        moves[K * D + k, k * D : (k + 1) * D] = True
+        transition[K * D + k, k * D : (k + 1) * D] = True
         for d in range(1, D):
-            moves[k * D + d, k * D + d - 1] = True
-        onward = topology.moves[k].copy()
-        onward[k] = not (np.delete(onward, k).any() or (topology.ends is not None and topology.ends[k]))
-        moves[k * D, K * D :] = onward
-        if ends is not None and topology.ends is not None:
-            ends[k * D] = topology.ends[k]
-    return Topology(starts, moves, ends, np.repeat(topology.density, D), np.repeat(np.arange(K), D))
+            transition[k * D + d, k * D + d - 1] = True
+        onward = topology.transition[k].copy()
+        onward[k] = not (np.delete(onward, k).any() or (topology.final is not None and topology.final[k]))
+        transition[k * D, K * D :] = onward
+        if final is not None and topology.final is not None:
+            final[k * D] = topology.final[k]
+    return Topology(initial, transition, final, np.repeat(topology.density, D), np.repeat(np.arange(K), D))
 
 
 def on_moves(topology: Topology) -> Topology:
@@ -102,27 +102,27 @@ def on_moves(topology: Topology) -> Topology:
     """
     _refuse_nulls(topology, "emissions on moves")
     K = topology.states
-    arcs = [(-1, k) for k in np.flatnonzero(topology.starts).tolist()]
-    arcs += [(int(i), int(k)) for i, k in zip(*np.nonzero(topology.moves), strict=True)]
+    arcs = [(-1, k) for k in np.flatnonzero(topology.initial).tolist()]
+    arcs += [(int(i), int(k)) for i, k in zip(*np.nonzero(topology.transition), strict=True)]
     A = len(arcs)
     _refuse_many(A)
-    starts, moves = np.zeros(A + K, dtype=bool), np.zeros((A + K, A + K), dtype=bool)
-    ends = None if topology.ends is None else np.concatenate([np.zeros(A, dtype=bool), topology.ends])
+    initial, transition = np.zeros(A + K, dtype=bool), np.zeros((A + K, A + K), dtype=bool)
+    final = None if topology.final is None else np.concatenate([np.zeros(A, dtype=bool), topology.final])
     for a, (i, k) in enumerate(arcs):
-        moves[a, A + k] = True
+        transition[a, A + k] = True
         if i < 0:
-            starts[a] = True
+            initial[a] = True
         else:
-            moves[A + i, a] = True
-    if topology.ends is None:
+            transition[A + i, a] = True
+    if topology.final is None:
         for k in range(K):
-            if not moves[A + k].any():
+            if not transition[A + k].any():
                 raise DomainError(sentence("Topology", f"state {k} must have a way on", "none"))
-    return Topology(starts, moves, ends, np.arange(A), np.array([k for _, k in arcs]))
+    return Topology(initial, transition, final, np.arange(A), np.array([k for _, k in arcs]))
 
 
 def _refuse_nulls(topology: Topology, what: str) -> None:
-    if len(topology.starts) > topology.states:
+    if len(topology.initial) > topology.states:
         raise DomainError(sentence("Topology", f"{what} are written out for topologies without null states", "some"))
 
 

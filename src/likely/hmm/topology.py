@@ -22,44 +22,44 @@ class Topology(Value):
     """Where sequences may begin, which moves are possible, where they may end; and which density each state has.
 
     The first K = len(`density`) states emit, by density `density[k]`: states with the same number are tied. The others
-    are null states. `ends` None lets sequences stop anywhere.
+    are null states. `final` None lets sequences stop anywhere.
 
     >>> t = Topology.steps(3, (0, 1, 2))
-    >>> t.moves.astype(int)
+    >>> t.transition.astype(int)
     array([[1, 1, 1],
            [0, 1, 1],
            [0, 0, 1]])
     """
 
-    starts: Mask  # (N,)
-    moves: Mask  # (N, N)
-    ends: Mask | None  # (N,)
+    initial: Mask  # (N,)
+    transition: Mask  # (N, N)
+    final: Mask | None  # (N,)
     density: Index  # (K,): 0 … number of densities − 1
     origin: Index | None = None  # (K,): of an expansion, the state that each one stands for
 
     def __post_init__(self) -> None:
-        starts, moves = np.array(self.starts, dtype=bool), np.array(self.moves, dtype=bool)
-        ends = None if self.ends is None else np.array(self.ends, dtype=bool)
-        density, N = np.array(self.density, dtype=np.intp), len(starts)
-        if moves.shape != (N, N) or (ends is not None and ends.shape != (N,)) or starts.shape != (N,):
-            shapes = [starts.shape, moves.shape, None if ends is None else ends.shape]
+        initial, transition = np.array(self.initial, dtype=bool), np.array(self.transition, dtype=bool)
+        final = None if self.final is None else np.array(self.final, dtype=bool)
+        density, N = np.array(self.density, dtype=np.intp), len(initial)
+        if transition.shape != (N, N) or (final is not None and final.shape != (N,)) or initial.shape != (N,):
+            shapes = [initial.shape, transition.shape, None if final is None else final.shape]
             raise ShapeError(sentence("Topology", "starts (N,), moves (N, N) and ends (N,) must go together", shapes))
         numbers = np.unique(density)
         if not 0 < len(density) <= N or (numbers != np.arange(len(numbers))).any():
             expected = f"density must number the densities 0, 1, … of at most {N} emitting states"
             raise DomainError(sentence("Topology", expected, density.tolist()))
-        if not starts.any():
+        if not initial.any():
             raise DomainError(sentence("Topology", "some state must be one to begin with", "none"))
         origin = None if self.origin is None else np.array(self.origin, dtype=np.intp)
         if origin is not None and origin.shape != density.shape:
             raise ShapeError(sentence("Topology", f"origin must name a state for each of {len(density)}", origin.shape))
         if origin is not None and (origin.min() < 0 or origin.max() >= len(origin)):
             raise DomainError(sentence("Topology", f"origin must be 0 … {len(origin) - 1}", origin.tolist()[:9]))
-        self._set(starts=starts, moves=moves, ends=ends, density=density, origin=origin)
+        self._set(initial=initial, transition=transition, final=final, density=density, origin=origin)
         self._refuse_dead_ends()
 
     def _refuse_dead_ends(self) -> None:
-        stuck = ~self.moves.any(axis=1) & (True if self.ends is None else ~self.ends)
+        stuck = ~self.transition.any(axis=1) & (True if self.final is None else ~self.final)
         if stuck.any():
             state = int(stuck.argmax())
             remedy = "allow it to stay, to go on, or to end there"
@@ -68,13 +68,13 @@ class Topology(Value):
     # ------------------------------------------------------------------ by name
 
     @classmethod
-    def ergodic(cls, states: int, ends: bool = False) -> Topology:
+    def ergodic(cls, states: int, final: bool = False) -> Topology:
         """Every state may follow every other."""
         all_ = np.ones(states, dtype=bool)
-        return cls(all_, np.ones((states, states), dtype=bool), all_ if ends else None, np.arange(states))
+        return cls(all_, np.ones((states, states), dtype=bool), all_ if final else None, np.arange(states))
 
     @classmethod
-    def steps(cls, states: int, allowed: Sequence[int], ends: bool = True, around: bool = False) -> Topology:
+    def steps(cls, states: int, allowed: Sequence[int], final: bool = True, around: bool = False) -> Topology:
         """From each state on by one of the `allowed` numbers of states: (0, 1) is left-to-right, (0, 1, 2) may skip.
 
         Sequences begin in the first state and end in the last; with `around`, the first follows the last, and they
@@ -82,31 +82,31 @@ class Topology(Value):
         """
         if not allowed or any(s != int(s) or s < 0 for s in allowed):
             raise DomainError(sentence("Topology", "steps must be whole numbers, not negative", tuple(allowed)))
-        moves = np.zeros((states, states), dtype=bool)
+        transition = np.zeros((states, states), dtype=bool)
         for step in allowed:
             for k in range(states):
                 if around or k + step < states:
-                    moves[k, (k + int(step)) % states] = True
+                    transition[k, (k + int(step)) % states] = True
         first, last = np.zeros((2, states), dtype=bool)
         first[0], last[-1] = True, True
         if around:
             first, last = np.ones((2, states), dtype=bool)
-        return cls(first, moves, last if ends else None, np.arange(states))
+        return cls(first, transition, last if final else None, np.arange(states))
 
     @classmethod
-    def parallel(cls, states: int, branches: int = 2, ends: bool = True) -> Topology:
+    def parallel(cls, states: int, branches: int = 2, final: bool = True) -> Topology:
         """Several left-to-right branches side by side; a sequence takes one: variants of one word, say."""
         if not 0 < branches <= states:
             raise DomainError(sentence("Topology", f"branches must be 1 … {states}", branches))
         cuts = [int(c) for c in np.linspace(0, states, branches + 1)]
-        starts, moves, last = np.zeros(states, bool), np.zeros((states, states), bool), np.zeros(states, bool)
+        initial, transition, last = np.zeros(states, bool), np.zeros((states, states), bool), np.zeros(states, bool)
         for a, z in pairwise(cuts):
-            starts[a], last[z - 1] = True, True
-            moves[a:z, a:z] = Topology.steps(z - a, (0, 1)).moves
-        return cls(starts, moves, last if ends else None, np.arange(states))
+            initial[a], last[z - 1] = True, True
+            transition[a:z, a:z] = Topology.steps(z - a, (0, 1)).transition
+        return cls(initial, transition, last if final else None, np.arange(states))
 
     @classmethod
-    def of(cls, what: Any, states: int, ends: bool | None = None) -> Topology:
+    def of(cls, what: Any, states: int, final: bool | None = None) -> Topology:
         """A name, a tuple of allowed steps, a mask (K, K) of moves, or a Topology, for so many states."""
         if isinstance(what, Topology):
             if what.states != states:
@@ -116,17 +116,17 @@ class Topology(Value):
             if what not in _BY_NAME:
                 raise DomainError(sentence("Topology", f"topology must be one of {NAMES}, steps or a mask", repr(what)))
             make, may_end = _BY_NAME[what]
-            return make(states, may_end if ends is None else ends)
+            return make(states, may_end if final is None else final)
         if np.ndim(what) == 1:
-            return cls.steps(states, tuple(what), True if ends is None else ends)
-        return cls._of_mask(np.asarray(what), states, bool(ends))
+            return cls.steps(states, tuple(what), True if final is None else final)
+        return cls._of_mask(np.asarray(what), states, bool(final))
 
     @classmethod
-    def _of_mask(cls, mask: NDArray[Any], states: int, ends: bool) -> Topology:
+    def _of_mask(cls, mask: NDArray[Any], states: int, final: bool) -> Topology:
         if mask.shape != (states, states):
             raise ShapeError(sentence("Topology", f"a mask of moves must have shape ({states}, {states})", mask.shape))
         all_ = np.ones(states, dtype=bool)
-        return cls(all_, mask != 0, all_ if ends else None, np.arange(states))
+        return cls(all_, mask != 0, all_ if final else None, np.arange(states))
 
     # -------------------------------------------------------------------- shape
 
@@ -157,27 +157,27 @@ class Topology(Value):
     def skeleton(self) -> Topology:
         """The emitting states alone: which may follow which, by whatever null states on the way."""
         K = self.states
-        if len(self.starts) == K:
+        if len(self.initial) == K:
             return self
-        reach = np.stack([self._through_nulls(row) for row in self.moves[:K]])
+        reach = np.stack([self._through_nulls(row) for row in self.transition[:K]])
         out = None
-        if self.ends is not None:
-            out = self.ends[:K] | (reach[:, K:] & self.ends[K:]).any(axis=1)
-        starts = self._through_nulls(self.starts)[:K]
-        return Topology.trusted(starts=starts, moves=reach[:, :K], ends=out, density=self.density, origin=self.origin)
+        if self.final is not None:
+            out = self.final[:K] | (reach[:, K:] & self.final[K:]).any(axis=1)
+        initial = self._through_nulls(self.initial)[:K]
+        return Topology.trusted(initial=initial, transition=reach[:, :K], final=out, density=self.density, origin=self.origin)
 
     @property
     def shortest(self) -> int:
         """The least number of frames of a sequence that can begin and end."""
-        if self.ends is None:
+        if self.final is None:
             return 1
-        reach, emits = self._through_nulls(self.starts), np.arange(len(self.starts)) < self.states
-        if (reach & ~emits & self.ends).any():
+        reach, emits = self._through_nulls(self.initial), np.arange(len(self.initial)) < self.states
+        if (reach & ~emits & self.final).any():
             return 0
         for frames in range(1, self.states + 1):
             now = reach & emits
-            reach = self._through_nulls(np.asarray(self.moves[now].any(axis=0)))
-            if (now & self.ends).any() or (reach & ~emits & self.ends).any():
+            reach = self._through_nulls(np.asarray(self.transition[now].any(axis=0)))
+            if (now & self.final).any() or (reach & ~emits & self.final).any():
                 return frames
         raise DomainError(sentence("Topology", "the exit must be reachable from where sequences begin", "no way"))
 
@@ -186,24 +186,24 @@ class Topology(Value):
         for _ in range(len(reach) - K):
             nulls = out.copy()
             nulls[:K] = False
-            out |= self.moves[nulls].any(axis=0)
+            out |= self.transition[nulls].any(axis=0)
         return out
 
     def probabilities(self, stay: float = 0.5) -> tuple[Array, Array, Array | None]:
         """Starts, moves and ends to begin with: all that may follow alike, staying with probability `stay`."""
-        own = np.diag(self.moves)
-        out = np.zeros(len(own), dtype=bool) if self.ends is None else self.ends
-        others = self.moves.sum(axis=1) - own + out
+        own = np.diag(self.transition)
+        out = np.zeros(len(own), dtype=bool) if self.final is None else self.final
+        others = self.transition.sum(axis=1) - own + out
         share = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
-        moves = np.where(self.moves, share[:, None], 0.0)
-        np.fill_diagonal(moves, np.where(own, np.where(others > 0, stay, 1.0), 0.0))
-        ends = None if self.ends is None else np.where(self.ends, share, 0.0)
-        return self.starts / self.starts.sum(), moves, ends
+        transition = np.where(self.transition, share[:, None], 0.0)
+        np.fill_diagonal(transition, np.where(own, np.where(others > 0, stay, 1.0), 0.0))
+        final = None if self.final is None else np.where(self.final, share, 0.0)
+        return self.initial / self.initial.sum(), transition, final
 
 
 _BY_NAME: dict[str, tuple[Callable[[int, bool], Topology], bool]] = {
-    "ergodic": (lambda states, ends: Topology.ergodic(states, ends), False),
-    "left-to-right": (lambda states, ends: Topology.steps(states, (0, 1), ends), True),
-    "cyclic": (lambda states, ends: Topology.steps(states, (0, 1), ends, around=True), False),
-    "parallel": (lambda states, ends: Topology.parallel(states, min(2, states), ends), True),
+    "ergodic": (lambda states, final: Topology.ergodic(states, final), False),
+    "left-to-right": (lambda states, final: Topology.steps(states, (0, 1), final), True),
+    "cyclic": (lambda states, final: Topology.steps(states, (0, 1), final, around=True), False),
+    "parallel": (lambda states, final: Topology.parallel(states, min(2, states), final), True),
 }

@@ -31,9 +31,9 @@ class BestPaths(NamedTuple):
         at = np.flatnonzero(inside)
         each = np.repeat(weight, np.diff(offsets))[at]
         pairs = self.states[at - 1] * K + self.states[at]
-        moves = np.bincount(pairs, each, K * K).reshape(K, K).astype(np.float64)
-        starts = np.bincount(self.states[first], w, K).astype(np.float64)
-        return starts, moves, np.bincount(self.states[last], w, K).astype(np.float64)
+        transition = np.bincount(pairs, each, K * K).reshape(K, K).astype(np.float64)
+        initial = np.bincount(self.states[first], w, K).astype(np.float64)
+        return initial, transition, np.bincount(self.states[last], w, K).astype(np.float64)
 
 
 def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
@@ -43,8 +43,8 @@ def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
     offsets = np.array(offsets)
     n = len(offsets) - 1
     path, last, score = np.empty(len(logs), dtype=np.intp), np.empty(n, dtype=np.intp), np.empty(n)
-    loops.viterbi(way.starts, way.moves, way.ends, logs, offsets, last, score)
-    loops.retrace(np.ascontiguousarray(way.moves.T), logs, offsets, last, path)
+    loops.viterbi(way.initial, way.transition, way.final, logs, offsets, last, score)
+    loops.retrace(np.ascontiguousarray(way.transition.T), logs, offsets, last, path)
     score[np.diff(offsets) == 0] = way.empty
     return BestPaths(path, score)
 
@@ -53,7 +53,7 @@ def drawn_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Rag
     """n paths of a chain: until it leaves, or of given lengths, then from p(path | length)."""
     if length is not None:
         return _of_length(chain.summed, np.broadcast_to(np.asarray(length, dtype=np.intp), (n,)), rng)
-    if chain.ends is None:
+    if chain.final is None:
         remedy = "say how long: sample(n, rng, length=100)"
         raise DomainError(sentence("HMM.sample", "a chain without ends never stops", "no length", remedy))
     return _until_the_end(chain.summed, n, rng)
@@ -64,7 +64,7 @@ def _of_length(way: Ways, lengths: Index, rng: Generator) -> Ragged:
     from likely.hmm.forward_backward import log_likelihoods
 
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    flat = np.zeros((int(offsets[-1]), len(way.starts)))
+    flat = np.zeros((int(offsets[-1]), len(way.initial)))
     with np.errstate(all="ignore"):
         impossible = np.isneginf(log_likelihoods([way], flat.copy(), offsets)[:, 0])
     if impossible.any():
@@ -90,9 +90,9 @@ def path_draws(way: Ways, logs: Array, offsets: Index, rng: Generator) -> Index:
         scaled_recursions.shift(b, top, K)
         np.exp(b, out=b)
         scaled_recursions.forward(
-            way.starts, way.moves, way.ends, way.entry, b, offsets, alpha, scale, finish, sound, lost
+            way.initial, way.transition, way.final, way.entry, b, offsets, alpha, scale, finish, sound, lost
         )
-        paths.draw(way.moves, way.ends, alpha, offsets, uniform, path, sound)
+        paths.draw(way.transition, way.final, alpha, offsets, uniform, path, sound)
         for a, z in zip(offsets[:-1][~sound], offsets[1:][~sound], strict=True):
             path[a:z] = _drawn_by_logs(way.logs, logs[a:z].copy(), uniform[a:z])
     return path
@@ -106,7 +106,7 @@ def _drawn_by_logs(way: Ways, logs: Array, uniform: Array) -> Index:
     T = len(logs)
     alpha, _ = forward_logs(way, logs)
     path, sound = np.empty(T, dtype=np.intp), np.empty(1, dtype=np.bool_)
-    paths.draw_by_logs(way.moves, way.ends, alpha, np.array([0, T]), uniform, path, sound)
+    paths.draw_by_logs(way.transition, way.final, alpha, np.array([0, T]), uniform, path, sound)
     if not sound[0]:
         raise DataError(sentence("HMM", "paths are drawn for sequences that can be", "one that is impossible"))
     return path
@@ -114,9 +114,9 @@ def _drawn_by_logs(way: Ways, logs: Array, uniform: Array) -> Index:
 
 def _until_the_end(way: Ways, n: int, rng: Generator) -> Ragged:
     """All sequences a step at a time, until the last of them has left."""
-    K = len(way.starts)
-    on = np.cumsum(np.concatenate([way.moves, way.ends[:, None]], axis=1), axis=1)
-    begin = np.cumsum(np.append(way.starts, way.empty))
+    K = len(way.initial)
+    on = np.cumsum(np.concatenate([way.transition, way.final[:, None]], axis=1), axis=1)
+    begin = np.cumsum(np.append(way.initial, way.empty))
     state = _chosen(np.broadcast_to(begin, (n, K + 1)), rng.random(n))
     alive, steps = np.arange(n), []
     while True:
@@ -141,12 +141,12 @@ def _chosen(sums: Array, u: Array) -> Index:
     return np.minimum((u[:, None] * sums[:, -1:] >= sums).sum(axis=1), sums.shape[1] - 1)
 
 
-def emitted(emissions: Any, paths: Ragged, rng: Generator) -> Ragged:
+def emitted(emission: Any, paths: Ragged, rng: Generator) -> Ragged:
     """A frame for every state of every path."""
     order = np.argsort(paths.values, kind="stable")
-    counts = np.bincount(paths.values, minlength=emissions.members)
-    draws = [emissions.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
-    values = _end_to_end(draws) if draws else emissions.member(0).sample(0, rng)
+    counts = np.bincount(paths.values, minlength=emission.members)
+    draws = [emission.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
+    values = _end_to_end(draws) if draws else emission.member(0).sample(0, rng)
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
     return Ragged(values[back], paths.offsets)

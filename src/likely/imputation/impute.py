@@ -95,16 +95,16 @@ def gaps(x: Any) -> Mask:
 def _gappy(distribution: Any, x: Any) -> Mask:
     """Which rows (n,) lack something, as their distribution reads them."""
     if isinstance(distribution, HMM):
-        return any_in(_gappy(distribution.emissions, x.values), x)
+        return any_in(_gappy(distribution.emission, x.values), x)
     if isinstance(distribution, DrivenHMM):
-        return any_in(_gappy(distribution.emissions, apart(x).frames.values), x)
+        return any_in(_gappy(distribution.emission, apart(x).frames.values), x)
     if isinstance(distribution, Product):
         cut = distribution._cut(x)
-        return np.any([_gappy(part, cut[name]) for name, part in distribution.parts], axis=0)
+        return np.any([_gappy(part, cut[name]) for name, part in distribution.components], axis=0)
     if isinstance(distribution, Stack):
-        return np.any([_gappy(part, x) for part in distribution.parts], axis=0)
+        return np.any([_gappy(part, x) for part in distribution.components], axis=0)
     if isinstance(distribution, Mixture | Tied | FixedComponents):
-        return _gappy(distribution.parts, x)
+        return _gappy(distribution.components, x)
     if isinstance(distribution, Categorical):
         return distribution.encode(x) == MISSING
     return _any_gap(x)
@@ -152,7 +152,7 @@ def _(distribution: Mixture, x: Any, shares: Array | None, rng: Generator | None
     """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
     inside = _inside(distribution, x)
     each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
-    return _filled(distribution.parts, x, each if rng is None else _one_each(each, rng), rng)
+    return _filled(distribution.components, x, each if rng is None else _one_each(each, rng), rng)
 
 
 def _inside(distribution: Mixture, x: Any) -> Array:
@@ -186,19 +186,19 @@ def _(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) ->
 
 @_fill.register
 def _(distribution: FixedComponents, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _filled(distribution.parts, x, shares, rng)
+    return _filled(distribution.components, x, shares, rng)
 
 
 @_fill.register
 def _(distribution: Tied, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     if distribution.what != "all" or shares is None:
-        return _filled(distribution.parts, x, shares, rng)
-    return _filled(distribution.parts, x, shares @ np.eye(distribution.parts.members)[distribution.index], rng)
+        return _filled(distribution.components, x, shares, rng)
+    return _filled(distribution.components, x, shares @ np.eye(distribution.components.members)[distribution.index], rng)
 
 
 @_fill.register
 def _(distribution: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _part_by_part(distribution, dict(distribution.parts), x, shares, rng)
+    return _part_by_part(distribution, dict(distribution.components), x, shares, rng)
 
 
 def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
@@ -219,7 +219,7 @@ def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) ->
     which = np.flatnonzero(_gappy(distribution, x))
     some: Ragged = x[which]
     states = frame_shares(distribution, some, None if shares is None else shares[which], rng)
-    filled = _filled_frames(distribution.emissions, some.values, states, rng)
+    filled = _filled_frames(distribution.emission, some.values, states, rng)
     if len(which) == len(x):
         return Ragged.trusted(values=filled, offsets=x.offsets)
     place = np.empty(len(x), dtype=np.intp)
@@ -232,7 +232,7 @@ def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) ->
 def _(distribution: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
     """Frames of a driven chain; the covariates, which were known, stay with them."""
     frames, covariates = apart(x)
-    filled = _filled_frames(distribution.emissions, frames.values, driven_shares(distribution, x, rng), rng)
+    filled = _filled_frames(distribution.emission, frames.values, driven_shares(distribution, x, rng), rng)
     return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
 
 
@@ -441,11 +441,11 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array |
 @_fill.register
 def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
     """Unlike members, each by its own rule: means by their shares, levels by their probabilities."""
-    parts, shares = _flat(distribution.parts, x, shares)
+    parts, shares = _flat(distribution.components, x, shares)
     shares = shares if rng is None else _one_each(shares, rng)
     first = parts[0]
     if all(isinstance(part, Product) and part.names == first.names for part in parts):
-        each = {name: Stack.trusted(parts=tuple(part[name] for part in parts)) for name in first.names}
+        each = {name: Stack.trusted(components=tuple(part[name] for part in parts)) for name in first.names}
         return _part_by_part(first, each, x, shares, rng)
     if all(isinstance(part, Categorical) for part in parts):
         values, probs = _common_levels(parts)
@@ -467,7 +467,7 @@ def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array
     columns: list[Array] = []
     for k, part in enumerate(parts):
         if isinstance(part, Mixture):
-            distributions += [part.parts.member(j) for j in range(part.size)]
+            distributions += [part.components.member(j) for j in range(part.size)]
             columns.append(_inside(part, x)[:, 0] * shares[:, [k]])
         else:
             distributions.append(part)

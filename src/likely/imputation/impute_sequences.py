@@ -22,7 +22,7 @@ from likely.hmm.viterbi import path_draws
 def is_of_sequences(model: Any) -> bool:
     """True of a chain, of a stack of them, and of a mixture of them: rows are sequences."""
     inner = untied(model)
-    return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "parts") and is_of_sequences(inner.parts))
+    return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "components") and is_of_sequences(inner.components))
 
 
 def any_in(frames: Mask, seqs: Ragged) -> Mask:

@@ -58,7 +58,7 @@ class LaplaceApproximation:
 
 
 def laplace_approximation(
-    log_density: Callable[[Any], Any], start: Any, *, gradient: Callable[[Array], Any] | None = None,
+    log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
     hessian: Callable[[Array], Any] | None = None, scale: Any = None, steps: int = CLIMBS,
 ) -> LaplaceApproximation:  # fmt: skip
     """The Gaussian with the mode and the curvature of a density f that need not be normalized (Herbst 4.4).
@@ -78,7 +78,7 @@ def laplace_approximation(
     """
     if not callable(log_density):
         raise DomainError(sentence(ME, "log_density must be a function of a point (d,)", type(log_density).__name__))
-    z = np.atleast_1d(parameter(start, ME, "start"))
+    z = np.atleast_1d(parameter(x0, ME, "start"))
     if z.ndim != 1 or not z.size:
         raise ShapeError(sentence(ME, "start must be one point (d,)", z.shape))
     f = _Watched(log_density, z)

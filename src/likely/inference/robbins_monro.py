@@ -110,7 +110,7 @@ class RobbinsMonro(Value):
     learn: tuple[str, ...] = ()
     natural: bool = True
     average: bool = True
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         learn = (self.learn,) if isinstance(self.learn, str) else tuple(self.learn)
@@ -137,7 +137,7 @@ class RobbinsMonro(Value):
 
     # --------------------------------------------------------------- as a filter
 
-    def initial(self) -> RunningEstimate:
+    def initial_belief(self) -> RunningEstimate:
         """The distribution as it was given."""
         theta = self._free.start
         fisher = self._information(theta, FIRST_DRAWS, 0) if self.natural else np.eye(len(theta))
@@ -269,7 +269,7 @@ class RobbinsMonro(Value):
 
     def _started(self, x: Any, at: Index) -> RunningEstimate:
         """The distribution as it was given, or what the first rows make of one that is far off."""
-        start = self.initial()
+        start = self.initial_belief()
         if not self.natural or not len(at):
             return start
         first = self._rows(_taken(x, at[:BLOCK]))
@@ -337,7 +337,7 @@ class RobbinsMonro(Value):
 
     def _information(self, theta: Array, draws: int, count: int) -> Array:
         """The mean of g gᵀ over draws of the distribution at θ; keyed by the step, so that updates are pure."""
-        x = self._free.distribution(theta).sample(draws, np.random.default_rng([self.seed, count]))
+        x = self._free.distribution(theta).sample(draws, np.random.default_rng([self.random_state, count]))
         g = self._scores(theta, x)
         return np.asarray(g.T @ g / len(g))
 

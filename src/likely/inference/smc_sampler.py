@@ -36,7 +36,7 @@ class SMCResult:
     """What K steps came to: particles of the last target, and what each step did.
 
     >>> import likely as lk, numpy as np
-    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n=500)
+    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n_particles=500)
     >>> bool(found.temperatures[-1] == 1.0), len(found.ess) == len(found.log_evidences), found.mean.shape
     (True, True, (1,))
     """
@@ -68,29 +68,29 @@ class SMCResult:
 
 
 def smc_sampler(
-    initial: Any, targets: Iterable[Log] | None = None, n: int = 1000, *, likelihood: Log | None = None,
-    pieces: Iterable[Log] | None = None, temperatures: Any = None, moves: Any = None, resample: str = "systematic",
-    threshold: float = 0.5, seed: int = 0, proposal: Callable[[Array], Any] | None = None,
+    initial: Any, targets: Iterable[Log] | None = None, n_particles: int = 1000, *, likelihood: Log | None = None,
+    pieces: Iterable[Log] | None = None, temperatures: Any = None, mcmc_steps: Any = None, resample: str = "systematic",
+    ess_threshold: float = 0.5, random_state: int = 0, proposal: Callable[[Array], Any] | None = None,
 ) -> SMCResult:  # fmt: skip
     """Particles of the last of some targets, and its evidence. What they are is said in one of three ways:
 
     - **targets**: functions x (N, d) → log γ_k(x) (N,), one after another; the last is wanted.
     - **likelihood**: a function x → log p(y | x). Targets are initial · likelihood^β, with β rising to 1 as fast as
-      `threshold` allows, or by given **temperatures**.
+      `ess_threshold` allows, or by given **temperatures**.
     - **pieces**: functions x → log p(y_k | x, y before): one more observation a step.
 
     With a **proposal** the space grows: target k is a function of paths x (N, k, d) → log γ_k(x₁ … x_k) (N,). `initial`
     is the density from which x₁ is drawn, and `proposal` a function of paths (N, k − 1, d) that gives the density of
     x_k: a stack of N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is of x_k alone.
 
-    `initial` is a density. `moves` is the number of random-walk Metropolis steps after particles were drawn anew (None:
+    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after particles were drawn anew (None:
     10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or a
     function (x, log_target, rng) → x that leaves the target alone (of paths, x is (N, k d), end to end).
     With a kernel that learns from the particles the evidence is consistent, not unbiased.
 
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
-    >>> found = smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=seen, n=4000)
+    >>> found = smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=seen, n_particles=4000)
     >>> round(found.log_evidence, 1), found.mean.round(1).tolist()  # N(1 | 0, 2) and the posterior's mean
     (-1.5, [0.5])
 
@@ -102,7 +102,7 @@ def smc_sampler(
     ...     return np.log([float(len({0, *one}) == len(one) + 1) for one in places.tolist()])
     >>> step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
     >>> with np.errstate(divide="ignore"):
-    ...     found = smc_sampler(step, [new_places] * 3, n=4000, proposal=lambda x: step)
+    ...     found = smc_sampler(step, [new_places] * 3, n_particles=4000, proposal=lambda x: step)
     >>> abs(np.exp(found.log_evidences.cumsum()) - [4, 12, 36]).max() < 1
     np.True_
     """
@@ -115,9 +115,9 @@ def smc_sampler(
     if proposal is not None and not callable(proposal):
         raise DomainError(sentence(WHOSE, "proposal must be a function of paths", type(proposal).__name__))
     scheme(resample, WHOSE)
-    moves = (10 if proposal is None else 0) if moves is None else moves
-    rule = _Rule(_checked_moves(moves), resample, _checked_threshold(threshold, likelihood, temperatures))
-    cloud = _Cloud.first(initial, whole_number(n, WHOSE, "n", 1), whole_number(seed, WHOSE, "seed"))
+    mcmc_steps = (10 if proposal is None else 0) if mcmc_steps is None else mcmc_steps
+    rule = _Rule(_checked_moves(mcmc_steps), resample, _checked_threshold(ess_threshold, likelihood, temperatures))
+    cloud = _Cloud.first(initial, whole_number(n_particles, WHOSE, "n", 1), whole_number(random_state, WHOSE, "seed"))
     if likelihood is not None:
         return _tempered(cloud, likelihood, rule, temperatures)
     if proposal is not None:

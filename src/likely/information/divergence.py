@@ -119,7 +119,7 @@ def _not_negative(found: Estimate) -> Estimate:
 
 def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
     if isinstance(p, Product) and isinstance(q, Product) and p.names == q.names:
-        return added([_kl(part, q[name], n, rng) for name, part in p.parts])
+        return added([_kl(part, q[name], n, rng) for name, part in p.components])
     if isinstance(p, Gaussian) and isinstance(q, Gaussian):
         return _gaussian_kl(p, q)
     if isinstance(p, BetaNegativeBinomial) and isinstance(q, BetaNegativeBinomial):

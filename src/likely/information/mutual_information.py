@@ -27,7 +27,7 @@ ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits,
 
 def mutual_information(
     joint: Any, other: Any = None, *, split: Any = None, given: Any = None, bits: bool = False, n: int = 100_000,
-    rng: Generator | None = None, neighbors: int = 4,
+    rng: Generator | None = None, n_neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
     """I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
 
@@ -47,7 +47,7 @@ def mutual_information(
     0.223144
     """
     if other is not None:
-        found = neighbor_information(joint, other, neighbors)
+        found = neighbor_information(joint, other, n_neighbors)
     elif isinstance(joint, ProbabilityTable):
         a, b = _sides(joint, split, given)
         return exactly(joint.mutual_information(a, b, given, bits))
@@ -160,7 +160,7 @@ def _both(distribution: Any, split: Any, whose: str) -> tuple[list[Any], list[An
 
 def _names(distribution: Any) -> list[str] | None:
     """The names of parts, where rows have parts."""
-    inner = getattr(distribution, "parts", None) if not isinstance(distribution, Product) else distribution
+    inner = getattr(distribution, "components", None) if not isinstance(distribution, Product) else distribution
     return inner.names if isinstance(inner, Product) else None
 
 
@@ -175,8 +175,8 @@ def _scores_of(distribution: Any, x: Any, side: Sequence[Any]) -> Array:
 
 def _some_parts(distribution: Any, names: Sequence[str]) -> Any:
     if isinstance(distribution, Product):
-        return Product.trusted(parts=tuple((name, distribution[name]) for name in names))
-    return distribution.replace(parts=_some_parts(distribution.parts, names))
+        return Product.trusted(components=tuple((name, distribution[name]) for name in names))
+    return distribution.replace(components=_some_parts(distribution.components, names))
 
 
 def _conditional(distribution: Any, given: Any, n: int, rng: Generator) -> Estimate:

@@ -82,7 +82,7 @@ def whole_file(path: Path, streams: bool = False) -> Iterator[BinaryIO]:
 
 
 def _keep_permissions(target: str, beside: str) -> None:
-    """The new file gets the mode and, where the system allows it, the owner of the one that it will replace."""
+    """The new file gets the mode and, where the system allows it, the label of the one that it will replace."""
     there, new = _status(target), _status(beside)
     if there is None or new is None:
         return

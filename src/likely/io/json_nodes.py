@@ -53,7 +53,7 @@ class Walk:
 
     @property
     def where(self) -> str:
-        """The place as one would write it in Python: model_.parts[2].mean."""
+        """The place as one would write it in Python: model_.components[2].mean."""
         steps = [f"[{step}]" if isinstance(step, int) else f".{step[:40]}" for step in self.path]
         return "".join(steps).lstrip(".") or "the content"
 

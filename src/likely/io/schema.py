@@ -198,7 +198,7 @@ LEARNED = {
     "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
     "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
     "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
-    "owner_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
+    "labels_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
     "offsets_": numbers("o", 0, np.int64), "streamed_": flag, "takes_arrays_": flag, "method_": text(),
     "schema_": text(), "card_": text(), "shares_": numbers("K", 0, high=1.0), "shares_by_": text(),
 }  # fmt: skip
@@ -239,7 +239,7 @@ def sums_of_moments(parts: Mapping[str, Any]) -> str:
 
 def of_one_width(parts: Mapping[str, Any]) -> str:
     """Members that score the same rows have the same number of columns."""
-    widths = {part.dim for part in parts["parts"]}
+    widths = {part.dim for part in parts["components"]}
     return "" if len(widths) == 1 else f"all members must have one number of columns, not {sorted(widths)}"
 
 
@@ -298,7 +298,7 @@ def of_one_number_of_columns(parts: Mapping[str, Any]) -> str:
     """A change of d columns changes a distribution of d columns."""
     widths = {
         int(parts["distribution"].dim),
-        *(len(a) for a in (parts["change"].scale, parts["change"].shift) if a.ndim),
+        *(len(a) for a in (parts["bijector"].scale, parts["bijector"].shift) if a.ndim),
     }
     return "" if len(widths) == 1 else f"distribution and change must have one number of columns, not {sorted(widths)}"
 
@@ -446,13 +446,13 @@ TABLE: dict[str, Entry] = {
         tolerance=maybe(number(0)), rule=rule_or_number, unit=text("class", "pooled", "common"),
     ),
     "KNNBalls": entry(
-        lambda: import_module("likely.density.knn_balls").KNNBalls, points=numbers("n d"), k=number(0),
+        lambda: import_module("likely.density.knn_balls").KNNBalls, points=numbers("n d"), n_neighbors=number(0),
         weight=numbers("n", 0), unit=numbers("d", 0), metric=text("l1", "l2", "linf"), shared=flag, unbiased=flag,
         scaled=flag, edges=maybe(numbers("e", 0, np.int64)),
     ),
     "Histogram": entry(
         lambda: import_module("likely.density.histogram").Histogram, edges=numbers("e"), masses=numbers("* C", 0),
-        kind=text("grid", "columns"), bins=numbers("d", 1, np.int64), count=number(0),
+        kind=text("grid", "columns"), bins=numbers("d", 1, np.int64), pseudo_count=number(0),
     ),
     "NegativeBinomial": entry(
         lambda: import_module("likely.distributions.univariate.negative_binomial").NegativeBinomial,
@@ -495,19 +495,19 @@ TABLE: dict[str, Entry] = {
     "DiscriminantSubspace": entry(
         lambda: import_module("likely.decomposition.discriminant_subspace").DiscriminantSubspace,
         mean=numbers("d"), axes=numbers("q d"),
-        within=numbers("q", 0), centers=numbers("K q"),
+        within=numbers("q", 0), centroids=numbers("K q"),
     ),
     "FactorGaussian": entry(
         lambda: import_module("likely.distributions.gaussian.factor_gaussian").FactorGaussian,
-        mean=numbers("* d"), loadings=numbers("?"), noise=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
+        mean=numbers("* d"), loadings=numbers("?"), noise_variance=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
     ),
-    "Product": entry(lambda: import_module("likely.distributions.product").Product, parts=pairs(distribution)),
+    "Product": entry(lambda: import_module("likely.distributions.product").Product, components=pairs(distribution)),
     "Stack": entry(
-        lambda: import_module("likely.distributions.stacks.stack").Stack, of_one_width, parts=items(density)
+        lambda: import_module("likely.distributions.stacks.stack").Stack, of_one_width, components=items(density)
     ),
     "Tied": entry(
         lambda: import_module("likely.distributions.stacks.tied").Tied,
-        parts=distribution, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
+        components=distribution, index=numbers("K", dtype=np.int64), what=text("all", "covariance"),
     ),
     # priors
     "Dirichlet": entry(
@@ -515,8 +515,8 @@ TABLE: dict[str, Entry] = {
         alpha=numbers("* L", 0), levels=labels
     ),
     "Beta": entry(
-        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"of": "bernoulli", "known": None},
-        a=numbers("* d", 0), b=numbers("* d", 0), of=text("bernoulli", "binomial", "negative binomial"),
+        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"likelihood": "bernoulli", "known": None},
+        a=numbers("* d", 0), b=numbers("* d", 0), likelihood=text("bernoulli", "binomial", "negative binomial"),
         known=maybe(numbers("* d | d | ", 0)),
     ),
     "DirectionPrior": entry(
@@ -573,8 +573,8 @@ TABLE: dict[str, Entry] = {
     ),
     "Gamma": entry(
         lambda: import_module("likely.distributions.univariate.gamma").Gamma,
-        added={"of": "poisson"}, shape=numbers("* d", 0),
-        rate=numbers("* d", 0), of=text("poisson", "exponential"),
+        added={"likelihood": "poisson"}, shape=numbers("* d", 0),
+        rate=numbers("* d", 0), likelihood=text("poisson", "exponential"),
     ),
     "NormalInverseWishart": entry(
         lambda: import_module("likely.distributions.priors.normal_inverse_wishart").NormalInverseWishart,
@@ -590,7 +590,7 @@ TABLE: dict[str, Entry] = {
         belief=distribution, covariance=numbers("d d | d | "),
     ),
     "ProductPrior": entry(
-        lambda: import_module("likely.distributions.priors.product_prior").ProductPrior, parts=pairs(maybe(prior))
+        lambda: import_module("likely.distributions.priors.product_prior").ProductPrior, components=pairs(maybe(prior))
     ),
     # statistics
     "Moments": entry(
@@ -646,38 +646,38 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decision.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
         classes=labels,
     ),
-    "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), parts=density),
+    "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), components=density),
     "HMM": entry(
-        lambda: import_module("likely.hmm.hmm").HMM, starts=numbers("* N", 0), moves=numbers("* N N", 0),
-        emissions=distribution, ends=maybe(numbers("* N", 0)),
+        lambda: import_module("likely.hmm.hmm").HMM, initial=numbers("* N", 0), transition=numbers("* N N", 0),
+        emission=distribution, final=maybe(numbers("* N", 0)),
     ),
     "HMMStats": entry(
-        lambda: import_module("likely.hmm.hmm_stats").HMMStats, starts=numbers("* N", 0), moves=numbers("* N N", 0),
-        ends=numbers("* N", 0), counts=numbers("* K", 0), parts=stats, entropy=numbers("*"), seen=flag,
+        lambda: import_module("likely.hmm.hmm_stats").HMMStats, initial=numbers("* N", 0), transition=numbers("* N N", 0),
+        final=numbers("* N", 0), counts=numbers("* K", 0), emission=stats, entropy=numbers("*"), seen=flag,
     ),
     "HMMPrior": entry(
-        lambda: import_module("likely.hmm.priors").HMMPrior, starts=maybe(numbers("* N", 0)),
-        moves=maybe(numbers("* N N", 0)), ends=maybe(numbers("* N", 0)), parts=maybe(prior),
+        lambda: import_module("likely.hmm.priors").HMMPrior, initial=maybe(numbers("* N", 0)),
+        transition=maybe(numbers("* N N", 0)), final=maybe(numbers("* N", 0)), emission=maybe(prior),
     ),
     "DrivenHMM": entry(
-        lambda: import_module("likely.hmm.driven.driven_hmm").DrivenHMM, starts=numbers("K", 0),
-        coefficients=numbers("K K q"), emissions=distribution, possible=numbers("K K", dtype=np.bool_),
+        lambda: import_module("likely.hmm.driven.driven_hmm").DrivenHMM, initial=numbers("K", 0),
+        coefficients=numbers("K K q"), emission=distribution, possible=numbers("K K", dtype=np.bool_),
         units=maybe(numbers("t p")),
     ),
     "DrivenStats": entry(
-        lambda: import_module("likely.hmm.driven.driven_stats").DrivenStats, starts=numbers("K", 0),
-        counts=numbers("K", 0), parts=stats, entropy=numbers(""), fitted=numbers(""), gradient=numbers("K K q"),
+        lambda: import_module("likely.hmm.driven.driven_stats").DrivenStats, initial=numbers("K", 0),
+        counts=numbers("K", 0), emission=stats, entropy=numbers(""), fitted=numbers(""), gradient=numbers("K K q"),
         curvature=numbers("K q q"), coefficients=numbers("K K q"),
     ),
     "DrivenPrior": entry(
         lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, worth=number(0), center=numbers("p"),
-        ridge=numbers("p", 0), parts=maybe(prior),
+        ridge=numbers("p", 0), emission=maybe(prior),
     ),
     "LinearGaussian": entry(
         lambda: import_module("likely.statespace.linear.linear_gaussian").LinearGaussian,
         transition=numbers("d d | T d d"),
-        noise=numbers("d d | T d d"), emission=numbers("p d | T p d"), observation=numbers("p p | T p p"),
-        mean=numbers("d"), covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
+        process_covariance=numbers("d d | T d d"), observation=numbers("p d | T p d"), observation_covariance=numbers("p p | T p p"),
+        initial_mean=numbers("d"), initial_covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
         feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
     ),
     "Loose": entry(
@@ -693,8 +693,8 @@ TABLE: dict[str, Entry] = {
     ),
     "LinearSDE": entry(
         lambda: import_module("likely.statespace.continuous.linear_sde").LinearSDE, drift=numbers("d d"),
-        diffusion=numbers("d d"), emission=numbers("p d"), observation=numbers("p p"), mean=numbers("d"),
-        covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
+        diffusion=numbers("d d"), observation=numbers("p d"), observation_covariance=numbers("p p"), initial_mean=numbers("d"),
+        initial_covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
     ),
     "TimedBelief": entry(
         lambda: import_module("likely.statespace.continuous.timed_belief").TimedBelief, state=of_class("StateBelief"),
@@ -708,7 +708,7 @@ TABLE: dict[str, Entry] = {
     "SwitchingLinearGaussian": entry(
         lambda: import_module("likely.statespace.switching.switching_linear").SwitchingLinearGaussian,
         regimes=items(of_class("LinearGaussian")),
-        moves=numbers("K K", 0), starts=numbers("K", 0),
+        transition=numbers("K K", 0), initial=numbers("K", 0),
     ),
     "IMMFilter": entry(
         lambda: import_module("likely.statespace.switching.imm_filter").IMMFilter,
@@ -717,8 +717,8 @@ TABLE: dict[str, Entry] = {
     ),
     "RaoBlackwellizedFilter": entry(
         lambda: import_module("likely.statespace.switching.rao_blackwellized_filter").RaoBlackwellizedFilter,
-        model=of_class("SwitchingLinearGaussian"), n=count,
-        resample=maybe(text()), threshold=number(0), proposal=text("optimal", "prior"), seed=count,
+        model=of_class("SwitchingLinearGaussian"), n_particles=count,
+        resample=maybe(text()), ess_threshold=number(0), proposal=text("optimal", "prior"), random_state=count,
     ),
     "SwitchingBelief": entry(
         lambda: import_module("likely.statespace.switching.switching_belief").SwitchingBelief, means=numbers("n d"),
@@ -728,11 +728,11 @@ TABLE: dict[str, Entry] = {
     "SwitchingStats": entry(
         lambda: import_module("likely.statespace.switching.switching_stats").SwitchingStats,
         regimes=items(of_class("LinearStats")),
-        starts=numbers("K", 0), moves=numbers("K K", 0), counts=numbers("K", 0), entropy=numbers(""),
+        initial=numbers("K", 0), transition=numbers("K K", 0), counts=numbers("K", 0), entropy=numbers(""),
     ),
     "SwitchingPrior": entry(
         lambda: import_module("likely.statespace.switching.switching_em").SwitchingPrior,
-        regimes=items(maybe(of_class("LinearPrior"))), starts=numbers("K", 0), moves=numbers("K K", 0),
+        regimes=items(maybe(of_class("LinearPrior"))), initial=numbers("K", 0), transition=numbers("K K", 0),
     ),
     "DataAssociation": entry(
         lambda: import_module("likely.recognizers.tracking.data_association").DataAssociation,
@@ -785,13 +785,13 @@ TABLE: dict[str, Entry] = {
         structure=of_class("Structure"),
     ),
     "Topology": entry(
-        lambda: import_module("likely.hmm.topology").Topology, starts=numbers("N", dtype=np.bool_),
-        moves=numbers("N N", dtype=np.bool_), ends=maybe(numbers("N", dtype=np.bool_)),
+        lambda: import_module("likely.hmm.topology").Topology, initial=numbers("N", dtype=np.bool_),
+        transition=numbers("N N", dtype=np.bool_), final=maybe(numbers("N", dtype=np.bool_)),
         density=numbers("K", 0, np.int64), origin=maybe(numbers("K", 0, np.int64)),
     ),
     "WordNetwork": entry(
         lambda: import_module("likely.language.word_network").WordNetwork, words=densities, names=texts,
-        bigram=numbers("C C", 0), starts=numbers("C", 0), ends=numbers("C", 0), silence=maybe(density), pause=number(0),
+        bigram=numbers("C C", 0), initial=numbers("C", 0), final=numbers("C", 0), silence=maybe(density), pause=number(0),
     ),
     "MFCC": entry(
         lambda: import_module("likely.features.mfcc").MFCC,
@@ -800,7 +800,7 @@ TABLE: dict[str, Entry] = {
     ),
     "Dendrogram": entry(
         lambda: import_module("likely.cluster.hierarchy.dendrogram").Dendrogram, merges=numbers("?", 0, np.int64),
-        heights=numbers(), weight=numbers("n", 0), link=text(),
+        heights=numbers(), weight=numbers("n", 0), method=text(),
     ),
     "CutCurve": entry(
         lambda: import_module("likely.cluster.hierarchy.dendrogram_cut").CutCurve,
@@ -817,7 +817,7 @@ TABLE: dict[str, Entry] = {
         typical=maybe(numbers("", 0)),
     ),
     "CentroidStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentroidStats, moments=stats),
-    "FixedComponents": entry(lambda: import_module("likely.mixture.interpolation").FixedComponents, parts=distribution),
+    "FixedComponents": entry(lambda: import_module("likely.mixture.interpolation").FixedComponents, components=distribution),
     "FixedStats": entry(
         lambda: import_module("likely.mixture.interpolation").FixedStats, weight=numbers("K", 0), total=numbers("K")
     ),
@@ -836,11 +836,11 @@ TABLE: dict[str, Entry] = {
     ),
     "Transformed": entry(
         lambda: import_module("likely.distributions.transforms.transformed").Transformed, of_one_number_of_columns,
-        distribution=distribution, change=of_class("Bijector"),
+        distribution=distribution, bijector=of_class("Bijector"),
     ),
     "TransformedStats": entry(
         lambda: import_module("likely.distributions.transforms.transformed").TransformedStats,
-        parts=stats, slope=numbers("*"),
+        components=stats, slope=numbers("*"),
     ),
     "MaximumEntropyDistribution": entry(
         lambda: import_module("likely.distributions.maxent.maximum_entropy_distribution").MaximumEntropyDistribution,
@@ -849,7 +849,7 @@ TABLE: dict[str, Entry] = {
     ),
     "RobbinsMonro": entry(
         lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, distribution=distribution, step=number(0), delay=number(0),
-        power=number(0), learn=texts, natural=flag, average=flag, seed=count,
+        power=number(0), learn=texts, natural=flag, average=flag, random_state=count,
     ),
     "RunningEstimate": entry(
         lambda: import_module("likely.inference.robbins_monro").RunningEstimate, None, {"drift": np.zeros(0)},
@@ -893,10 +893,10 @@ TABLE: dict[str, Entry] = {
         reason=text(), converged=flag, early=flag, standing=flag,
     ),
     "MixturePrior": entry(
-        lambda: import_module("likely.mixture.priors").MixturePrior, weights=maybe(prior), parts=maybe(prior)
+        lambda: import_module("likely.mixture.priors").MixturePrior, weights=maybe(prior), components=maybe(prior)
     ),
     "MixtureStats": entry(
-        lambda: import_module("likely.mixture.mixture").MixtureStats, counts=numbers("* K", 0), parts=stats,
+        lambda: import_module("likely.mixture.mixture").MixtureStats, counts=numbers("* K", 0), components=stats,
         entropy=numbers("*"), seen=flag,
     ),
     "Floor": entry(
@@ -928,8 +928,8 @@ TABLE: dict[str, Entry] = {
         as_the_class_says("ProbabilityTable"), probs=numbers("?", 0), names=items(text()), levels=items(levels),
         total=maybe(number(0)),
     ),
-    "ProductStats": entry(lambda: import_module("likely.distributions.product").ProductStats, parts=pairs(stats)),
-    "SeveralStats": entry(lambda: import_module("likely.distributions.stacks.stack").SeveralStats, parts=items(stats)),
+    "ProductStats": entry(lambda: import_module("likely.distributions.product").ProductStats, components=pairs(stats)),
+    "StackStats": entry(lambda: import_module("likely.distributions.stacks.stack").StackStats, components=items(stats)),
 }  # fmt: skip
 
 

@@ -17,16 +17,16 @@ SUM_TO_ONE = 1e-9
 class Bigram(NamedTuple):
     """Probabilities of the first word, of each next word, and of the end after a word.
 
-    Each row of `bigram` sums to 1 with its entry of `ends`; what `starts` lacks is the probability of no word at all.
+    Each row of `bigram` sums to 1 with its entry of `final`; what `initial` lacks is the probability of no word at all.
 
     >>> learn_bigram([["on", "off"], ["on"]], ["on", "off"], alpha=1.0).bigram.round(2)
     array([[0.2 , 0.4 ],
            [0.25, 0.25]])
     """
 
-    starts: Array  # (C,)
+    initial: Array  # (C,)
     bigram: Array  # (C, C): p(next word | word)
-    ends: Array  # (C,): p(end | word)
+    final: Array  # (C,): p(end | word)
 
 
 def learn_bigram(
@@ -38,8 +38,8 @@ def learn_bigram(
     entry an utterance; an utterance may be empty.
 
     >>> learn_bigram([["yes", "no"], ["no"]], ["no", "yes"], alpha=0.0)
-    Bigram(starts=array([0.5, 0.5]), bigram=array([[0., 0.],
-           [1., 0.]]), ends=array([1., 0.]))
+    Bigram(initial=array([0.5, 0.5]), bigram=array([[0., 0.],
+           [1., 0.]]), final=array([1., 0.]))
     """
     texts = [_words(text, i) for i, text in enumerate(utterances)]
     if not np.isfinite(alpha) or alpha < 0:
@@ -102,7 +102,7 @@ def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
     probability 1 / (C + 1). Rows that sum to less have their end in what they lack.
     """
     if isinstance(bigram, Bigram):
-        bigram, starts, ends = bigram.bigram, bigram.starts, bigram.ends
+        bigram, starts, ends = bigram.bigram, bigram.initial, bigram.final
     begin = np.full(C, 1.0 / C) if starts is None else _probabilities(starts, "starts", (C,))
     if begin.sum() > 1 + SUM_TO_ONE:
         raise DomainError(sentence(WHOSE, "starts must not sum to more than 1", float(begin.sum())))

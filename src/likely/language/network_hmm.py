@@ -30,12 +30,12 @@ def joined(network: Any) -> tuple[HMM, Index]:
     on = 1.0 if network.silence is None else 1.0 - network.pause
     starts[meet[0]], ends[meet] = 1.0, on * at.leave
     for u, (chain, mine) in enumerate(zip(chains, places, strict=True)):
-        moves[np.ix_(mine, mine)] = chain.moves
-        moves[mine, meet[at.context[u] if u < C else u - C]] = chain.ends
+        moves[np.ix_(mine, mine)] = chain.transition
+        moves[mine, meet[at.context[u] if u < C else u - C]] = chain.final
         if u < C:
-            moves[np.ix_(meet, mine)] = on * at.follow[:, u, None] * chain.starts
+            moves[np.ix_(meet, mine)] = on * at.follow[:, u, None] * chain.initial
         else:
-            moves[meet[u - C], mine] = network.pause * chain.starts
+            moves[meet[u - C], mine] = network.pause * chain.initial
     word = np.repeat([u if u < C else -1 for u in range(len(chains))], [chain.states for chain in chains])
     return HMM(starts, moves, _emissions(network), ends), word.astype(np.intp)
 
@@ -45,7 +45,7 @@ def _places(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:
     K = sum(chain.states for chain in chains)
     places, emitting, null = [], 0, K
     for chain in chains:
-        quiet = len(chain.starts) - chain.states
+        quiet = len(chain.initial) - chain.states
         places.append(np.r_[emitting : emitting + chain.states, null : null + quiet].astype(np.intp))
         emitting, null = emitting + chain.states, null + quiet
     return places, null + boundaries
@@ -54,10 +54,10 @@ def _places(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:
 def _emissions(network: Any) -> Any:
     """A density for each emitting state; all copies of the silence share theirs."""
     if isinstance(network.words, HMM) and network.silence is None:
-        return network.words.emissions
+        return network.words.emission
     parts = list(network.words) if isinstance(network.words, tuple) else [network.words]
     parts += [] if network.silence is None else [network.silence]
-    members = Stack(tuple(part.emissions.member(k) for part in parts for k in range(part.emissions.members)))
+    members = Stack(tuple(part.emission.member(k) for part in parts for k in range(part.emission.members)))
     return members if network.silence is None else Tied(members, np.concatenate(network._columns[0]))
 
 

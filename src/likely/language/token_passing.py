@@ -72,7 +72,7 @@ class _Tokens(NamedTuple):
     @classmethod
     def at_the_beginning(cls, units: Units, plan: Plan) -> _Tokens:
         """One token, at the first boundary, which has link 0."""
-        S, U, G = len(units.starts), len(units.context), len(plan.finals)
+        S, U, G = len(units.initial), len(units.context), len(plan.finals)
         record = np.full(G, -1, dtype=np.int32)
         record[0] = 0
         boundary, enter = _entering(units, plan)
@@ -121,7 +121,7 @@ def best_ways(units: Units, plan: Plan, scores: Scores, frames: int, columns: in
     """The best way of each of the k best word sequences, best first; fewer where there are fewer."""
     from likely.language._loops import advance_many
 
-    S, U, G = len(units.starts), len(units.context), len(plan.finals)
+    S, U, G = len(units.initial), len(units.context), len(plan.finals)
     said = [np.zeros((size, k), dtype=np.int64) for size in (S, U, G)]
     boundary, enter = (_beside_nothing(a, k) for a in _entering(units, plan))
     score, link, source = np.full((S, k), -np.inf), np.zeros((S, k), np.int64), np.zeros((U, k), np.int64)
@@ -156,7 +156,7 @@ def log_total(units: Units, plan: Plan, scores: Scores, frames: int, columns: in
     """log p(frames) over all ways, and of unit which[t] at each frame log p(frames until t, state) (frames, widest)."""
     from likely.language._loops import forward
 
-    alpha = np.full(len(units.starts), -np.inf)
+    alpha = np.full(len(units.initial), -np.inf)
     boundary, enter = _entering(units, plan)
     kept = np.full((frames if which is not None else 0, units.widest), -np.inf)
     summing = plan.summing(back=False)
@@ -171,7 +171,7 @@ def shares_of(units: Units, plan: Plan, scores: Scores, frames: int, columns: in
     from likely.language._loops import backward
 
     total, kept = log_total(units, plan, scores, frames, columns, which)
-    ahead, onward, share = np.full(len(units.starts), -np.inf), plan.finals.copy(), np.zeros(frames)
+    ahead, onward, share = np.full(len(units.initial), -np.inf), plan.finals.copy(), np.zeros(frames)
     turned, summing = units.turned, plan.summing(back=True)
     for a, b in reversed(list(pieces(frames, columns))):
         backward(*turned, *summing, plan.pause, scores(a, b), which[a:b], kept[a:b], total, ahead, onward, share[a:b])

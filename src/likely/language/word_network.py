@@ -30,17 +30,17 @@ WHOSE = "WordNetwork"
 class WordNetwork(Value):
     """p(x, w₁ … w_N) = p(w₁) Π p(w_n | w_{n−1}) p(end | w_N) Π p(x_n | w_n), x cut into pieces x_n   (Ney 7.4).
 
-    - **words**: a stack of C HMMs with `ends`, or a list of such HMMs, each with as many states as it needs.
+    - **words**: a stack of C HMMs with `final`, or a list of such HMMs, each with as many states as it needs.
     - **names**: C texts.
     - **bigram** (C, C): p(next word | word), or what `learn_bigram` gives. None: all words alike. Each row sums to 1
-      with its entry of **ends** (C,), p(end of utterance | word), which may be one number for all. Without `ends`, rows
+      with its entry of **final** (C,), p(end of utterance | word), which may be one number for all. Without `final`, rows
       that sum to less than 1 end with what they lack; where all sum to 1, they share with an end of 1 / (C + 1).
-    - **starts** (C,): p(first word). None: all alike. What it lacks to 1 is an utterance without any word.
-    - **silence**: an HMM with `ends` that stands between words, before and after, with probability **pause**
+    - **initial** (C,): p(first word). None: all alike. What it lacks to 1 is an utterance without any word.
+    - **silence**: an HMM with `final` that stands between words, before and after, with probability **pause**
       each time, so that it may come again; it is no word, and the word before it is not forgotten.
 
     >>> import likely as lk
-    >>> on, off = (HMM([1.0], [[0.8]], lk.Gaussian([[m]], 1.0), ends=[0.2]) for m in (3.0, -3.0))
+    >>> on, off = (HMM([1.0], [[0.8]], lk.Gaussian([[m]], 1.0), final=[0.2]) for m in (3.0, -3.0))
     >>> heard = WordNetwork([on, off], ["on", "off"]).decode([3.1, 2.7, 2.2, -3.3, -2.9])
     >>> str(heard), heard.begins.tolist(), heard.ends.tolist()
     ('on off', [0, 3], [3, 5])
@@ -49,8 +49,8 @@ class WordNetwork(Value):
     words: Any  # an HMM, a stack of C chains; or a tuple of C HMMs
     names: tuple[str, ...]
     bigram: Any = None  # (C, C)
-    starts: Any = None  # (C,)
-    ends: Any = None  # (C,)
+    initial: Any = None  # (C,)
+    final: Any = None  # (C,)
     silence: HMM | None = None
     pause: float = 0.5
 
@@ -58,7 +58,7 @@ class WordNetwork(Value):
         words = _listed(self.words)
         count = words.members if isinstance(words, HMM) else len(words)
         names = check_names(self.names, int(count or 0))
-        grammar = check_bigram(self.bigram, self.starts, self.ends, len(names))
+        grammar = check_bigram(self.bigram, self.initial, self.final, len(names))
         if not 0 < self.pause < 1:
             raise DomainError(sentence(WHOSE, "pause must be a probability between 0 and 1", self.pause))
         self._set(words=words, names=names, pause=float(self.pause), **grammar._asdict())
@@ -98,7 +98,7 @@ class WordNetwork(Value):
     @cached_property
     def boundaries(self) -> Boundaries:
         """Where words meet: histories after which all words follow alike."""
-        return Boundaries.of(Bigram(self.starts, self.bigram, self.ends))
+        return Boundaries.of(Bigram(self.initial, self.bigram, self.final))
 
     def word(self, c: int) -> HMM:
         """The model of one word."""
@@ -205,7 +205,7 @@ class WordNetwork(Value):
         return own + [quiet] * copies, used + self.silence.states
 
     def _units(self, best: bool) -> Units:
-        plain = all(len(c.starts) == c.states for c in self._all_chains)
+        plain = all(len(c.initial) == c.states for c in self._all_chains)
         return self._best_units if best and not plain else self._summed_units
 
     @cached_property
@@ -292,7 +292,7 @@ def _check_words(network: WordNetwork) -> None:
     if len(widths) > 1:
         raise ShapeError(sentence(WHOSE, "all words must take frames of one width", sorted(widths)))
     for chain, name in zip(network._all_chains, [*network.names, "silence"], strict=False):
-        if chain.ends is None or not chain.summed.ends.any():
+        if chain.final is None or not chain.summed.final.any():
             remedy = "give the HMM ends: HMMDensity(..., ends=True)"
             raise DomainError(
                 sentence(WHOSE, f"the model of {name!r} must come to an end", "one that never does", remedy)

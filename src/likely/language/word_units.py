@@ -23,27 +23,27 @@ class Units(NamedTuple):
     arc_first: Index  # (S + 1,)
     arc_from: Index  # (A,)
     arcs: Array  # (A,)
-    starts: Array  # (S,)
-    ends: Array  # (S,)
+    initial: Array  # (S,)
+    final: Array  # (S,)
     column: Index  # (S,): of the emission scores
 
     @classmethod
     def of(cls, ways: list[Ways], context: Index, columns: list[Index]) -> Units:
         """Units from their ways in logarithms and the columns of their states' scores."""
-        sizes = [len(way.starts) for way in ways]
+        sizes = [len(way.initial) for way in ways]
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        arcs = [listed(way.moves, a) for way, a in zip(ways, first.tolist(), strict=False)]
+        arcs = [listed(way.transition, a) for way, a in zip(ways, first.tolist(), strict=False)]
         counts = np.concatenate([a[0] for a in arcs])
         return cls(
             first, context, np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
             np.concatenate([a[1] for a in arcs]), np.concatenate([a[2] for a in arcs]),
-            np.concatenate([w.starts for w in ways]), np.concatenate([w.ends for w in ways]), np.concatenate(columns),
+            np.concatenate([w.initial for w in ways]), np.concatenate([w.final for w in ways]), np.concatenate(columns),
         )  # fmt: skip
 
     @property
     def turned(self) -> Units:
         """The same, with arcs by the state they leave: `arc_from` then says where they lead."""
-        S = len(self.starts)
+        S = len(self.initial)
         to = np.repeat(np.arange(S), np.diff(self.arc_first))
         order = np.argsort(self.arc_from, kind="stable")
         counts = np.bincount(self.arc_from, minlength=S)
@@ -67,7 +67,7 @@ def listed(moves: Array, offset: int = 0) -> tuple[Index, Index, Array]:
 
 def ways_of(chain: Chain, best: bool) -> Ways:
     """Ways through a word in logarithms: by the best way through null states, or summed over all."""
-    return chain.best_logs if best and len(chain.starts) > chain.states else chain.logs
+    return chain.best_logs if best and len(chain.initial) > chain.states else chain.logs
 
 
 class Boundaries(NamedTuple):
@@ -83,13 +83,13 @@ class Boundaries(NamedTuple):
     @classmethod
     def of(cls, grammar: Bigram) -> Boundaries:
         """Equal rows of the bigram as one boundary each."""
-        rows = np.concatenate([grammar.bigram, grammar.ends[:, None]], axis=1)
+        rows = np.concatenate([grammar.bigram, grammar.final[:, None]], axis=1)
         _, where, context = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        nothing = max(0.0, 1.0 - float(grammar.starts.sum()))
+        nothing = max(0.0, 1.0 - float(grammar.initial.sum()))
         return cls(
             context.ravel().astype(np.intp) + 1,
-            np.concatenate([grammar.starts[None], grammar.bigram[where]]),
-            np.concatenate([[nothing if nothing > 1e-9 else 0.0], grammar.ends[where]]),
+            np.concatenate([grammar.initial[None], grammar.bigram[where]]),
+            np.concatenate([[nothing if nothing > 1e-9 else 0.0], grammar.final[where]]),
         )
 
     def __len__(self) -> int:

@@ -60,7 +60,7 @@ class HighDimensions(Value):
 
 
 def high_dimensions(
-    X: Any, *, k: int = 10, metric: Any = "scaled", p: float = 2.0, weight: Any = None, most: int = MOST
+    X: Any, *, n_neighbors: int = 10, metric: Any = "scaled", p: float = 2.0, weight: Any = None, most: int = MOST
 ) -> HighDimensions:
     """A look at the geometry of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
 
@@ -80,7 +80,7 @@ def high_dimensions(
     if len(x) < 3:
         raise DataError(sentence("high_dimensions", "at least 3 distinct rows without gaps are needed", len(x)))
     search = NeighborSearch.of(x, metric, p=p, whose="high_dimensions")
-    away, found = search.nearest_others(int(min(max(k, 2), len(x) - 1)), whose="high_dimensions")
+    away, found = search.nearest_others(int(min(max(n_neighbors, 2), len(x) - 1)), whose="high_dimensions")
     contrast, spread = _to_all(search)
     dimension = _dimension(search, away)
     at_least = dimension.value > TOLD

@@ -120,7 +120,7 @@ def _(distribution: Product, x: Any, weight: Array) -> Array:
     """
     rows = distribution._cut(x)
     return np.concatenate(
-        [_said(part, embedded(part, rows[name], weight), weight) for name, part in distribution.parts], axis=1
+        [_said(part, embedded(part, rows[name], weight), weight) for name, part in distribution.components], axis=1
     )
 
 
@@ -132,17 +132,17 @@ def _said(distribution: Any, points: Array, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: Tied, x: Any, weight: Array) -> Array:
-    return embedded(distribution.parts, x, weight)
+    return embedded(distribution.components, x, weight)
 
 
 @embedded.register
 def _(distribution: Stack, x: Any, weight: Array) -> Array:
-    return embedded(distribution.parts[0], x, weight)
+    return embedded(distribution.components[0], x, weight)
 
 
 @embedded.register
 def _(distribution: Mixture, x: Any, weight: Array) -> Array:
-    return embedded(distribution.parts, x, weight)
+    return embedded(distribution.components, x, weight)
 
 
 def dense(x: Any) -> Array:

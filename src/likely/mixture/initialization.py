@@ -94,18 +94,18 @@ def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) 
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = shares * w[:, None]
     with unheard():
-        parts = blank.parts.collect(x, each)
-        stats = MixtureStats.trusted(counts=each.sum(axis=0), parts=parts, entropy=np.zeros(()), seen=False)
+        parts = blank.components.collect(x, each)
+        stats = MixtureStats.trusted(counts=each.sum(axis=0), components=parts, entropy=np.zeros(()), seen=False)
         return blank.refit(stats, resolve_prior(blank, stats, prior))
 
 
 def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     """A mixture grown from one part: the one of most scatter is cut in two, and EM settles them, until there are K."""
-    points, rows, weight = embedded(blank.parts, sketch.rows, sketch.weight), sketch.rows, sketch.weight
+    points, rows, weight = embedded(blank.components, sketch.rows, sketch.weight), sketch.rows, sketch.weight
     shares = np.ones((len(weight), 1))
     for k in range(1, blank.size + 1):
-        some = blank.parts.some(np.arange(k))
-        model = from_shares(Mixture.trusted(weights=np.full(k, 1.0 / k), parts=some), rows, weight, shares, prior)
+        some = blank.components.some(np.arange(k))
+        model = from_shares(Mixture.trusted(weights=np.full(k, 1.0 / k), components=some), rows, weight, shares, prior)
         with unheard():
             for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), SETTLING + 1):
                 model = step.model

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows, owners, weights
+from likely.core.arrays import Array, Index, n_rows, checked_labels, weights
 from likely.core.blocks import Blocks
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import Stop, fit
@@ -30,28 +30,28 @@ class FixedComponents(Distribution):
     0
     """
 
-    parts: Any  # a stack
+    components: Any  # a stack
 
     def __post_init__(self) -> None:
-        if getattr(self.parts, "members", None) is None:
+        if getattr(self.components, "members", None) is None:
             raise DomainError(
-                sentence("FixedComponents", "parts must be a stack", repr(self.parts)[:60], "use Stack([...])")
+                sentence("FixedComponents", "parts must be a stack", repr(self.components)[:60], "use Stack([...])")
             )
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
         """Whether a row is a sequence, as the parts have it."""
-        return bool(getattr(self.parts, "of_sequences", False))
+        return bool(getattr(self.components, "of_sequences", False))
 
     @property
     def members(self) -> int:
         """Number of members K."""
-        return int(self.parts.members)
+        return int(self.components.members)
 
     @property
     def dim(self) -> int:
         """Number of columns of a row."""
-        return int(self.parts.dim)
+        return int(self.components.dim)
 
     @property
     def n_parameters(self) -> int:
@@ -60,26 +60,26 @@ class FixedComponents(Distribution):
 
     def member(self, k: int) -> Any:
         """One member."""
-        return self.parts.member(k)
+        return self.components.member(k)
 
     def some(self, index: Any) -> FixedComponents:
         """Some members, as a stack."""
-        return FixedComponents.trusted(parts=self.parts.some(index))
+        return FixedComponents.trusted(components=self.components.some(index))
 
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K)."""
-        return self.parts.log_prob(x)
+        return self.components.log_prob(x)
 
     def sample(self, n: int, rng: Generator) -> Any:
         """n draws of each member."""
-        return self.parts.sample(n, rng)
+        return self.components.sample(n, rng)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> FixedStats:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FixedStats:
         """How much each member was asked to explain, and how well it did."""
         n = n_rows(x)
         w = weights(weight, n, "FixedComponents")
-        if owner is not None:
-            at = owners(owner, n, self.members, "FixedComponents")
+        if labels is not None:
+            at = checked_labels(labels, n, self.members, "FixedComponents")
             shares = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
         else:
             shares = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
@@ -145,4 +145,4 @@ def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None
     report = fit(start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or Stop(2000, 1e-8))
     if not report.converged:
         tell(f"interpolate: not converged: {report.reason}")
-    return Mixture.trusted(weights=report.model.weights, parts=parts)
+    return Mixture.trusted(weights=report.model.weights, components=parts)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index, n_rows, owners, parameter, rows, sliceable, weights
+from likely.core.arrays import Array, Index, n_rows, checked_labels, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -47,7 +47,7 @@ SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
 FLOOR = 1e-12  # weight of a part that a sparse prior has emptied
 WHOLE = (
-    16  # parts up to which any distribution may take many rows with owners at once: some need a number a row and part
+    16  # parts up to which any distribution may take many rows with labels at once: some need a number a row and part
 )
 
 
@@ -55,8 +55,8 @@ WHOLE = (
 class Mixture(Distribution):
     """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
-    `parts` is a stack of K members: a classifier has one per class. With labels given (`owner`) learning takes one
-    pass; with labels hidden it is EM; with some of them given (`given`, a log-mask) it is both at once.
+    `components` is a stack of K members: a classifier has one per class. With labels given (`labels`) learning takes one
+    pass; with labels hidden it is EM; with some of them given (`log_mask`, a log-mask) it is both at once.
     Where a row is impossible under every member, the posterior is the prior.
     Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture per class.
 
@@ -68,11 +68,11 @@ class Mixture(Distribution):
     """
 
     weights: Array  # (K,), or (C, M) for a stack of C mixtures
-    parts: Any  # a stack of K, or C·M, members
+    components: Any  # a stack of K, or C·M, members
 
     def __post_init__(self) -> None:
         w = parameter(self.weights, "Mixture", "weights")
-        members = getattr(self.parts, "members", None)
+        members = getattr(self.components, "members", None)
         if members is None or w.ndim not in (1, 2) or w.size != members or not members:
             expected = "parts must be a stack with one weight per member"
             raise ShapeError(sentence("Mixture", expected, f"{w.shape} weights, {members} members"))
@@ -88,30 +88,30 @@ class Mixture(Distribution):
     def member(self, c: int) -> Mixture:
         """One mixture of a stack."""
         M = self.size
-        return Mixture.trusted(weights=self.weights[c].copy(), parts=self.parts.some(np.arange(c * M, (c + 1) * M)))
+        return Mixture.trusted(weights=self.weights[c].copy(), components=self.components.some(np.arange(c * M, (c + 1) * M)))
 
     def some(self, index: Any) -> Mixture:
         """Some mixtures, as a stack."""
         if self.members is None:
-            remedy = "take parts: Mixture(weights, mixture.parts.some(index))"
+            remedy = "take parts: Mixture(weights, mixture.components.some(index))"
             raise DomainError(sentence("Mixture.some", "a stack of mixtures is needed", "one mixture", remedy))
         at = np.asarray(index)[:, None] * self.size + np.arange(self.size)
-        return Mixture.trusted(weights=self.weights[index], parts=self.parts.some(at.ravel()))
+        return Mixture.trusted(weights=self.weights[index], components=self.components.some(at.ravel()))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
         """The least variance in any direction of any part, where parts have covariances."""
-        return getattr(self.parts, "smallest_eigenvalue", None)
+        return getattr(self.components, "smallest_eigenvalue", None)
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
         """Whether a row is a sequence, as the parts have it."""
-        return bool(getattr(self.parts, "of_sequences", False))
+        return bool(getattr(self.components, "of_sequences", False))
 
     @property
     def dim(self) -> int:
         """Number of columns of a row."""
-        return int(self.parts.dim)
+        return int(self.components.dim)
 
     @property
     def size(self) -> int:
@@ -121,7 +121,7 @@ class Mixture(Distribution):
     @property
     def n_parameters(self) -> int:
         """Those of the parts, and K − 1 weights a mixture."""
-        return int(self.parts.n_parameters) + (self.size - 1) * (self.members or 1)
+        return int(self.components.n_parameters) + (self.size - 1) * (self.members or 1)
 
     @cached_property
     def _log_weights(self) -> Array:
@@ -130,7 +130,7 @@ class Mixture(Distribution):
 
     def with_weights(self, weights: Any) -> Mixture:
         """The same parts with other probabilities: a class prior changed after training."""
-        return Mixture(weights, self.parts)
+        return Mixture(weights, self.components)
 
     # ---------------------------------------------------------------- density
 
@@ -166,8 +166,8 @@ class Mixture(Distribution):
         x = self._rows_like(x)
         x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
         n = n_rows(x)
-        if n > ROWS and isinstance(self.parts, Gaussian):
-            self.parts.prepare(n)
+        if n > ROWS and isinstance(self.components, Gaussian):
+            self.components.prepare(n)
         return map_rows(f, x, columns, dtype)
 
     def _rows_like(self, x: Any) -> Any:
@@ -194,9 +194,9 @@ class Mixture(Distribution):
 
     def _best_joint(self, block: Any) -> Array:
         """The same where parts that are mixtures count by their own best part, as the maximum approximation has it."""
-        if not getattr(self.parts, "hides_labels", False):
+        if not getattr(self.components, "hides_labels", False):
             return self._joint(block)
-        return np.asarray(self.parts.best_log_prob(_in_double(block)) + self._log_weights)
+        return np.asarray(self.components.best_log_prob(_in_double(block)) + self._log_weights)
 
     def best_log_prob(self, block: Any) -> Array:
         """log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
@@ -206,7 +206,7 @@ class Mixture(Distribution):
     @cached_property
     def _score(self) -> Callable[[Any], Array]:
         """log p_k(x) of a block's rows (n, K): what stays in cache needs no second cutting into blocks."""
-        return getattr(self.parts, "log_prob_block", self.parts.log_prob)
+        return getattr(self.components, "log_prob_block", self.components.log_prob)
 
     def _total_of_each(self, joint: Array) -> Array:
         """log p of each row under each mixture of a stack (n, C)."""
@@ -244,27 +244,27 @@ class Mixture(Distribution):
         """n rows, and the part that each came from; `how` goes to the parts, as the `length` of sequences."""
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
-        draws = [self.parts.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
+        draws = [self.components.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
         order = rng.permutation(n)
-        return (_stacked(draws)[order] if draws else self.parts.member(0).sample(0, rng)), label[order]
+        return (_stacked(draws)[order] if draws else self.components.member(0).sample(0, rng)), label[order]
 
     # ----------------------------------------------------------- what parts know
 
     @property
     def mean(self) -> Array:
         """Σ_k w_k E_k[x]: (d,), or (C, d) for a stack."""
-        return mixed_mean(self.weights, self.parts)
+        return mixed_mean(self.weights, self.components)
 
     @property
     def variance(self) -> Array:
         """Of each column, within and between parts: (d,), or (C, d) for a stack."""
-        return mixed_variance(self.weights, self.parts)
+        return mixed_variance(self.weights, self.components)
 
     @property
     def covariance(self) -> Array:
         """Within and between parts: (d, d), or (C, d, d) for a stack."""
         try:
-            return mixed_covariance(self.weights, self.parts)
+            return mixed_covariance(self.weights, self.components)
         except DomainError as error:
             raise NotKnown(str(error)) from error
 
@@ -278,7 +278,7 @@ class Mixture(Distribution):
         (array([0.5]), 2.0, array([2.]), array([5.]))
         """
         self._on_the_line("cdf")
-        return lambda x: mixed_cdf(self.weights, self.parts, one_column(x, None))
+        return lambda x: mixed_cdf(self.weights, self.components, one_column(x, None))
 
     @property
     def quantile(self) -> Callable[[Any], Array]:
@@ -290,7 +290,7 @@ class Mixture(Distribution):
         p = np.asarray(p, dtype=np.float64)
         if self.members is not None:
             return np.stack([one._quantile(p) for one in self._each], axis=-1)
-        return mixed_quantile(self.weights, self.parts, p)
+        return mixed_quantile(self.weights, self.components, p)
 
     @property
     def median(self) -> Array:
@@ -300,10 +300,10 @@ class Mixture(Distribution):
 
     def _on_the_line(self, name: str) -> None:
         """A property, so that `hasattr` tells whether the parts can."""
-        can = all(hasattr(self.parts.member(0), verb) for verb in ("cdf", "quantile"))
-        if self.dim != 1 or not can or goes_round(self.parts):
+        can = all(hasattr(self.components.member(0), verb) for verb in ("cdf", "quantile"))
+        if self.dim != 1 or not can or goes_round(self.components):
             expected = f"{name} needs parts of one column, no angles, that have cdf and quantile"
-            got = f"{type(self.parts).__name__} of {self.dim} columns"
+            got = f"{type(self.components).__name__} of {self.dim} columns"
             raise NotKnown(sentence("Mixture", expected, got, REMEDIES[name]))
 
     # --------------------------------------------------------------- learning
@@ -312,13 +312,13 @@ class Mixture(Distribution):
     hides_labels = True  # so that `fit(hard=True)` can give each row to one part
 
     def collect(
-        self, x: Any, weight: Any = None, owner: Index | None = None, given: Array | None = None, hard: bool = False
+        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Array | None = None, hard: bool = False
     ) -> MixtureStats:
         """Weight of each part, and the parts' statistics: of the rows that each owns, or of its share of every row.
 
-        `owner` (n,) is the part that each row came from (−1: nobody); `given` (n, K) a log-mask, 0 where a row
-        may come from a part and −inf where not. Without `owner` this is an E-step at this model, and `hard` gives
-        each row to its most probable part. In a stack, `weight` (n, C) and `owner` speak of the mixtures, whose parts
+        `labels` (n,) is the part that each row came from (−1: nobody); `given` (n, K) a log-mask, 0 where a row
+        may come from a part and −inf where not. Without `labels` this is an E-step at this model, and `hard` gives
+        each row to its most probable part. In a stack, `weight` (n, C) and `labels` speak of the mixtures, whose parts
         are hidden.
         """
         x = Ragged.of(x) if self.of_sequences else x
@@ -328,39 +328,39 @@ class Mixture(Distribution):
         if n * self.weights.size * self.dim**2 > LONG:
             mahalanobis.load_loops()
             responsibilities.load_loops()
-        if n <= ROWS * BLOCKS and owner is None and given is None and not hard:
+        if n <= ROWS * BLOCKS and labels is None and log_mask is None and not hard:
             stats = self._in_one_sweep(x, w)
             if stats is not None:
                 return stats
-        whole = owner is not None and (isinstance(self.parts, Gaussian) or self.size <= WHOLE)
+        whole = labels is not None and (isinstance(self.components, Gaussian) or self.size <= WHOLE)
         if n > (ROWS * BLOCKS if whole else ROWS):
-            blocks = Blocks.of(x, w, owner=owner, given=given)
+            blocks = Blocks.of(x, w, labels=labels, log_mask=log_mask)
             blocks = blocks.whole() if whole else blocks
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner, b.given, hard), blocks)
-        if owner is not None:
-            owner = owners(owner, n, self.members or self.size, "Mixture")
-            return self._of_owners(x, w, owner, hard) if self.members else self._seen(x, w, owner, hard)
-        return self._hidden(x, w, given, hard)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels, b.log_mask, hard), blocks)
+        if labels is not None:
+            labels = checked_labels(labels, n, self.members or self.size, "Mixture")
+            return self._of_labels(x, w, labels, hard) if self.members else self._seen(x, w, labels, hard)
+        return self._hidden(x, w, log_mask, hard)
 
     def _check_weight(self, w: Array | None, n: int) -> None:
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
             wanted = f"one entry per row ({n})" if self.members is None else f"a column a mixture ({self.members})"
             raise ShapeError(sentence("Mixture", f"weight must have {wanted}", w.shape))
 
-    def _seen(self, x: Any, w: Array | None, owner: Index, hard: bool) -> MixtureStats:
-        counts = np.bincount(owner + 1, w, self.size + 1)[1:].astype(np.float64)  # the first are nobody's
-        parts = self.parts.collect(x, w, owner=owner, **self._deeper(hard))
-        return MixtureStats.trusted(counts=counts, parts=parts, entropy=np.zeros(()), seen=True)
+    def _seen(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
+        counts = np.bincount(labels + 1, w, self.size + 1)[1:].astype(np.float64)  # the first are nobody's
+        parts = self.components.collect(x, w, labels=labels, **self._deeper(hard))
+        return MixtureStats.trusted(counts=counts, components=parts, entropy=np.zeros(()), seen=True)
 
     def _deeper(self, hard: bool) -> dict[str, bool]:
         """What parts that are mixtures themselves are told."""
-        return {"hard": True} if hard and getattr(self.parts, "hides_labels", False) else {}
+        return {"hard": True} if hard and getattr(self.components, "hides_labels", False) else {}
 
-    def _of_owners(self, x: Any, w: Array | None, owner: Index, hard: bool) -> MixtureStats:
+    def _of_labels(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
         """Each mixture of a stack looks at its own rows only."""
         out = []
         for c, one in enumerate(self._each):
-            mine = np.flatnonzero(owner == c)
+            mine = np.flatnonzero(labels == c)
             out.append(one.collect(x[mine], None if w is None else w[mine], hard=hard))
         return self.joined_stats([s.as_stack() for s in out])
 
@@ -371,42 +371,42 @@ class Mixture(Distribution):
     def joined_stats(self, parts: list[MixtureStats]) -> MixtureStats:
         """Statistics of runs of members as those of all."""
         return MixtureStats.trusted(
-            counts=np.concatenate([s.counts for s in parts]), parts=joined(self.parts, [s.parts for s in parts]),
+            counts=np.concatenate([s.counts for s in parts]), components=joined(self.components, [s.components for s in parts]),
             entropy=np.concatenate([s.entropy for s in parts]), seen=all(s.seen for s in parts),
         )  # fmt: skip
 
-    def _hidden(self, x: Any, w: Array | None, given: Array | None, hard: bool) -> MixtureStats:
+    def _hidden(self, x: Any, w: Array | None, log_mask: Array | None, hard: bool) -> MixtureStats:
         with np.errstate(all="ignore"):
             joint = self._best_joint(x) if hard else self._joint(x)
-            joint = joint if given is None else self._masked(joint, given)
+            joint = joint if log_mask is None else self._masked(joint, log_mask)
             if hard:
                 return self._hardened(x, w, joint)
             shares, entropy = self._responsible(joint, w)
-        parts = self.parts.collect(x, shares.T)
+        parts = self.components.collect(x, shares.T)
         counts = shares.sum(axis=1).reshape(self.weights.shape)
-        return MixtureStats.trusted(counts=counts, parts=parts, entropy=entropy, seen=False)
+        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
 
-    def _masked(self, joint: Array, given: Array) -> Array:
+    def _masked(self, joint: Array, log_mask: Array) -> Array:
         """The joint where a label is known, or partly: also of a row that the parts it may come from cannot explain."""
-        joint = joint + given
+        joint = joint + log_mask
         none = np.flatnonzero(np.isneginf(joint.max(axis=1)))
         if len(none):
-            joint[none] = np.log(np.maximum(self.weights, 1e-300)) + given[none]
+            joint[none] = np.log(np.maximum(self.weights, 1e-300)) + log_mask[none]
         return joint
 
     def _in_one_sweep(self, x: Any, w: Array | None) -> MixtureStats | None:
         """E-step and sums with features formed once; None where that does not apply."""
-        if self.members is not None or not isinstance(self.parts, Gaussian):
+        if self.members is not None or not isinstance(self.components, Gaussian):
             return None
         z = rows(x, self.dim, "Mixture")
         unsettled = Unsettled(len(z), w)
         with np.errstate(all="ignore"):
-            parts = shared_sweep(self.parts, z, self._log_weights, unsettled.shares)
+            parts = shared_sweep(self.components, z, self._log_weights, unsettled.shares)
         if parts is None or not unsettled.all_explained:
             return None
         counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
         entropy = np.asarray(unsettled.entropy(self.weights, []))
-        return MixtureStats.trusted(counts=counts, parts=parts, entropy=entropy, seen=False)
+        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
 
     def _responsible(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
         """Weighted p(k | x) of each part (K, n), and the entropies of labels, () or (C,), in place of the joint."""
@@ -431,12 +431,12 @@ class Mixture(Distribution):
         np.put_along_axis(shares, best[:, None, :], 1.0, axis=1)
         if w is not None:
             shares *= w if w.ndim == 1 else w.T[:, None, :]
-        parts = self.parts.collect(x, shares.reshape(C * M, n).T, **self._deeper(True))
-        return MixtureStats.trusted(counts=shares.sum(axis=2), parts=parts, entropy=np.zeros(C), seen=False)
+        parts = self.components.collect(x, shares.reshape(C * M, n).T, **self._deeper(True))
+        return MixtureStats.trusted(counts=shares.sum(axis=2), components=parts, entropy=np.zeros(C), seen=False)
 
     def refit(self, stats: MixtureStats, prior: Any = None) -> Mixture:
         """Weights by relative frequency (or their posterior mode), and each part from its own statistics."""
-        of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.parts)
+        of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.components)
         if of_weights is None and not stats.counts.sum() > 0:
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
         if of_weights is None:
@@ -445,7 +445,7 @@ class Mixture(Distribution):
             w = np.array(np.broadcast_to(of_weights.probs, self.weights.shape))
         else:
             w = weights_mode(of_weights.alpha, stats.counts)
-        return Mixture.trusted(weights=w, parts=self.parts.refit(stats.parts, of_parts))
+        return Mixture.trusted(weights=w, components=self.components.refit(stats.components, of_parts))
 
     def _frequencies(self, counts: Array) -> Array:
         total = counts.sum(axis=-1, keepdims=True)  # a mixture that saw nothing keeps what it had
@@ -453,9 +453,9 @@ class Mixture(Distribution):
 
     def objective(self, stats: MixtureStats, prior: Any = None) -> float:
         """Expected log-likelihood + entropy of the hidden labels + log prior."""
-        of_parts = None if prior is None else prior.parts
+        of_parts = None if prior is None else prior.components
         value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy.sum())
-        value += float(self.parts.objective(stats.parts, of_parts))
+        value += float(self.components.objective(stats.components, of_parts))
         if prior is not None and prior.weights is not None:
             edge = np.where(np.asarray(getattr(prior.weights, "alpha", 1.0)) < 1, FLOOR, 0.0)  # as in `weights_mode`
             value += float(np.sum(prior.weights.log_density(categorical(np.maximum(self.weights, edge)))))
@@ -467,25 +467,25 @@ class Mixture(Distribution):
         alive = np.flatnonzero(self.weights > least)
         if len(alive) == self.size:
             return self
-        return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), parts=self.parts.some(alive))
+        return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), components=self.components.some(alive))
 
     @property
     def log_smoothing(self) -> float:
         """That of the parts."""
-        return float(getattr(self.parts, "log_smoothing", 0.0))
+        return float(getattr(self.components, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: MixtureStats) -> Any:
         """The parts' weak prior; the weights, which counts determine well, have none."""
         from likely.mixture.priors import MixturePrior
 
-        return MixturePrior(None, self.parts.weak_prior(self.for_prior(stats)))
+        return MixturePrior(None, self.components.weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: MixtureStats) -> Any:
         """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
-        tied = untied(self.parts) is not self.parts
+        tied = untied(self.components) is not self.components
         if stats.seen or self.size == 1:  # of one part nothing is hidden
-            return stats.parts
-        return softened(stats.parts, 1 if tied else self.members or 1, one_covariance(self.parts))
+            return stats.components
+        return softened(stats.components, 1 if tied else self.members or 1, one_covariance(self.components))
 
 
 @dataclass(frozen=True, eq=False)
@@ -493,19 +493,19 @@ class MixtureStats(Addable, Value):
     """How much each part explains, and each part's own statistics."""
 
     counts: Array  # (K,), or (C, M) for a stack
-    parts: Any
+    components: Any
     entropy: Array  # () or (C,): of the hidden labels, in nats
     seen: bool = True  # the labels were given
 
     @property
     def complete(self) -> bool:
         """True if neither labels nor entries were hidden."""
-        return bool(self.seen and self.parts.complete)
+        return bool(self.seen and self.components.complete)
 
     @property
     def filled(self) -> bool:
         """True if parts filled gaps in."""
-        return bool(getattr(self.parts, "filled", False))
+        return bool(getattr(self.components, "filled", False))
 
     @property
     def total_weight(self) -> float:
@@ -515,22 +515,22 @@ class MixtureStats(Addable, Value):
     @property
     def unit(self) -> str:
         """What that is called."""
-        return str(getattr(self.parts, "unit", "row"))
+        return str(getattr(self.components, "unit", "row"))
 
     @property
     def units(self) -> float:
         """What a gain is measured by: rows, or what the parts say, such as the frames of sequences."""
-        return float(getattr(self.parts, "units", self.total_weight))
+        return float(getattr(self.components, "units", self.total_weight))
 
     def __add__(self, other: MixtureStats) -> MixtureStats:
         return MixtureStats.trusted(
-            counts=self.counts + other.counts, parts=self.parts + other.parts,
+            counts=self.counts + other.counts, components=self.components + other.components,
             entropy=np.asarray(self.entropy + other.entropy), seen=self.seen and other.seen,
         )  # fmt: skip
 
     def __mul__(self, factor: float) -> MixtureStats:
         return self.replace(
-            counts=self.counts * factor, parts=self.parts * factor, entropy=np.asarray(self.entropy * factor)
+            counts=self.counts * factor, components=self.components * factor, entropy=np.asarray(self.entropy * factor)
         )
 
     __rmul__ = __mul__
@@ -543,15 +543,15 @@ class MixtureStats(Addable, Value):
         """The statistics of one mixture of a stack, or of some; parts that mixtures share are not told apart."""
         M = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
-        parts = self.parts.member(at)
-        return self.replace(counts=self.counts[c], parts=parts, entropy=np.asarray(self.entropy[c]))
+        parts = self.components.member(at)
+        return self.replace(counts=self.counts[c], components=parts, entropy=np.asarray(self.entropy[c]))
 
 
 @without.register
 def _(stats: MixtureStats, part: Any) -> Any:
     counts = less(stats.counts, part.counts)
-    parts = without(stats.parts, part.parts)
-    return stats.replace(counts=counts, parts=parts, entropy=np.asarray(stats.entropy - part.entropy))
+    parts = without(stats.components, part.components)
+    return stats.replace(counts=counts, components=parts, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:

@@ -92,7 +92,7 @@ def _of_each(parts: Any, name: str) -> Array:
         raise _unknown(parts, name)
     try:
         several = isinstance(parts, Stack)
-        found = [getattr(part, name) for part in parts.parts] if several else getattr(parts, name)
+        found = [getattr(part, name) for part in parts.components] if several else getattr(parts, name)
         out = np.asarray(found, dtype=np.float64)
     except (LikelyError, AttributeError, TypeError, ValueError) as error:
         raise _unknown(parts, name) from error

@@ -24,7 +24,7 @@ class MixturePrior(Value):
     """
 
     weights: Dirichlet | None = None
-    parts: Any = None
+    components: Any = None
 
     def __post_init__(self) -> None:
         for name in ("weights", "parts"):
@@ -40,7 +40,7 @@ class MixturePrior(Value):
     def update(self, stats: Any) -> MixturePrior:
         """The posterior of weights and parts."""
         weights = None if self.weights is None else self.weights.update(level_counts(stats.counts))
-        return MixturePrior(weights, None if self.parts is None else self.parts.update(stats.parts))
+        return MixturePrior(weights, None if self.components is None else self.components.update(stats.components))
 
     def point(self, rule: str = "mode") -> Mixture:
         """The Mixture of the weights' and the parts' points."""
@@ -62,16 +62,16 @@ class MixturePrior(Value):
         weights, parts = self._both("log_evidence")
         if not stats.complete:
             raise DomainError(sentence("MixturePrior.log_evidence", "labels and entries must have been seen"))
-        return float(weights.log_evidence(level_counts(stats.counts)) + np.sum(parts.log_evidence(stats.parts)))
+        return float(weights.log_evidence(level_counts(stats.counts)) + np.sum(parts.log_evidence(stats.components)))
 
     def log_density(self, model: Mixture) -> float:
         """log p of a mixture's parameters; what has no prior adds nothing."""
         of_weights = 0.0 if self.weights is None else self.weights.log_density(categorical(model.weights))
-        return float(of_weights + (0.0 if self.parts is None else np.sum(self.parts.log_density(model.parts))))
+        return float(of_weights + (0.0 if self.components is None else np.sum(self.components.log_density(model.components))))
 
     def _both(self, doing: str) -> tuple[Dirichlet, Any]:
-        if self.weights is None or self.parts is None:
+        if self.weights is None or self.components is None:
             raise DomainError(
                 sentence(f"MixturePrior.{doing}", "weights and parts need priors", "None for one of them")
             )
-        return self.weights, self.parts
+        return self.weights, self.components

@@ -16,7 +16,7 @@ from likely.mixture.mixture import Mixture
 
 def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     """The mixture with its dead components set into the heaviest ones, learned from a sketch of the rows."""
-    points = embedded(model.parts, sketch.rows, sketch.weight)
+    points = embedded(model.components, sketch.rows, sketch.weight)
     shares = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):
         shares = _split(shares, points, sketch.weight, int(k))

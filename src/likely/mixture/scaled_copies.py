@@ -98,9 +98,9 @@ class ScaledCopies(Distribution):
         """n draws of each member."""
         return self.gaussian.sample(n, rng)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
         """Each member's own moments."""
-        return self.gaussian.collect(x, weight, owner=owner)
+        return self.gaussian.collect(x, weight, labels=labels)
 
     def refit(self, stats: Any, prior: Any = None) -> ScaledCopies:
         """Mean and covariance from all sizes together: a row of the wide one counts 1/f, and spreads f times as far."""

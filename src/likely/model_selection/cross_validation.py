@@ -117,23 +117,23 @@ def out_of_fold(
 ) -> OutOfFold:  # fmt: skip
     """Posteriors of each tested row under a model that was learned without it; parameters as in `evaluate`."""
     X = as_table(X)
-    classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
+    classes, labels, weight = checked_targets(X, y, sample_weight, estimator)
     if isinstance(cv, str) and cv == "leave-one-out" and groups is None and hasattr(estimator, "leave_one_out"):
-        return _in_closed_form(estimator, X, classes, owner, weight)
+        return _in_closed_form(estimator, X, classes, labels, weight)
     seed = int(check_random_state(random_state).randint(2**31))
-    X, owner, weight, groups, time, copy_of = Copies(X, owner, weight, groups, time).written_out(cv)
-    splits = make_splits(X, owner, cv, weight=weight, groups=groups, time=time, seed=seed)
-    splits, labels = [split for split in splits if len(split.test)], classes[owner]
+    X, labels, weight, groups, time, copy_of = Copies(X, labels, weight, groups, time).written_out(cv)
+    splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
+    splits, targets = [split for split in splits if len(split.test)], classes[labels]
 
     def tested_on(split: Split) -> _Tested:
-        model = fitted(estimator, X, labels, weight, split.train, groups, posteriors_only=True)
+        model = fitted(estimator, X, targets, weight, split.train, groups, posteriors_only=True)
         return _tested(model, take_rows(X, split.test), classes)
 
     with said_once():
         for split in splits:
-            _tell_of_absent(split, owner, classes)
+            _tell_of_absent(split, labels, classes)
         tested = in_threads(tested_on, splits, n_jobs)
-    found = _joined(tested, splits, classes, owner, weight)
+    found = _joined(tested, splits, classes, labels, weight)
     return found if copy_of is None else found._replace(row=copy_of[found.row])
 
 
@@ -149,7 +149,7 @@ def _tested(model: Any, rows: Any, classes: NDArray[Any]) -> _Tested:
 
 
 def _joined(
-    tested: list[_Tested], splits: Sequence[Split], classes: NDArray[Any], owner: Index, weight: Array | None
+    tested: list[_Tested], splits: Sequence[Split], classes: NDArray[Any], labels: Index, weight: Array | None
 ) -> OutOfFold:
     """All folds as one table, by row where each was tested once."""
     if not splits:
@@ -161,7 +161,7 @@ def _joined(
     score = np.concatenate(known) if len(known) == len(tested) else None
     rows, first, at, tests = np.unique(row, return_index=True, return_inverse=True, return_counts=True)
     return OutOfFold(
-        rows, _averaged(log_posterior, at, tests), owner[rows], classes, None if weight is None else weight[rows],
+        rows, _averaged(log_posterior, at, tests), labels[rows], classes, None if weight is None else weight[rows],
         fold[first], None if score is None else _mean_of(score, at, tests),
     )  # fmt: skip
 
@@ -180,20 +180,20 @@ def _mean_of(score: Array, at: Index, tests: Index) -> Array:
     return np.bincount(at, score) / tests
 
 
-def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None) -> OutOfFold:
+def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None) -> OutOfFold:
     """Leave-one-out by an estimator that takes a row out of its statistics rather than learning anew."""
-    row = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
-    X, y = take_rows(X, row), classes[owner[row]]
+    row = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
+    X, y = take_rows(X, row), classes[labels[row]]
     w = None if weight is None else weight[row]
     own = clone(estimator)
     log_posterior = own.leave_one_out(X, y) if w is None else own.leave_one_out(X, y, sample_weight=w)
     log_posterior = aligned_to(classes, np.asarray(getattr(own, "classes_", classes)), np.asarray(log_posterior))
-    return OutOfFold(row, log_posterior, owner[row], classes, w, equal_rows(X), None)
+    return OutOfFold(row, log_posterior, labels[row], classes, w, equal_rows(X), None)
 
 
-def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
+def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     """A class that was not in training cannot be recognized: its posterior is 0, and that is said."""
-    absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
+    absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
         told = f"{named} {'is' if one else 'are'} absent from the training rows of a fold, where the posterior is 0"

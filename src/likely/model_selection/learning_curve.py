@@ -75,7 +75,7 @@ def learning_curve(
     """
     table = _Table.of(estimator, X, y, sample_weight, groups)
     seed, splits = table.split(cv, time, random_state)
-    order = [_stratified_order(split.train, table.owner, seed + k) for k, split in enumerate(splits)]
+    order = [_stratified_order(split.train, table.labels, seed + k) for k, split in enumerate(splits)]
     at = _sizes(sizes, min(map(len, order)), len(table.classes))
 
     def errors(n: int, k: int) -> _Errors:
@@ -131,7 +131,7 @@ class _Table:
     estimator: Any
     X: Any
     classes: NDArray[Any]
-    owner: Index
+    labels: Index
     weight: Array | None
     count: Array  # (n,): what rows count for in intervals
     groups: Any
@@ -139,21 +139,21 @@ class _Table:
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> _Table:
         X = as_table(X)
-        classes, owner, weight = checked_targets(X, y, sample_weight, estimator)
-        X, owner, weight, groups, _, _ = Copies(X, owner, weight, groups).written_out(None)
-        return cls(estimator, X, classes, owner, weight, as_counts(weight, len(owner)), groups)
+        classes, labels, weight = checked_targets(X, y, sample_weight, estimator)
+        X, labels, weight, groups, _, _ = Copies(X, labels, weight, groups).written_out(None)
+        return cls(estimator, X, classes, labels, weight, as_counts(weight, len(labels)), groups)
 
     def split(self, cv: Any, time: Any, random_state: Any) -> tuple[int, list[Split]]:
         seed = int(check_random_state(random_state).randint(2**31))
-        splits = make_splits(self.X, self.owner, cv, weight=self.weight, groups=self.groups, time=time, seed=seed)
+        splits = make_splits(self.X, self.labels, cv, weight=self.weight, groups=self.groups, time=time, seed=seed)
         return seed, [split for split in splits if len(split.test)]
 
     def errors(self, X: Any, split: Split) -> _Errors:
-        model = fitted(self.estimator, X, self.classes[self.owner], self.weight, split.train, self.groups)
+        model = fitted(self.estimator, X, self.classes[self.labels], self.weight, split.train, self.groups)
         return _Errors(*self._wrong(model, X, split.train), *self._wrong(model, X, split.test))
 
     def _wrong(self, model: Any, X: Any, rows: Index) -> tuple[float, float]:
-        wrong = np.asarray(model.predict(take_rows(X, rows))) != self.classes[self.owner[rows]]
+        wrong = np.asarray(model.predict(take_rows(X, rows))) != self.classes[self.labels[rows]]
         return float(self.count[rows] @ wrong), float(self.count[rows].sum())
 
 
@@ -169,12 +169,12 @@ def _curve(what: str, at: Index, folds: int, errors: Callable[[int, int], _Error
     return ErrorCurve(what, at, *trained[:3], *tested[:3], test_wrong / test)
 
 
-def _stratified_order(train: Index, owner: Index, seed: int) -> Index:
+def _stratified_order(train: Index, labels: Index, seed: int) -> Index:
     """Training rows in an order whose every beginning has the classes in their shares, and each at least once."""
     shuffled = np.random.default_rng(seed).permutation(train)
     place = np.empty(len(train))
-    for c in np.unique(owner[train]):
-        own = np.flatnonzero(owner[shuffled] == c)
+    for c in np.unique(labels[train]):
+        own = np.flatnonzero(labels[shuffled] == c)
         place[own] = np.arange(len(own)) / len(own)
     return shuffled[np.argsort(place, kind="stable")]
 
@@ -226,22 +226,22 @@ def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[An
 
 def _separation(table: _Table, key: Any, train: Index) -> float:
     """Variance between classes over that within, of one column in the training rows; gaps are left out."""
-    x, owner = _numbers(table.X, key)[train], table.owner[train]
+    x, labels = _numbers(table.X, key)[train], table.labels[train]
     w = np.ones(len(train)) if table.weight is None else table.weight[train]
     seen = np.isfinite(x)
-    x, owner, w = x[seen], owner[seen], w[seen]
+    x, labels, w = x[seen], labels[seen], w[seen]
     C = len(table.classes)
-    mass = np.maximum(np.bincount(owner, w, C), 1e-300)
-    middle = np.bincount(owner, w * x, C) / mass
-    within = float(w @ (x - middle[owner]) ** 2)
-    between = float(w @ (middle[owner] - w @ x / max(w.sum(), 1e-300)) ** 2)
+    mass = np.maximum(np.bincount(labels, w, C), 1e-300)
+    middle = np.bincount(labels, w * x, C) / mass
+    within = float(w @ (x - middle[labels]) ** 2)
+    between = float(w @ (middle[labels] - w @ x / max(w.sum(), 1e-300)) ** 2)
     return between / within if within > 0 else (np.inf if between > 0 else 0.0)
 
 
 def _numbers(X: Any, key: Any) -> Array:
     """One column as numbers."""
     part = take_columns(X, [key])
-    part = part[key] if hasattr(part, "columns") or not hasattr(part, "shape") or hasattr(part, "parts") else part
+    part = part[key] if hasattr(part, "columns") or not hasattr(part, "shape") or hasattr(part, "components") else part
     try:
         cells = np.asarray(part.toarray() if issparse(part) else part, dtype=np.float64)
         return cells.reshape(len(cells), -1).mean(axis=1)

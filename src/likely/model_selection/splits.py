@@ -28,7 +28,7 @@ class Copies(NamedTuple):
     """Rows as they are dealt to folds: a whole weight of k is k rows, which may go to different ones."""
 
     X: Any
-    owner: Index
+    labels: Index
     weight: Array | None
     groups: Any = None
     time: Any = None
@@ -42,13 +42,13 @@ class Copies(NamedTuple):
             return self
         at = np.repeat(np.arange(len(w)), w.astype(np.intp))
         groups, time = (None if part is None else np.asarray(part)[at] for part in (self.groups, self.time))
-        return Copies(take_rows(self.X, at), self.owner[at], None, groups, time, at)
+        return Copies(take_rows(self.X, at), self.labels[at], None, groups, time, at)
 
 
 def make_splits(
-    X: Any, owner: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
+    X: Any, labels: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
 ) -> list[Split]:
-    """The splits that `cv` means for rows X with classes `owner` (n,); rows without weight are in none.
+    """The splits that `cv` means for rows X with classes `labels` (n,); rows without weight are in none.
 
     - a whole number: that many stratified folds; with `groups`, each group in one fold. What rows hold and the seed
       decide who goes where, not where they stand.
@@ -58,16 +58,16 @@ def make_splits(
     - a share between 0 and 1: one hold-out of that size, stratified and grouped alike.
     - anything that scikit-learn takes: a splitter, or an iterable of (train, test).
     """
-    here = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
+    here = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
     if not len(here):
         raise DataError(sentence("cross-validation", "at least one row with a weight is needed", "none"))
     if not isinstance(cv, str | Real) and cv is not None:
-        return list(_foreign(X, owner, cv, groups, weight))
+        return list(_foreign(X, labels, cv, groups, weight))
     if cv == "time":
-        splits = [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(owner))[here])]
-        return splits if groups is None else [_apart(split, _checked_groups(groups, owner)) for split in splits]
-    unit = _units(X, groups, owner, here)
-    fold = _folds(unit, owner[here], None if weight is None else weight[here], cv, seed)
+        splits = [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(labels))[here])]
+        return splits if groups is None else [_apart(split, _checked_groups(groups, labels)) for split in splits]
+    unit = _units(X, groups, labels, here)
+    fold = _folds(unit, labels[here], None if weight is None else weight[here], cv, seed)
     return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
 
 
@@ -81,20 +81,20 @@ def fold_of(splits: list[Split], n: int) -> Index | None:
     return fold
 
 
-def _units(X: Any, groups: Any, owner: Index, here: Index) -> Index:
+def _units(X: Any, groups: Any, labels: Index, here: Index) -> Index:
     """What must not be torn apart: a number (m,) for each row that counts."""
     if groups is not None:
-        groups = _checked_groups(groups, owner)
+        groups = _checked_groups(groups, labels)
         return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
     unit = np.empty(len(here), dtype=np.intp)
-    unit[np.lexsort((owner[here], equal_rows(X)[here]))] = np.arange(len(here))  # copies are interchangeable
+    unit[np.lexsort((labels[here], equal_rows(X)[here]))] = np.arange(len(here))  # copies are interchangeable
     return unit
 
 
-def _checked_groups(groups: Any, owner: Index) -> Any:
+def _checked_groups(groups: Any, labels: Index) -> Any:
     groups = np.asarray(groups)
-    if groups.shape != owner.shape:
-        expected = f"groups must have one entry per row ({len(owner)})"
+    if groups.shape != labels.shape:
+        expected = f"groups must have one entry per row ({len(labels)})"
         raise ShapeError(sentence("cross-validation", expected, groups.shape))
     return groups
 
@@ -108,7 +108,7 @@ def _apart(split: Split, groups: Any) -> Split:
     return Split(train, split.test)
 
 
-def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
+def _folds(unit: Index, labels: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
     """The fold of each row (m,); −1 for those that are never tested."""
     count = unit.max() + 1
     if cv == "leave-one-out":
@@ -116,11 +116,11 @@ def _folds(unit: Index, owner: Index, weight: Array | None, cv: Any, seed: Any) 
         return unit
     if isinstance(cv, Real) and 0 < float(cv) < 1:
         _refuse_one(count)
-        return _dealt(unit, owner, weight, np.array([float(cv), 1 - float(cv)]), seed) * -1  # the second: never tested
+        return _dealt(unit, labels, weight, np.array([float(cv), 1 - float(cv)]), seed) * -1  # the second: never tested
     if cv is None or (isinstance(cv, Integral) and int(cv) >= 2):
         _refuse_one(count)
         folds = min(5 if cv is None else int(cv), count)
-        return _dealt(unit, owner, weight, np.full(folds, 1 / folds), seed)
+        return _dealt(unit, labels, weight, np.full(folds, 1 / folds), seed)
     expected = 'cv must be a whole number from 2 on, "leave-one-out", "time", a share between 0 and 1, or a splitter'
     raise DomainError(sentence("cross-validation", expected, repr(cv)))
 
@@ -131,10 +131,10 @@ def _refuse_one(count: int) -> None:
         raise DataError(sentence("cross-validation", "at least two rows or groups are needed", "one sample", remedy))
 
 
-def _dealt(unit: Index, owner: Index, weight: Array | None, shares: Array, seed: Any) -> Index:
+def _dealt(unit: Index, labels: Index, weight: Array | None, shares: Array, seed: Any) -> Index:
     """Units dealt like cards to folds of these shares, class after class; contents and seed alone decide the order."""
-    C, count = int(owner.max()) + 1, int(unit.max()) + 1
-    mass = np.bincount(unit * C + owner, weight, count * C).reshape(count, C)
+    C, count = int(labels.max()) + 1, int(unit.max()) + 1
+    mass = np.bincount(unit * C + labels, weight, count * C).reshape(count, C)
     shuffled = np.random.default_rng(seed).permutation(count)
     part = mass / np.maximum(mass.sum(axis=0), 1e-300)
     heavy = (part.max(axis=1) > HEAVY) & (np.ptp(mass[mass > 0]) > 0)
@@ -193,9 +193,9 @@ def _ordered(time: Any, n: int) -> Any:
     return time
 
 
-def _foreign(X: Any, owner: Index, cv: Any, groups: Any, weight: Array | None) -> Iterator[Split]:
+def _foreign(X: Any, labels: Index, cv: Any, groups: Any, weight: Array | None) -> Iterator[Split]:
     """The splits of a scikit-learn splitter or an iterable, rows without weight taken out."""
-    counted = np.ones(len(owner), dtype=bool) if weight is None else weight > 0
-    for train, test in check_cv(cv, owner, classifier=True).split(np.zeros((len(owner), 1)), owner, groups):
-        train, test = (np.arange(len(owner))[part] for part in (train, test))
+    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    for train, test in check_cv(cv, labels, classifier=True).split(np.zeros((len(labels), 1)), labels, groups):
+        train, test = (np.arange(len(labels))[part] for part in (train, test))
         yield Split(train[counted[train]], test[counted[test]])

@@ -39,17 +39,17 @@ class Prototypes(Value):
         return -self.rate * self.distances(x) * seen
 
 
-def laplace_rate(away: Array, owner: Index, weight: Array, columns: Array, dim: int) -> float:
+def laplace_rate(away: Array, labels: Index, weight: Array, columns: Array, dim: int) -> float:
     """The rate of a Laplace distribution with one width: columns over summed absolute deviations, by maximum likelihood.
 
     away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has seen.
     """
-    own = away[np.arange(len(owner)), owner] * columns / dim
+    own = away[np.arange(len(labels)), labels] * columns / dim
     total = float(weight @ own)
     return float(weight @ columns) / total if total > 0 else 1.0 / _least(away)
 
 
-def softmax_rate(away: Array, owner: Index, weight: Array, log_prior: Array) -> float:
+def softmax_rate(away: Array, labels: Index, weight: Array, log_prior: Array) -> float:
     """The rate b that makes Σ log softmax(log_prior − b · distance) of the true classes largest, by Newton's method.
 
     It is concave in b. One part in n + 1 of each row is shared by all classes, so that separable classes have a finite
@@ -59,7 +59,7 @@ def softmax_rate(away: Array, owner: Index, weight: Array, log_prior: Array) -> 
     unit = _least(away)
     z = away / unit
     share = 1.0 / (1.0 + float(weight.sum()))
-    target = (1 - share) * (np.arange(C) == owner[:, None]) + share / C
+    target = (1 - share) * (np.arange(C) == labels[:, None]) + share / C
     aim = float(weight @ (target * z).sum(axis=1))
     b = 1.0
     for _ in range(STEPS):
@@ -86,11 +86,11 @@ def _least(away: Array) -> float:
     return typical if typical > 0 else float(away.max(initial=0.0)) or 1.0
 
 
-def weighted_medians(x: Array, owner: Index, weight: Array, classes: int) -> Array:
+def weighted_medians(x: Array, labels: Index, weight: Array, classes: int) -> Array:
     """Medians (C, d) of each class's columns, over what was seen; NaN where nothing was."""
     out = np.full((classes, x.shape[1]), np.nan)
     for c in range(classes):
-        mine = np.flatnonzero(owner == c)
+        mine = np.flatnonzero(labels == c)
         for j in range(x.shape[1]):
             there = mine[~np.isnan(x[mine, j])]
             if len(there):

@@ -54,18 +54,18 @@ class Metric(Value):
 
     @classmethod
     def learned(
-        cls, name: str, x: Array, weight: Array | None = None, owner: Index | None = None, *,
+        cls, name: str, x: Array, weight: Array | None = None, labels: Index | None = None, *,
         p: float = 2.0, scale: Any = None,
     ) -> Self:  # fmt: skip
         """The metric for rows x (n, d): what "scaled" and "mahalanobis" need is their spread, within classes if these
-        are known (`owner`), as `GaussianDensity("pooled")` estimates it."""
+        are known (`labels`), as `GaussianDensity("pooled")` estimates it."""
         name = plain_name(name)
         gaps, distribution = name == "mahalanobis" and any_missing(x), None
         if gaps or (name == "mahalanobis" and scale is None):
             stats = em_moments(x, weight, "Gaussian") if gaps else Gaussian.blank(x).collect(x, weight)
             distribution = gaussian_of(stats)
         if name in LEARNED and scale is None:
-            scale = _spread(x, weight, owner, "diagonal" if name == "scaled" else "full")
+            scale = _spread(x, weight, labels, "diagonal" if name == "scaled" else "full")
         return cls(name, p, scale if name in LEARNED else None, distribution, gaps)
 
     def prepare(self, x: Any, whose: str, *, asked: bool = False) -> Array:
@@ -163,14 +163,14 @@ def _checked_scale(name: str, scale: Any) -> Array | None:
     return a
 
 
-def _spread(x: Array, weight: Array | None, owner: Index | None, kind: str) -> Array:
+def _spread(x: Array, weight: Array | None, labels: Index | None, kind: str) -> Array:
     """Deviations (d,) or covariance (d, d) of rows, within classes if these are known; never singular."""
-    members = None if owner is None else int(owner.max()) + 1
+    members = None if labels is None else int(labels.max()) + 1
     blank = Gaussian.blank(x, kind=kind, members=members, tied=members is not None)
     if kind == "full" and any_missing(x):
         with unheard():
-            return np.array(gaussian_of(em_moments(x, weight, "Gaussian", owner, members)).covariance)
-    stats = blank.collect(x, weight) if owner is None else blank.collect(x, weight, owner=owner)
+            return np.array(gaussian_of(em_moments(x, weight, "Gaussian", labels, members)).covariance)
+    stats = blank.collect(x, weight) if labels is None else blank.collect(x, weight, labels=labels)
     distribution = blank.refit(stats, blank.weak_prior(stats))
     return np.sqrt(distribution.covariance) if kind == "diagonal" else np.array(distribution.covariance)
 

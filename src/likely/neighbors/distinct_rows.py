@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, n_rows, owners, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, Mask, n_rows, checked_labels, parameter, refuse_infinite, rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
@@ -49,17 +49,17 @@ class DistinctRows(Addable, Value):
         self._set(rows=z, weight=weight, edges=checked_edges(self.edges, len(z), "DistinctRows"), gaps=gaps)
 
     @classmethod
-    def of(cls, x: Any, weight: Any = None, owner: Any = None, members: int | None = None, whose: str = "rows") -> Self:
-        """The distinct rows of (n, d) numbers: of one set, or of each member by `owner` or weights (n, K)."""
+    def of(cls, x: Any, weight: Any = None, labels: Any = None, members: int | None = None, whose: str = "rows") -> Self:
+        """The distinct rows of (n, d) numbers: of one set, or of each member by `labels` or weights (n, K)."""
         z, n = rows(x, None, whose), n_rows(x)
         refuse_infinite(z, whose)
         w = weights(weight, n, whose)
         if members is None:
-            if owner is not None or (w is not None and w.ndim != 1):
+            if labels is not None or (w is not None and w.ndim != 1):
                 raise ShapeError(sentence(whose, f"weight must have one entry per row ({n})", np.shape(weight)))
             return cls._merged(z, np.ones(n) if w is None else w, np.zeros(n, np.intp), None)
-        if owner is not None:
-            return cls._merged(z, np.ones(n) if w is None else w, owners(owner, n, members, whose), members)
+        if labels is not None:
+            return cls._merged(z, np.ones(n) if w is None else w, checked_labels(labels, n, members, whose), members)
         shares = np.ones((n, members)) if w is None else w if w.ndim == 2 else np.repeat(w[:, None], members, axis=1)
         if shares.shape != (n, members):
             raise ShapeError(sentence(whose, f"weight must have a column per member ({members})", shares.shape))
@@ -67,19 +67,19 @@ class DistinctRows(Addable, Value):
         return cls._merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
 
     @classmethod
-    def _merged(cls, z: Array, weight: Array, owner: Index, members: int | None, hashes: Hashes | None = None) -> Self:
-        """Copies become one row of their added weight; rows without weight or owner are not there.
+    def _merged(cls, z: Array, weight: Array, labels: Index, members: int | None, hashes: Hashes | None = None) -> Self:
+        """Copies become one row of their added weight; rows without weight or label are not there.
 
         Places are sorted by hash, rows only compared where hashes are equal, and moved once.
         """
-        at = np.flatnonzero((weight > 0) & (owner >= 0))
+        at = np.flatnonzero((weight > 0) & (labels >= 0))
         hashes = row_hashes(z[at]) if hashes is None else hashes[at]
-        order = np.lexsort((hashes, owner[at]))
+        order = np.lexsort((hashes, labels[at]))
         at, hashes = at[order], hashes[order]
-        first = np.flatnonzero(_begins(z, at, owner, hashes))
+        first = np.flatnonzero(_begins(z, at, labels, hashes))
         total = np.add.reduceat(weight[at], first) if len(first) else np.empty(0)
         at = at[first]
-        edges = None if members is None else np.searchsorted(owner[at], np.arange(members + 1))
+        edges = None if members is None else np.searchsorted(labels[at], np.arange(members + 1))
         return cls.trusted(**_told_apart(z[at]), weight=total, edges=edges)._hashed(hashes[first])
 
     def _hashed(self, hashes: Hashes) -> Self:
@@ -108,7 +108,7 @@ class DistinctRows(Addable, Value):
         return float(self.weight.sum())
 
     @property
-    def owner(self) -> Index:
+    def labels(self) -> Index:
         """The member that each row belongs to (m,)."""
         if self.edges is None:
             return np.zeros(len(self.rows), np.intp)
@@ -125,11 +125,11 @@ class DistinctRows(Addable, Value):
             return self
         if not len(self):
             return other
-        rows, weight, owner, hashes = (
+        rows, weight, labels, hashes = (
             np.concatenate([getattr(s, name) for s in (self, other)])
-            for name in ("values", "weight", "owner", "hashes")
+            for name in ("values", "weight", "labels", "hashes")
         )
-        return self._merged(rows, weight, owner, self.members, hashes)
+        return self._merged(rows, weight, labels, self.members, hashes)
 
     def __mul__(self, factor: float) -> Self:
         if factor > 0:
@@ -166,15 +166,15 @@ class DistinctRows(Addable, Value):
 @without.register
 def _(stats: DistinctRows, part: Any) -> Any:
     """The rows whose weight is not all taken away."""
-    both = [stats.values, part.values], [stats.weight, -part.weight], [stats.owner, part.owner]
-    z, weight, owner = (np.concatenate(pair) for pair in both)
+    both = [stats.values, part.values], [stats.weight, -part.weight], [stats.labels, part.labels]
+    z, weight, labels = (np.concatenate(pair) for pair in both)
     hashes = np.concatenate([stats.hashes, part.hashes])
-    at = np.lexsort((hashes, owner))
-    first = np.flatnonzero(_begins(z, at, owner, hashes[at]))
+    at = np.lexsort((hashes, labels))
+    first = np.flatnonzero(_begins(z, at, labels, hashes[at]))
     rest = np.add.reduceat(weight[at], first)
     rest[rest <= NOTHING * np.add.reduceat(np.abs(weight[at]), first)] = 0.0
     at = at[first]
-    return stats._merged(z[at], rest, owner[at], stats.members, hashes[at])
+    return stats._merged(z[at], rest, labels[at], stats.members, hashes[at])
 
 
 def _told_apart(z: Array) -> dict[str, Any]:
@@ -183,10 +183,10 @@ def _told_apart(z: Array) -> dict[str, Any]:
     return {"rows": np.where(gaps, 0.0, z + 0.0), "gaps": gaps} if gaps.any() else {"rows": z + 0.0, "gaps": None}
 
 
-def _begins(z: Array, at: Index, owner: Index, hashes: Hashes) -> Mask:
+def _begins(z: Array, at: Index, labels: Index, hashes: Hashes) -> Mask:
     """True where row at[i] is no copy of row at[i − 1]; rows of different hash need no look."""
     out = np.ones(len(at), dtype=bool)
-    same = 1 + np.flatnonzero((hashes[1:] == hashes[:-1]) & (owner[at[1:]] == owner[at[:-1]]))
+    same = 1 + np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[at[1:]] == labels[at[:-1]]))
     a, b = z[at[same]], z[at[same - 1]]
     out[same] = ~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
     return out

@@ -19,7 +19,7 @@ PARTS, CALM = 3, 3  # of multiedit: parts that edit each other, and rounds witho
 
 
 def edited_nearest_neighbors(
-    X: Any, y: Any, k: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
+    X: Any, y: Any, n_neighbors: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
 ) -> Index:
     """The rows that their neighbors agree with, as row numbers: what is left has smoother borders.
 
@@ -39,12 +39,12 @@ def edited_nearest_neighbors(
     """
     if how not in EDITS:
         raise DomainError(sentence("edited_nearest_neighbors", f"how must be one of {', '.join(EDITS)}", repr(how)))
-    x, owner, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", k))
-    search = NeighborSearch.of(x, metric, p=p, weight=w, owner=owner, whose="edited_nearest_neighbors")
+    x, labels, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
+        raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", n_neighbors))
+    search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="edited_nearest_neighbors")
     keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[how]
-    return at[_no_class_lost(keep(search, owner, w, int(k)), owner)]
+    return at[_no_class_lost(keep(search, labels, w, int(n_neighbors)), labels)]
 
 
 def condensed_nearest_neighbor(
@@ -65,44 +65,44 @@ def condensed_nearest_neighbor(
     """
     if how not in ("hart", "reduced"):
         raise DomainError(sentence("condensed_nearest_neighbor", 'how must be "hart" or "reduced"', repr(how)))
-    x, owner, w, at = _once(*_labeled(X, y, weight, "condensed_nearest_neighbor"))
-    search = NeighborSearch.of(x, metric, p=p, weight=w, owner=owner, whose="condensed_nearest_neighbor")
-    order = np.argsort(row_hashes(np.column_stack([x, owner])), kind="stable")
-    there = _condensed(np.array(search.points)[order], search.metric.p, owner[order], how == "reduced")
+    x, labels, w, at = _once(*_labeled(X, y, weight, "condensed_nearest_neighbor"))
+    search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="condensed_nearest_neighbor")
+    order = np.argsort(row_hashes(np.column_stack([x, labels])), kind="stable")
+    there = _condensed(np.array(search.points)[order], search.metric.p, labels[order], how == "reduced")
     return np.sort(at[order[there]])
 
 
 # ---------------------------------------------------------------------- editing
 
 
-def _wilson(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
-    votes, _ = Voters.trusted(search=search, owner=owner, weight=w, classes=int(owner.max()) + 1).votes_left_out(k)
-    return np.asarray(votes.argmax(axis=1) == owner)
+def _wilson(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
+    votes, _ = Voters.trusted(search=search, labels=labels, weight=w, classes=int(labels.max()) + 1).votes_left_out(k)
+    return np.asarray(votes.argmax(axis=1) == labels)
 
 
-def _all_k(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
-    return np.all([_wilson(search, owner, w, i) for i in range(1, k + 1)], axis=0)
+def _all_k(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
+    return np.all([_wilson(search, labels, w, i) for i in range(1, k + 1)], axis=0)
 
 
-def _repeated(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
-    keep = np.ones(len(owner), dtype=bool)
+def _repeated(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
+    keep = np.ones(len(labels), dtype=bool)
     while True:
         here = np.flatnonzero(keep)
-        agreed = _wilson(_part(search, here), owner[here], w[here], k) if len(here) > 1 else np.ones(len(here), bool)
-        agreed = _no_class_lost(agreed, owner[here], quietly=True)
+        agreed = _wilson(_part(search, here), labels[here], w[here], k) if len(here) > 1 else np.ones(len(here), bool)
+        agreed = _no_class_lost(agreed, labels[here], quietly=True)
         if agreed.all():
             return keep
         keep[here[~agreed]] = False
 
 
-def _multiedit(search: NeighborSearch, owner: Index, w: Array, k: int) -> Mask:
-    keep, calm, hashes = np.ones(len(owner), dtype=bool), 0, row_hashes(search.points)
+def _multiedit(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
+    keep, calm, hashes = np.ones(len(labels), dtype=bool), 0, row_hashes(search.points)
     round_ = 0
     while calm < CALM:
         here = np.flatnonzero(keep)
-        lost = _one_round(search, owner, here, _dealt(hashes[here], round_))
+        lost = _one_round(search, labels, here, _dealt(hashes[here], round_))
         keep[lost] = False
-        keep |= ~_still_there(keep, owner)[owner]  # a class that vanished comes back, and stays
+        keep |= ~_still_there(keep, labels)[labels]  # a class that vanished comes back, and stays
         calm, round_ = (0 if len(lost) and not keep[lost].all() else calm + 1), round_ + 1
     return keep
 
@@ -116,14 +116,14 @@ def _dealt(hashes: Any, round_: int) -> Index:
     return part
 
 
-def _one_round(search: NeighborSearch, owner: Index, here: Index, part: Index) -> Index:
+def _one_round(search: NeighborSearch, labels: Index, here: Index, part: Index) -> Index:
     """Rows whose nearest row in the next part is of another class."""
     lost = []
     for i in range(PARTS):
         mine, next_ = here[part == i], here[part == (i + 1) % PARTS]
         if len(mine) and len(next_):
             _, found = _part(search, next_)._found(search._as_queries(mine), np.full(len(mine), -1), 1)
-            lost.append(mine[owner[next_[found[:, 0]]] != owner[mine]])
+            lost.append(mine[labels[next_[found[:, 0]]] != labels[mine]])
     return np.concatenate(lost) if lost else here[:0]
 
 
@@ -134,28 +134,28 @@ def _part(search: NeighborSearch, at: Index) -> NeighborSearch:
     return _again(search.metric, np.ascontiguousarray(search.points[at]), search.unit)
 
 
-def _still_there(keep: Mask, owner: Index) -> Mask:
-    return np.asarray(np.bincount(owner[keep], minlength=int(owner.max()) + 1) > 0)
+def _still_there(keep: Mask, labels: Index) -> Mask:
+    return np.asarray(np.bincount(labels[keep], minlength=int(labels.max()) + 1) > 0)
 
 
-def _no_class_lost(keep: Mask, owner: Index, quietly: bool = False) -> Mask:
-    lost = np.flatnonzero(~_still_there(keep, owner))
+def _no_class_lost(keep: Mask, labels: Index, quietly: bool = False) -> Mask:
+    lost = np.flatnonzero(~_still_there(keep, labels))
     if not len(lost):
         return keep
     if not quietly:
         tell(f"edit: {len(lost)} classes would lose all rows and stay as they are: they have no place of their own")
-    return np.asarray(keep | np.isin(owner, lost))
+    return np.asarray(keep | np.isin(labels, lost))
 
 
 # ------------------------------------------------------------------- condensing
 
 
-def _condensed(points: Array, p: float, owner: Index, reduced: bool) -> Mask:
+def _condensed(points: Array, p: float, labels: Index, reduced: bool) -> Mask:
     """Which rows are kept, visited in the order in which they come."""
     from likely.neighbors._loops.condensing_passes import grow_store, shrink_store
 
-    n = len(owner)
-    kind, label = _kind(p), owner.astype(np.int64)
+    n = len(labels)
+    kind, label = _kind(p), labels.astype(np.int64)
     there, away, who = np.zeros(n, dtype=np.bool_), np.full(n, np.inf), np.full(n, n, dtype=np.int64)
     firsts = np.unique(label, return_index=True)[1].astype(np.int64)
     grow_store(points, label, firsts, kind, p, there, away, who)
@@ -180,10 +180,10 @@ def _labeled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Arr
     if w.shape != (len(x),) or not (w > 0).any():
         raise ShapeError(sentence(whose, "weight must have one number per row, some above 0", w.shape))
     at = np.flatnonzero(w > 0)
-    return x[at], _owners(labels[at], whose), w[at], at
+    return x[at], _all_labels(labels[at], whose), w[at], at
 
 
-def _owners(labels: Any, whose: str) -> Index:
+def _all_labels(labels: Any, whose: str) -> Index:
     """Classes as numbers; every row must have one."""
     for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fO" else []):
         if is_missing(label):
@@ -196,12 +196,12 @@ def _owners(labels: Any, whose: str) -> Index:
         raise DataError(sentence(whose, "labels must be of one kind", kinds)) from error
 
 
-def _once(x: Array, owner: Index, w: Array, at: Index) -> tuple[Array, Index, Array, Index]:
+def _once(x: Array, labels: Index, w: Array, at: Index) -> tuple[Array, Index, Array, Index]:
     """Copies of a row with its class as one row with their weight, at the place of the first."""
-    whole = np.ascontiguousarray(np.column_stack([x, owner]) + 0.0)  # no −0
+    whole = np.ascontiguousarray(np.column_stack([x, labels]) + 0.0)  # no −0
     same = np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))
     _, first, place = np.unique(whole.view(same).ravel(), return_index=True, return_inverse=True)
     total: Array = np.bincount(np.ravel(place), w, len(first)).astype(np.float64)
     order = np.argsort(first)
     first = first[order]
-    return x[first], owner[first], total[order], at[first]
+    return x[first], labels[first], total[order], at[first]

@@ -42,7 +42,7 @@ class NeighborSearch(Value):
     @classmethod
     def of(
         cls, x: Any, metric: Any = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
-        owner: Index | None = None, whose: str = "NeighborSearch",
+        labels: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
         """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learned from x (see `Metric.learned`)."""
         z = rows(x, None, whose)
@@ -50,7 +50,7 @@ class NeighborSearch(Value):
         if not z.size:
             raise DataError(sentence(whose, "at least one row and one column are needed", z.shape))
         w = weights(weight, len(z), whose)
-        meant = metric if isinstance(metric, Metric) else Metric.learned(metric, z, w, owner, p=p, scale=scale)
+        meant = metric if isinstance(metric, Metric) else Metric.learned(metric, z, w, labels, p=p, scale=scale)
         if meant.distribution is not None and any_missing(z):
             meant = meant.replace(unsure=True)
         points = meant.prepare(z, whose)

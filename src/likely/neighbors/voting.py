@@ -24,7 +24,7 @@ class Voters(Value):
     """
 
     search: NeighborSearch
-    owner: Index  # (n,)
+    labels: Index  # (n,)
     weight: Array  # (n,), above 0
     classes: int
 
@@ -50,10 +50,10 @@ class Voters(Value):
 
     def left_out_for_each(self, ks: Sequence[float], by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
         """The same for several k by one search: votes (K, m, C) and reaches (K, m)."""
-        at = np.arange(len(self.owner)) if of is None else np.asarray(of, dtype=np.intp)
-        if len(self.owner) == 1:
+        at = np.arange(len(self.labels)) if of is None else np.asarray(of, dtype=np.intp)
+        if len(self.labels) == 1:
             own = np.array([self._left(at)[0]])
-            mine = np.arange(self.classes) == self.owner[0]
+            mine = np.arange(self.classes) == self.labels[0]
             votes = np.stack([np.where(mine, np.minimum(own, k), 0.0)[None] for k in ks])
             return votes, np.zeros((len(ks), 1))
         reach = self._enough(max(ks), 1)
@@ -65,7 +65,7 @@ class Voters(Value):
 
     def _enough(self, k: float, fewer: int) -> int:
         """So many rows are always k units of weight, whichever they are; or all."""
-        n = len(self.owner) - fewer
+        n = len(self.labels) - fewer
         if (self.weight >= 1).all():
             return min(int(np.ceil(k)), n)
         lightest = np.cumsum(np.sort(self.weight))
@@ -105,7 +105,7 @@ class Voters(Value):
         vote[np.isinf(away)] = 0.0
         if by_distance:
             vote = _by_distance(vote, away)
-        flat = self.owner[rows] + self.classes * np.arange(len(rows))[:, None]
+        flat = self.labels[rows] + self.classes * np.arange(len(rows))[:, None]
         counted = np.bincount(flat.ravel(), vote.ravel(), len(rows) * self.classes)
         return counted.reshape(len(rows), self.classes).astype(np.float64), radius
 

@@ -294,8 +294,8 @@ def _key(ax: Any, plane: Plane, marks: bool) -> None:
 def _conics(clf: Any, plane: Plane, columns: Any, d: int, at: Any, how: dict[str, Any]) -> list[Array]:
     """Borders of Gaussian classes as polylines; empty where they are something else."""
     model: Any = getattr(clf, "model_", None)
-    parts = getattr(model, "parts", None)
-    parts = getattr(parts, "parts", parts)
+    parts = getattr(model, "components", None)
+    parts = getattr(parts, "components", parts)
     plain = (
         set(how) <= {"cost"}
         and (plane.region >= 0).all()

@@ -35,7 +35,7 @@ def dendrogram(
     ax = axes(ax, figsize=(max(6.0, min(14.0, 0.22 * shown)), 4.0))
     _draw(ax, picture, line)
     _name_leaves(ax, picture, names)
-    ax.set(ylabel=f"height ({tree.link})" if tree.link else "height", xlim=(-0.8, max(shown - 0.2, 0.8)))
+    ax.set(ylabel=f"height ({tree.method})" if tree.method else "height", xlim=(-0.8, max(shown - 0.2, 0.8)))
     inversions = f"; {tree.inversions} inversions" if tree.inversions else ""
     ax.set_title(f"{len(tree):,} rows{_clusters(groups, cut)}{inversions}", loc="left")
     return ax

@@ -41,7 +41,7 @@ def _plane(ax: Any, fisher: Any, z: Any, labels: Any, colors: list[str]) -> None
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Circle
 
-    centers, radius = fisher.axes_.centers[:, :2], np.sqrt(-2 * np.log(0.1))
+    centers, radius = fisher.axes_.centroids[:, :2], np.sqrt(-2 * np.log(0.1))
     ends = np.concatenate([z[:, :2], centers - radius, centers + radius])
     low, high = ends.min(axis=0) - 0.4, ends.max(axis=0) + 0.4
     grid = np.meshgrid(*(np.linspace(a, b, STEPS) for a, b in zip(low, high, strict=True)))

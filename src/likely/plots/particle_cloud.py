@@ -24,7 +24,7 @@ def cloud(
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
-    >>> cloud(lk.ParticleFilter(walk, 100, seed=1).run([0.0, 1.0, 2.0])).get_xlabel()
+    >>> cloud(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
     'frame'
     """
     if getattr(result, "particles", None) is None:

@@ -31,7 +31,7 @@ def bands(
     Up to six columns have a strip each.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
+    >>> walk = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
     >>> bands(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
     'frame'
     """
@@ -81,9 +81,9 @@ def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None, times: Any) -> A
 
 def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
     """What is seen of the state without the noise of observations, C x + G u, and its standard deviation."""
-    if not hasattr(model, "emission"):
+    if not hasattr(model, "observation_covariance"):
         return _entries(found, range(min(p, found.mean.shape[1])))
-    C = np.broadcast_to(model.emission, (len(found.mean), *model.emission.shape[-2:]))
+    C = np.broadcast_to(model.observation, (len(found.mean), *model.observation.shape[-2:]))
     middle = np.einsum("tij,tj->ti", C, found.mean)
     if inputs is not None and getattr(model, "feedthrough", None) is not None:
         middle = model.observed(found, inputs).mean

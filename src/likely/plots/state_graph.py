@@ -29,13 +29,13 @@ def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None 
     there is room for them. Small circles with a broken edge are null states.
 
     >>> import likely as lk
-    >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), ends=[0.0, 0.3])
+    >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), final=[0.0, 0.3])
     >>> chain(h).get_title(loc="left")
     '2 states, in a line'
     """
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi") or hmm.members is not None:
-        expected, remedy = "one hidden Markov model is needed", "of a classifier, take model_.parts.member(c)"
+        expected, remedy = "one hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
         raise DomainError(sentence("plots.chain", expected, type(model).__name__, remedy))
     g = _Graph.of(hmm, names if names is not None else getattr(model, "state_names", None), least)
     with themed():
@@ -48,7 +48,7 @@ def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None 
 
 def _title(g: _Graph) -> str:
     nulls = f", {len(g.at) - g.states} null" if len(g.at) > g.states else ""
-    hidden = f", moves below {g.least:.2g} left out" if ((g.moves > 0) & (g.moves < g.least)).any() else ""
+    hidden = f", moves below {g.least:.2g} left out" if ((g.transition > 0) & (g.transition < g.least)).any() else ""
     return f"{g.states} state{'s' * (g.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}{hidden}"
 
 
@@ -60,23 +60,23 @@ class _Graph:
     names: list[str]
     notes: list[str]  # what a state emits, in a word
     states: int  # K of the N emit
-    moves: Array
-    starts: Array
-    ends: Array | None
+    transition: Array
+    initial: Array
+    final: Array | None
     least: float
     forward: bool
 
     @classmethod
     def of(cls, hmm: Any, names: Any, least: float | None) -> _Graph:
-        N, K = len(hmm.starts), hmm.states
+        N, K = len(hmm.initial), hmm.states
         if N > MOST:
             remedy = "draw lk.plots.trellis, or a model of fewer"
             raise DomainError(sentence("plots.chain", f"at most {MOST} states can be drawn", N, remedy))
         called = state_names(None if names is not None and len(names) != K else names, K)
-        depth = layers(hmm.moves >= (LEAST if least is None else least))
-        least = worth_drawing(hmm.moves) if least is None else least
+        depth = layers(hmm.transition >= (LEAST if least is None else least))
+        least = worth_drawing(hmm.transition) if least is None else least
         at = _in_line(depth) if depth is not None else _in_circle(N)
-        return cls(at, called, [_emits(hmm.emissions, k) for k in range(K)], K, hmm.moves, hmm.starts, hmm.ends, least,
+        return cls(at, called, [_emits(hmm.emission, k) for k in range(K)], K, hmm.transition, hmm.initial, hmm.final, least,
                    depth is not None)  # fmt: skip
 
     @property
@@ -162,10 +162,10 @@ def _draw(ax: Any, g: _Graph) -> None:
     ax.set_xlim(low[0], high[0])
     ax.set_ylim(low[1], high[1])
     taken = [*g.at.tolist()]
-    for k in np.flatnonzero(np.diag(g.moves) >= g.least).tolist():
+    for k in np.flatnonzero(np.diag(g.transition) >= g.least).tolist():
         _loop(ax, g, k)
-    arrows = [(i, j) for i, j in np.argwhere(g.moves >= g.least).tolist() if i != j]
-    for rank, (i, j) in enumerate(sorted(arrows, key=lambda arc: -g.moves[arc])):
+    arrows = [(i, j) for i, j in np.argwhere(g.transition >= g.least).tolist() if i != j]
+    for rank, (i, j) in enumerate(sorted(arrows, key=lambda arc: -g.transition[arc])):
         _move(ax, g, i, j, taken if rank < LABELS else None)
     for k, p, entry in _doors(g):
         _door(ax, g, k, p, entry)
@@ -174,15 +174,15 @@ def _draw(ax: Any, g: _Graph) -> None:
 
 def _doors(g: _Graph) -> list[tuple[int, float, bool]]:
     """Where sequences may begin (True) and end (False), with what probability."""
-    ends = np.zeros(len(g.at)) if g.ends is None else g.ends
-    both = ((g.starts, True), (ends, False))
+    ends = np.zeros(len(g.at)) if g.final is None else g.final
+    both = ((g.initial, True), (ends, False))
     return [(k, float(p[k]), entry) for p, entry in both for k in np.flatnonzero(p >= LEAST).tolist()]
 
 
 def _extent(g: _Graph) -> tuple[Array, Array]:
     """The corners of what is drawn: circles, loops, doors and bends, with room for their numbers."""
     at, reach = g.at, R + 0.06
-    loops = [at[k] + (g.radius(k) + 0.42) * _outward(g, k) for k in range(len(at)) if g.moves[k, k] >= g.least]
+    loops = [at[k] + (g.radius(k) + 0.42) * _outward(g, k) for k in range(len(at)) if g.transition[k, k] >= g.least]
     doors = [at[k] + (g.radius(k) + (0.42 if p > 1 - 1e-9 else 0.68)) * _way(g, k, entry) for k, p, entry in _doors(g)]
     points = np.array([*(at - reach), *(at + reach), *loops, *doors])
     low, high = points.min(axis=0), points.max(axis=0)
@@ -193,7 +193,7 @@ def _extent(g: _Graph) -> tuple[Array, Array]:
 
 def _longest(g: _Graph) -> float:
     """Of the arrows that pass over others, how many layers the longest one passes."""
-    i, j = np.nonzero(g.moves >= g.least)
+    i, j = np.nonzero(g.transition >= g.least)
     return float(max(np.abs(g.at[j, 0] - g.at[i, 0]).max() / 1.25 - 1, 0.0)) if len(i) else 0.0
 
 
@@ -233,7 +233,7 @@ def _move(ax: Any, g: _Graph, i: int, j: int, taken: list[Any] | None) -> None:
 
     a, b = g.at[i], g.at[j]
     far, length = abs(b[0] - a[0]) / 1.25, float(np.hypot(*(b - a)))
-    p = float(g.moves[i, j])
+    p = float(g.transition[i, j])
     bend = -0.16  # both directions of a pair, side by side
     if g.forward:
         bend = (0.7 + 0.2 * far) / length if far > 1.5 else 0.0
@@ -273,7 +273,7 @@ def _loop(ax: Any, g: _Graph, k: int) -> None:
 
     out = _outward(g, k)
     side, r = np.array([-out[1], out[0]]), g.radius(k)
-    p = float(g.moves[k, k])
+    p = float(g.transition[k, k])
     begin, end = (g.at[k] + (r + 0.01) * (0.82 * out + s * 0.57 * side) for s in (1, -1))
     ax.add_patch(FancyArrowPatch(
         tuple(begin), tuple(end), connectionstyle="arc3,rad=-1.45", arrowstyle="-|>", mutation_scale=9, color=INK,

@@ -130,7 +130,7 @@ def seen_in(model: Any, x: Any, names: Any = None, columns: Any = None, lag: int
     """One sequence as a model sees it; estimators speak of the states that were asked for, not of their expansion."""
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi"):
-        expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.parts.member(c)"
+        expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
         raise DomainError(sentence("plots", expected, type(model).__name__, remedy))
     given = one_sequence(model.frames(x) if hasattr(model, "frames") else x, "picture")
     rows = _crossed(model, given)

@@ -23,7 +23,7 @@ def track(
     - seen: measurements (T, 2), NaN where there were none, or a list of scans (n_t, 2); truth: (T, 2) if known.
 
     >>> import likely as lk, numpy as np
-    >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, noise=0.1, observation=1.0)
+    >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, spectral_density=0.1, observation_variance=1.0)
     >>> y = np.cumsum(np.ones((20, 2)), axis=0)
     >>> track(walk.smooth(y), seen=y).get_xlabel()
     'x'

@@ -16,9 +16,9 @@ LEVELS = 12  # of a category; the rarer ones are added up
 
 
 def column_facts(
-    name: str, kind: str, values: Any, owner: Any, n_classes: int, *, weight: Any = None, reason: str = "",
+    name: str, kind: str, values: Any, labels: Any, n_classes: int, *, weight: Any = None, reason: str = "",
 ) -> ColumnFacts:  # fmt: skip
-    """Facts of one column: values (n,) and owner (n,), the index of each row's class.
+    """Facts of one column: values (n,) and labels (n,), the index of each row's class.
 
     Numbers miss where they are NaN, categories where they are None (or NaN).
 
@@ -26,14 +26,14 @@ def column_facts(
     >>> facts.levels, facts.counts.tolist(), facts.missing
     (('red', 'blue'), [[1.0, 1.0], [1.0, 0.0]], 1.0)
     """
-    cells, owner = np.asarray(values), np.asarray(owner, dtype=np.intp)
+    cells, labels = np.asarray(values), np.asarray(labels, dtype=np.intp)
     w = np.ones(len(cells)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if not cells.shape == owner.shape == w.shape:
-        expected = f"values, owner and weight of column {name!r} must have one length"
-        raise ShapeError(sentence("column_facts", expected, f"{cells.shape}, {owner.shape} and {w.shape}"))
+    if not cells.shape == labels.shape == w.shape:
+        expected = f"values, label and weight of column {name!r} must have one length"
+        raise ShapeError(sentence("column_facts", expected, f"{cells.shape}, {labels.shape} and {w.shape}"))
     seen = _seen(cells)
     describe = _of_numbers if cells.dtype.kind in "fiub" else _of_levels
-    facts = describe(cells[seen], owner[seen], w[seen], n_classes)
+    facts = describe(cells[seen], labels[seen], w[seen], n_classes)
     return ColumnFacts(name, kind, reason, missing=float(w[~seen].sum()), **facts)
 
 
@@ -43,7 +43,7 @@ def _seen(cells: Any) -> Any:
     return np.array([c is not None and c == c for c in cells.tolist()], dtype=bool)  # NaN is not itself
 
 
-def _of_numbers(x: Any, owner: Any, w: Array, n_classes: int) -> dict[str, Any]:
+def _of_numbers(x: Any, labels: Any, w: Array, n_classes: int) -> dict[str, Any]:
     x = x.astype(np.float64)
     distinct = np.unique(x)
     if not len(distinct):
@@ -53,7 +53,7 @@ def _of_numbers(x: Any, owner: Any, w: Array, n_classes: int) -> dict[str, Any]:
     low, middle, high = np.quantile(x, [0, 0.5, 1])
     words = f"{number(low)} to {number(high)}; median {number(middle)}" if high > low else f"always {number(low)}"
     return {"distinct": len(distinct), "summary": words, "edges": edges,
-            "counts": _table(owner, bins, w, n_classes, len(edges) - 1)}  # fmt: skip
+            "counts": _table(labels, bins, w, n_classes, len(edges) - 1)}  # fmt: skip
 
 
 def bin_edges(x: Array, distinct: Array) -> Array:
@@ -72,11 +72,11 @@ def bin_edges(x: Array, distinct: Array) -> Array:
     return np.linspace(low, high, BINS + 1)
 
 
-def _of_levels(cells: Any, owner: Any, w: Array, n_classes: int) -> dict[str, Any]:
+def _of_levels(cells: Any, labels: Any, w: Array, n_classes: int) -> dict[str, Any]:
     names, which = np.unique(np.array([str(c) for c in cells.tolist()], dtype=object), return_inverse=True)
     if not len(names):
         return {"distinct": 0, "summary": "nothing was observed"}
-    counts = _table(owner, which, w, n_classes, len(names))
+    counts = _table(labels, which, w, n_classes, len(names))
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     counts, levels = counts[:, order], [str(names[i]) for i in order]
     share = counts.sum(axis=0) / max(counts.sum(), 1e-300)
@@ -88,6 +88,6 @@ def _of_levels(cells: Any, owner: Any, w: Array, n_classes: int) -> dict[str, An
     return {"distinct": len(names), "summary": words + more, "levels": tuple(levels), "counts": counts}
 
 
-def _table(owner: Any, bins: Any, w: Array, n_classes: int, n_bins: int) -> Array:
-    cells = np.bincount(owner * n_bins + bins, w, n_classes * n_bins)
+def _table(labels: Any, bins: Any, w: Array, n_classes: int, n_bins: int) -> Array:
+    cells = np.bincount(labels * n_bins + bins, w, n_classes * n_bins)
     return np.asarray(cells, dtype=np.float64).reshape(n_classes, n_bins)

@@ -388,7 +388,7 @@ def test_calibration_of_a_bayes_classifier_is_short_for_calibrated(kind, tmp_pat
     else:
         slow = rng.normal(size=60)  # frames of a sequence share what a chain takes for independent
         X = [(slow[i] + (y[i] == "b") + 0.3 * rng.normal(size=rng.integers(8, 20)))[:, None] for i in range(60)]
-        make = lambda **how: lk.BayesClassifier(lk.HMMDensity(states=1), **how)  # noqa: E731
+        make = lambda **how: lk.BayesClassifier(lk.HMMDensity(n_states=1), **how)  # noqa: E731
     short = make(calibration="temperature").fit(X, y)
     long = lk.CalibratedClassifier(make(), method="temperature").fit(X, y)
     assert float(short.calibration_.temperature) > 1.5
@@ -429,11 +429,11 @@ def test_rows_without_a_label_have_no_say_in_the_calibration():
 def test_a_reject_rule_on_plain_posteriors_of_sequences_is_noted():
     rng = np.random.default_rng(0)
     X, y = [rng.normal(i % 2, 1, (9, 1)) for i in range(40)], [str(i % 2) for i in range(40)]
-    clf = lk.BayesClassifier(lk.HMMDensity(states=1)).fit(X, y)
+    clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(X, y)
     with pytest.warns(lk.FitWarning, match="too sure for a reject rule"):
         clf.decide(X, reject_below=0.9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.decide(X)
-        lk.BayesClassifier(lk.HMMDensity(states=1), calibration="temperature").fit(X, y).decide(X, reject_below=0.9)
+        lk.BayesClassifier(lk.HMMDensity(n_states=1), calibration="temperature").fit(X, y).decide(X, reject_below=0.9)
         lk.BayesClassifier().fit([x[0] for x in X], y).decide([x[0] for x in X], reject_below=0.9)

@@ -28,8 +28,8 @@ def overconfident(rng, n=600, C=3, factor=4.0):
     """Scores whose softmax at 1 / factor is the truth."""
     z = rng.normal(size=(n, C)) * 1.5
     p = np.exp(log_softmax(z, axis=1))
-    owner = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=C - 1)
-    return factor * z, owner
+    labels = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=C - 1)
+    return factor * z, labels
 
 
 # ----------------------------------------------------------------- rising curves
@@ -70,31 +70,31 @@ def test_rising_curve_has_one_row_of_the_other_kind_at_either_end():
 
 def test_two_classes_are_platt_as_scikit_learn_has_it(rng):
     s = rng.normal(size=300) * 3
-    owner = (rng.random(300) < expit(0.7 * s - 1)).astype(int)
+    labels = (rng.random(300) < expit(0.7 * s - 1)).astype(int)
     w = rng.integers(1, 4, 300).astype(float)
-    a, b = _sigmoid_calibration(s, owner, sample_weight=w)  # p = σ(−(a s + b))
-    ours = LogisticMap.fit(np.stack([-s / 2, s / 2], axis=1), owner, w)
+    a, b = _sigmoid_calibration(s, labels, sample_weight=w)  # p = σ(−(a s + b))
+    ours = LogisticMap.fit(np.stack([-s / 2, s / 2], axis=1), labels, w)
     x = np.linspace(-9, 9, 7)
     p = np.exp(ours.log_posterior(np.stack([-x / 2, x / 2], axis=1)))[:, 1]
     np.testing.assert_allclose(p, expit(-(a * x + b)), rtol=2e-4)
 
 
-def lapsing_loss(z, owner, log_t, logit):
+def lapsing_loss(z, labels, log_t, logit):
     """Minus log-likelihood of a temperature and a lapse rate, with half a fictitious lapse and half a row without."""
     lapse = expit(logit)
-    p = (1 - lapse) * softmax(z / np.exp(log_t), axis=1)[np.arange(len(z)), owner] + lapse / z.shape[1]
+    p = (1 - lapse) * softmax(z / np.exp(log_t), axis=1)[np.arange(len(z)), labels] + lapse / z.shape[1]
     return -np.log(p).sum() - 0.5 * (np.log(lapse) + np.log1p(-lapse))
 
 
 def test_temperature_is_half_a_standard_error_above_the_best(rng):
-    z, owner = overconfident(rng)
-    found = scipy_minimize(lambda t: lapsing_loss(z, owner, *t), [1.0, -5.0], method="Nelder-Mead",
+    z, labels = overconfident(rng)
+    found = scipy_minimize(lambda t: lapsing_loss(z, labels, *t), [1.0, -5.0], method="Nelder-Mead",
                      options={"xatol": 1e-9, "fatol": 1e-12})  # fmt: skip
-    fitted = Temperature.fit(z, owner)
+    fitted = Temperature.fit(z, labels)
     t, lapse = float(fitted.temperature), float(fitted.lapse)
     assert t > np.exp(found.x[0])
-    assert lapsing_loss(z, owner, np.log(t), logit(lapse)) == pytest.approx(found.fun + 0.125, abs=1e-6)
-    other = [lapsing_loss(z, owner, np.log(t), logit(lapse) + step) for step in (-0.05, 0.05)]
+    assert lapsing_loss(z, labels, np.log(t), logit(lapse)) == pytest.approx(found.fun + 0.125, abs=1e-6)
+    other = [lapsing_loss(z, labels, np.log(t), logit(lapse) + step) for step in (-0.05, 0.05)]
     assert min(other) > found.fun + 0.125  # the lapse rate is the best for that temperature
     assert 3 < t < 5.5  # the truth is 4
 
@@ -104,58 +104,58 @@ def test_temperature_is_half_a_standard_error_above_the_best(rng):
 def test_scores_far_off_do_not_set_the_temperature(seed, n):
     """Two rows in a hundred whose score means nothing: with a lapse rate the others keep their temperature."""
     rng, few = np.random.default_rng(seed), n // 50
-    z, owner = overconfident(rng, n)
+    z, labels = overconfident(rng, n)
     z[:few, :] = 0.0
-    z[np.arange(few), (owner[:few] + 1) % 3] = 1000.0
-    fitted = Temperature.fit(z, owner)
+    z[np.arange(few), (labels[:few] + 1) % 3] = 1000.0
+    fitted = Temperature.fit(z, labels)
     t, lapse = float(fitted.temperature), float(fitted.lapse)
     assert 1.5 < t < 8.0 and 0.02 < lapse < 0.4  # the truth is 4
-    loss = lapsing_loss(z, owner, np.log(t), logit(lapse))
+    loss = lapsing_loss(z, labels, np.log(t), logit(lapse))
     for log_t in np.linspace(0.0, 3.0, 13):  # nothing on a grid is better by more than half a standard error
         for share in (0.01, 0.03, 0.1, 0.2, 0.4):
-            assert loss <= lapsing_loss(z, owner, log_t, logit(share)) + 0.125 + 1e-6
+            assert loss <= lapsing_loss(z, labels, log_t, logit(share)) + 0.125 + 1e-6
     np.testing.assert_allclose(np.exp(fitted.log_posterior(z)).sum(axis=1), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e4, 1e8, 1e200])
 def test_one_score_of_any_size_does_not_set_the_temperature(rng, size):
-    z, owner = overconfident(rng, 300)
-    usual = float(Temperature.fit(z, owner).temperature)
-    z[0, (owner[0] + 1) % 3] = size
-    assert float(Temperature.fit(z, owner).temperature) == pytest.approx(usual, rel=0.4)
+    z, labels = overconfident(rng, 300)
+    usual = float(Temperature.fit(z, labels).temperature)
+    z[0, (labels[0] + 1) % 3] = size
+    assert float(Temperature.fit(z, labels).temperature) == pytest.approx(usual, rel=0.4)
 
 
 def test_no_mistakes_give_confidence_of_their_number():
     """Forty rows decided rightly by wide margins: neither certain nor modest (Laplace says 0.976, Jeffreys 0.988)."""
     margin = np.linspace(100.0, 900.0, 40)
-    z, owner = np.stack([0 * margin, margin, 0 * margin, 0 * margin], axis=1), np.ones(40, dtype=int)
-    confidence = np.exp(Temperature.fit(z, owner).log_posterior(z)).max(axis=1).mean()
+    z, labels = np.stack([0 * margin, margin, 0 * margin, 0 * margin], axis=1), np.ones(40, dtype=int)
+    confidence = np.exp(Temperature.fit(z, labels).log_posterior(z)).max(axis=1).mean()
     assert 0.975 < confidence < 0.99
 
 
 def test_matrix_map_is_at_the_bottom_of_its_bowl(rng):
-    z, owner = overconfident(rng, 400)
-    fitted = LogisticMap.fit(z, owner)
+    z, labels = overconfident(rng, 400)
+    fitted = LogisticMap.fit(z, labels)
     by_hand = log_softmax(z @ fitted.slope.T + fitted.offset, axis=1)
     np.testing.assert_allclose(fitted.log_posterior(z), by_hand, rtol=1e-12)
     # what is added to a row does not matter
     shifted = z + rng.normal(size=(len(z), 1)) * 50
     np.testing.assert_allclose(fitted.log_posterior(shifted), by_hand, atol=1e-9)
-    assert log_loss(by_hand, owner) <= log_loss(Temperature.fit(z, owner).log_posterior(z), owner) + 1e-3
+    assert log_loss(by_hand, labels) <= log_loss(Temperature.fit(z, labels).log_posterior(z), labels) + 1e-3
 
 
 def test_few_rows_stay_near_one_common_slope(rng):
-    z, owner = overconfident(rng, 30, factor=1.0)
-    matrix = LogisticMap.fit(z, owner).slope
+    z, labels = overconfident(rng, 30, factor=1.0)
+    matrix = LogisticMap.fit(z, labels).slope
     off = matrix - matrix.mean(axis=1, keepdims=True)
     common = np.trace(off) / 2
     assert np.abs(off - common * (np.eye(3) - 1 / 3)).max() < 0.8 * common
 
 
 def test_a_shifted_class_is_put_right(rng):
-    z, owner = overconfident(rng, 4000, factor=1.0)
+    z, labels = overconfident(rng, 4000, factor=1.0)
     wrong = z + np.array([2.0, 0.0, -1.0])
-    p = np.exp(LogisticMap.fit(wrong, owner).log_posterior(wrong))
+    p = np.exp(LogisticMap.fit(wrong, labels).log_posterior(wrong))
     assert np.abs(p - np.exp(log_softmax(z, axis=1))).mean() < 0.02
     assert np.abs(np.exp(log_softmax(wrong, axis=1)) - np.exp(log_softmax(z, axis=1))).mean() > 0.1
 
@@ -172,9 +172,9 @@ def test_unlucky_rows_do_not_turn_a_classifier_round():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("C", [2, 3, 5])
 def test_posteriors_add_to_one_and_never_reach_0_or_1(rng, method, C):
-    z, owner = overconfident(rng, 200, C)
-    owner[:] = z.argmax(axis=1)  # not one mistake
-    log_p = calibrate(z, owner, method=method).log_posterior(z)
+    z, labels = overconfident(rng, 200, C)
+    labels[:] = z.argmax(axis=1)  # not one mistake
+    log_p = calibrate(z, labels, method=method).log_posterior(z)
     np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1, rtol=1e-12)
     assert np.isfinite(log_p).all() and (log_p < 0).all()
 
@@ -182,29 +182,29 @@ def test_posteriors_add_to_one_and_never_reach_0_or_1(rng, method, C):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("C", [2, 4])
 def test_weights_are_copies_and_zero_is_absence(rng, method, C):
-    z, owner = overconfident(rng, 150, C)
+    z, labels = overconfident(rng, 150, C)
     w = rng.integers(0, 4, 150)
     again = rng.permutation(np.repeat(np.arange(150), w))
-    weighted = calibrate(z, owner, w, method=method).log_posterior(z)
-    repeated = calibrate(z[again], owner[again], method=method).log_posterior(z)
+    weighted = calibrate(z, labels, w, method=method).log_posterior(z)
+    repeated = calibrate(z[again], labels[again], method=method).log_posterior(z)
     np.testing.assert_allclose(weighted, repeated, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_units_of_scores_do_not_matter(rng, method):
-    z, owner = overconfident(rng, 200)
-    plain = calibrate(z, owner, method=method).log_posterior(z)
+    z, labels = overconfident(rng, 200)
+    plain = calibrate(z, labels, method=method).log_posterior(z)
     for factor in (1e-8, 1e8) if method != "isotonic" else ():
-        scaled = calibrate(z * factor, owner, method=method).log_posterior(z * factor)
+        scaled = calibrate(z * factor, labels, method=method).log_posterior(z * factor)
         np.testing.assert_allclose(scaled, plain, rtol=1e-7, atol=1e-9)
-    assert log_loss(plain, owner) < log_loss(log_softmax(z, axis=1), owner)
+    assert log_loss(plain, labels) < log_loss(log_softmax(z, axis=1), labels)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_class_without_rows_keeps_a_small_posterior(rng, method):
-    z, owner = overconfident(rng, 200, 3)
-    z, owner = z[owner < 2], owner[owner < 2]
-    p = np.exp(calibrate(z, owner, method=method).log_posterior(z))
+    z, labels = overconfident(rng, 200, 3)
+    z, labels = z[labels < 2], labels[labels < 2]
+    p = np.exp(calibrate(z, labels, method=method).log_posterior(z))
     assert np.isfinite(p).all() and (p > 0).all()
 
 
@@ -212,8 +212,8 @@ def test_a_class_without_rows_keeps_a_small_posterior(rng, method):
 def test_copies_and_pickles_are_the_same(rng, method):
     import copy
 
-    z, owner = overconfident(rng, 100)
-    fitted = calibrate(z, owner, method=method)
+    z, labels = overconfident(rng, 100)
+    fitted = calibrate(z, labels, method=method)
     np.testing.assert_array_equal(copy.deepcopy(fitted).log_posterior(z), fitted.log_posterior(z))
     rebuilt = type(fitted)(**fitted._parts())
     np.testing.assert_array_equal(rebuilt.log_posterior(z), fitted.log_posterior(z))
@@ -225,11 +225,11 @@ def test_copies_and_pickles_are_the_same(rng, method):
 @pytest.mark.slow
 def test_the_choice_follows_the_truth(rng):
     fold = np.arange(3000) % 5
-    z, owner = overconfident(rng, 3000)
-    assert choose_method(z, owner, fold)[0] == "temperature"
-    assert choose_method(z + np.array([3.0, 0.0, -3.0]), owner, fold)[0] == "logistic"
+    z, labels = overconfident(rng, 3000)
+    assert choose_method(z, labels, fold)[0] == "temperature"
+    assert choose_method(z + np.array([3.0, 0.0, -3.0]), labels, fold)[0] == "logistic"
     bent = np.sign(z) * np.abs(z) ** 5
-    method, losses = choose_method(bent, owner, fold)
+    method, losses = choose_method(bent, labels, fold)
     assert method == "isotonic" and losses["isotonic"] < losses["temperature"]
 
 
@@ -237,20 +237,20 @@ def test_the_choice_follows_the_truth(rng):
 def test_what_is_simplest_for_two_classes_depends_on_the_scores(rng):
     """A slope and an offset, or a slope and a lapse rate: two numbers either way; the kind of scores decides a tie."""
     fold = np.arange(400) % 5
-    z, owner = overconfident(rng, 400, 2)
-    assert choose_method(z, owner, fold)[0] == "temperature"
-    assert choose_method(z, owner, fold, discriminant=True)[0] == "logistic"
+    z, labels = overconfident(rng, 400, 2)
+    assert choose_method(z, labels, fold)[0] == "temperature"
+    assert choose_method(z, labels, fold, discriminant=True)[0] == "logistic"
     z[:20] *= 100 * np.sign(z[:20, 1] - z[:20, 0])[:, None]  # rows that are far off, half of them wrong
-    owner[:20] = np.arange(20) % 2
-    assert choose_method(z, owner, fold, discriminant=True)[0] != "logistic"
-    z, owner = overconfident(rng, 400, 3)
-    assert choose_method(z, owner, fold, discriminant=True)[0] == "temperature"
+    labels[:20] = np.arange(20) % 2
+    assert choose_method(z, labels, fold, discriminant=True)[0] != "logistic"
+    z, labels = overconfident(rng, 400, 3)
+    assert choose_method(z, labels, fold, discriminant=True)[0] == "temperature"
 
 
 def test_one_fold_leaves_the_simplest(rng):
-    z, owner = overconfident(rng, 50)
-    assert choose_method(z, owner, np.zeros(50, dtype=int)) == ("temperature", {})
-    assert choose_method(z[:, :2], owner % 2, np.zeros(50, dtype=int), discriminant=True) == ("logistic", {})
+    z, labels = overconfident(rng, 50)
+    assert choose_method(z, labels, np.zeros(50, dtype=int)) == ("temperature", {})
+    assert choose_method(z[:, :2], labels % 2, np.zeros(50, dtype=int), discriminant=True) == ("logistic", {})
 
 
 def test_one_against_rest_is_the_log_odds(rng):

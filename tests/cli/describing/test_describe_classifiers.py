@@ -48,7 +48,7 @@ def test_show_tells_centers_and_windows_as_they_are(tmp_path):
     assert [float(cell) for cell in line.split()[1:]] == pytest.approx(near.centers_[1], rel=5e-3)
     clf = lk.BayesClassifier(lk.KernelDensity()).fit(rows(), Y)
     told = shown(tmp_path / "m", clf).split("α ")[1].splitlines()[0].split(", ")
-    assert [float(cell) for cell in told] == pytest.approx(clf.model_.parts.relative_scale, rel=5e-3)
+    assert [float(cell) for cell in told] == pytest.approx(clf.model_.components.relative_scale, rel=5e-3)
 
 
 def test_show_tells_of_fishers_axes(tmp_path):

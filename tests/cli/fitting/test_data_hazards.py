@@ -15,8 +15,8 @@ from tests.cli.tables import run, write
 
 
 def field_of(columns, y, cv=5):
-    classes, owner = np.unique(y, return_inverse=True)
-    return Field.of(pl.DataFrame(columns), classes, owner, cv)
+    classes, labels = np.unique(y, return_inverse=True)
+    return Field.of(pl.DataFrame(columns), classes, labels, cv)
 
 
 def rows(n=200, seed=0):

@@ -13,18 +13,18 @@ from likely.cli.fitting.discriminant_plane import FisherPlane, regions, separati
 from likely.cli.fitting.permutation_importance import importance
 
 
-def scatters(X, owner):
-    means = np.stack([X[owner == c].mean(axis=0) for c in range(owner.max() + 1)])
-    within = (X - means[owner]).T @ (X - means[owner]) / len(X)
-    between = (means[owner] - X.mean(axis=0)).T @ (means[owner] - X.mean(axis=0)) / len(X)
+def scatters(X, labels):
+    means = np.stack([X[labels == c].mean(axis=0) for c in range(labels.max() + 1)])
+    within = (X - means[labels]).T @ (X - means[labels]) / len(X)
+    between = (means[labels] - X.mean(axis=0)).T @ (means[labels] - X.mean(axis=0)) / len(X)
     return within, between
 
 
 def test_directions_are_those_of_the_generalized_problem():
     X, y, _ = wine()
-    owner = np.unique(y, return_inverse=True)[1]
-    plane = FisherPlane.of(X, owner, 3)
-    within, between = scatters(X, owner)
+    labels = np.unique(y, return_inverse=True)[1]
+    plane = FisherPlane.of(X, labels, 3)
+    within, between = scatters(X, labels)
     values, vectors = eigh(between, within)
     for k in range(2):
         ours, theirs = plane.forward[:, k], vectors[:, -1 - k]
@@ -35,10 +35,10 @@ def test_directions_are_those_of_the_generalized_problem():
 
 def test_separation_is_the_trace_without_what_chance_gives():
     X, y, _ = wine()
-    owner = np.unique(y, return_inverse=True)[1]
-    within, between = scatters(X, owner)
+    labels = np.unique(y, return_inverse=True)[1]
+    within, between = scatters(X, labels)
     pillai = np.trace(np.linalg.solve(within + between, between))
-    assert abs(separation(X, owner, 3) - (pillai - 13 * 2 / 178)) < 1e-8
+    assert abs(separation(X, labels, 3) - (pillai - 13 * 2 / 178)) < 1e-8
     rng = np.random.default_rng(0)
     noise = [separation(rng.normal(size=(200, 10)), rng.integers(0, 3, 200), 3) for _ in range(20)]
     assert np.mean(noise) < 0.05  # 0.1 without the correction
@@ -53,36 +53,36 @@ def test_back_and_forth():
 
 def test_units_do_not_matter_and_weights_are_copies():
     X, y, _ = wine()
-    owner, weight = np.unique(y, return_inverse=True)[1], np.tile([1.0, 3.0], 89)
-    plane = FisherPlane.of(X, owner, 3, weight)
+    labels, weight = np.unique(y, return_inverse=True)[1], np.tile([1.0, 3.0], 89)
+    plane = FisherPlane.of(X, labels, 3, weight)
     scale = np.geomspace(1e-6, 1e6, 13)
-    scaled = FisherPlane.of(X * scale + 5, owner, 3, weight)
+    scaled = FisherPlane.of(X * scale + 5, labels, 3, weight)
     np.testing.assert_allclose(np.abs(scaled.seen(X * scale + 5)), np.abs(plane.seen(X)), atol=1e-6)
     copies = np.repeat(np.arange(178), weight.astype(int))
-    twice = FisherPlane.of(X[copies], owner[copies], 3)
+    twice = FisherPlane.of(X[copies], labels[copies], 3)
     np.testing.assert_allclose(np.abs(twice.seen(X)), np.abs(plane.seen(X)), atol=1e-8)
 
 
 def test_singular_scatter_and_two_classes():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3))
-    owner = (X[:, 0] > 0).astype(int)
-    X = np.column_stack([X, X[:, 0] + X[:, 1], owner, np.full(100, 7.0)])  # dependent, decisive, constant
-    plane = FisherPlane.of(X, owner, 2)
+    labels = (X[:, 0] > 0).astype(int)
+    X = np.column_stack([X, X[:, 0] + X[:, 1], labels, np.full(100, 7.0)])  # dependent, decisive, constant
+    plane = FisherPlane.of(X, labels, 2)
     z = plane.seen(X)
     assert np.isfinite(z).all() and plane.share[0] > 0.999
-    assert z[owner == 0, 0].max() < z[owner == 1, 0].min() or z[owner == 1, 0].max() < z[owner == 0, 0].min()
-    within, _ = scatters(z, owner)
+    assert z[labels == 0, 0].max() < z[labels == 1, 0].min() or z[labels == 1, 0].max() < z[labels == 0, 0].min()
+    within, _ = scatters(z, labels)
     assert abs(np.corrcoef(z.T)[0, 1]) < 1e-6 and within[1, 1] > 0.5
 
 
 def test_gaps_lie_at_the_mean():
     X, y, _ = wine()
-    owner = np.unique(y, return_inverse=True)[1]
-    plane = FisherPlane.of(X, owner, 3)
+    labels = np.unique(y, return_inverse=True)[1]
+    plane = FisherPlane.of(X, labels, 3)
     np.testing.assert_allclose(plane.seen(np.full((1, 13), np.nan)), 0.0)
-    assert FisherPlane.of(np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X), owner, 3) is not None
-    assert FisherPlane.of(X[:, :1], owner, 3) is None
+    assert FisherPlane.of(np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X), labels, 3) is not None
+    assert FisherPlane.of(X[:, :1], labels, 3) is None
 
 
 def test_regions_are_decisions_of_places_mapped_back():

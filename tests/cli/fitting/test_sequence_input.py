@@ -212,7 +212,7 @@ def test_a_sequence_that_cannot_be_keeps_its_line(folder, tmp_path):
 def test_models_saved_from_python_decode_too(folder, tmp_path):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2)) + np.repeat([0, 5], 20)[:, None]
-    lk.save(lk.HMMDensity(states=2, random_state=0).fit([x]), tmp_path / "h.likely")
+    lk.save(lk.HMMDensity(n_states=2, random_state=0).fit([x]), tmp_path / "h.likely")
     np.save(tmp_path / "x.npy", x)
     got = table(run("decode", tmp_path / "h.likely", tmp_path / "x.npy").stdout)
     assert got["state"].n_unique() == 2 and got["state"][:20].n_unique() == 1
@@ -228,7 +228,7 @@ def test_weights_are_copies(tmp_path):
     same = ("--columns", "x", "--states", 1)
     run("fit", write(frame, tmp_path / "a.csv"), *ROLES, *same, "--weight", "w", "-o", tmp_path / "a.likely")
     run("fit", write(pl.concat([frame, again]), tmp_path / "b.csv"), *ROLES, *same, "-o", tmp_path / "b.likely")
-    a, b = (lk.load(tmp_path / f"{m}.likely").model_.emissions.mean for m in "ab")
+    a, b = (lk.load(tmp_path / f"{m}.likely").model_.emission.mean for m in "ab")
     np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
@@ -245,7 +245,7 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
         return 0.5 * np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.002 * rng.normal(size=t.size)
 
     sounds = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
-    words = lk.SpokenWords(states=4, components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
+    words = lk.SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
     lk.save(words, tmp_path / "w.likely")
     quiet = 0.002 * rng.normal(size=1600)
     said = {"one": glide(305, 890), "two": np.concatenate([glide(310, 880), quiet, glide(910, 290)])}

@@ -112,7 +112,7 @@ def test_the_id_is_looked_for_among_names_not_letters(tmp_path):
 @pytest.mark.slow
 def test_models_saved_from_python_take_columns_by_place(folder, tmp_path):
     read = lk.read_sequences(folder / "walks.csv", id="who", time="t", columns=["x", "y"], label="gait")
-    chain = lk.HMMDensity(states=3, topology="left-to-right", random_state=0)
+    chain = lk.HMMDensity(n_states=3, topology="left-to-right", random_state=0)
     bayes = lk.BayesClassifier(chain).fit(read.x, read.labels)
     models = {"bayes": bayes, "calibrated": lk.CalibratedClassifier(bayes, cv=3).fit(read.x, read.labels),
               "dtw": lk.DTWClassifier(3).fit(read.x, read.labels)}  # fmt: skip
@@ -193,7 +193,7 @@ def test_without_a_topology_both_compete(folder, tmp_path):
     assert {line["key"] for line in facts["leaderboard"]} == {"frequencies", "hmm-2", "hmm-2-left-to-right"}
     assert "--restarts 2" in facts["command"]
     fitted = lk.load(tmp_path / "m.likely").classifier_.density_
-    assert fitted.restarts == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learned to the end
+    assert fitted.n_init == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learned to the end
 
 
 def test_fits_are_cut_short_for_numbers_only(folder, tmp_path):

@@ -62,7 +62,7 @@ def test_a_tree_never_changes_and_survives_copies(rng):
     tree = linkage(rng.normal(size=(9, 2)))
     for twin in (copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
         np.testing.assert_array_equal(twin.linkage, tree.linkage)
-        assert not twin.heights.flags.writeable and twin.link == "ward"
+        assert not twin.heights.flags.writeable and twin.method == "ward"
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,9 @@ from likely.core.errors import DataError, DomainError, FitWarning
 from likely.metrics.clusterings import adjusted_rand_index
 from tests.cases import scikit_learn_checks
 
-EVERY_LINK = [AgglomerativeClustering(2, link=link) for link in LINKS]
-OTHERS = [AgglomerativeClustering(), AgglomerativeClustering(3, link="likelihood", covariance="diagonal"),
-          AgglomerativeClustering(3, link="complete", metric="manhattan")]  # fmt: skip
+EVERY_LINK = [AgglomerativeClustering(2, linkage=link) for link in LINKS]
+OTHERS = [AgglomerativeClustering(), AgglomerativeClustering(3, linkage="likelihood", covariance="diagonal"),
+          AgglomerativeClustering(3, linkage="complete", metric="manhattan")]  # fmt: skip
 NOT_YIELDED = [
     checks.check_dataframe_column_names_consistency,
     checks.check_param_validation,
@@ -51,16 +51,16 @@ def blobs(rng):
 def test_equals_scikit_learn(blobs, link, k):
     x, _ = blobs
     wanted = AgglomerativeClustering(k, linkage=link).fit_predict(x)
-    assert adjusted_rand_index(AgglomerativeClustering(k, link=link).fit_predict(x), wanted) == 1.0
+    assert adjusted_rand_index(AgglomerativeClustering(k, linkage=link).fit_predict(x), wanted) == 1.0
 
 
 @pytest.mark.parametrize("link", [k for k in LINKS if k not in ("single", "sum")])
 def test_without_any_setting_likelihood_finds_the_clusters(blobs, link):
     x, label = blobs
-    found = AgglomerativeClustering(link=link).fit(x)
+    found = AgglomerativeClustering(linkage=link).fit(x)
     assert found.n_clusters_ == 3 and adjusted_rand_index(found.labels_, label) == 1.0
     np.testing.assert_array_equal(found.predict(x), found.labels_)
-    assert adjusted_rand_index(AgglomerativeClustering(link=link, by="likelihood").fit_predict(x), label) == 1.0
+    assert adjusted_rand_index(AgglomerativeClustering(linkage=link, by="likelihood").fit_predict(x), label) == 1.0
 
 
 def test_clusters_are_numbered_from_the_heaviest(blobs):
@@ -74,7 +74,7 @@ def test_clusters_are_numbered_from_the_heaviest(blobs):
 
 def test_height_cuts_as_the_tree_does(blobs):
     x, _ = blobs
-    found = AgglomerativeClustering(height=3.0, link="average").fit(x)
+    found = AgglomerativeClustering(distance_threshold=3.0, linkage="average").fit(x)
     assert adjusted_rand_index(found.labels_, linkage(x, "average").cut(height=3.0)) == 1.0
     assert found.n_clusters_ == found.labels_.max() + 1
 
@@ -93,27 +93,27 @@ def test_weights_are_copies_and_rows_without_weight_take_no_part(blobs, rng):
 def test_distances_given(blobs, rng):
     x, label = blobs
     apart, w = squareform(pdist(x)), rng.integers(0, 3, len(x))
-    found = AgglomerativeClustering(3, link="average", metric="precomputed").fit(apart, sample_weight=w)
+    found = AgglomerativeClustering(3, linkage="average", metric="precomputed").fit(apart, sample_weight=w)
     assert adjusted_rand_index(found.labels_, label) == 1.0
     with pytest.raises(DomainError, match="distances only"):
         found.predict(apart)
     with pytest.raises(DomainError, match="give n_clusters or height"):
-        AgglomerativeClustering(link="average", metric="precomputed").fit(apart)
+        AgglomerativeClustering(linkage="average", metric="precomputed").fit(apart)
 
 
 def test_gaps(blobs, rng):
     x, _ = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
-    found = AgglomerativeClustering(3, link="complete")
+    found = AgglomerativeClustering(3, linkage="complete")
     x[0] = [np.nan, 0.0]
     x[1] = [0.0, np.nan]
     with pytest.warns(FitWarning, match="share no column"):
         found.fit(x)
     assert found.predict(x).shape == (len(x),) and not np.isnan(found.centers_).any()
     with pytest.raises(DataError, match="complete rows"):
-        AgglomerativeClustering(3, link="centroid").fit(x)
+        AgglomerativeClustering(3, linkage="centroid").fit(x)
     with pytest.raises(DataError, match="NaN at row 0"):
-        AgglomerativeClustering(3, link="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
+        AgglomerativeClustering(3, linkage="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
 
 
 def test_ward_with_gaps_finds_what_complete_rows_show(blobs, rng):
@@ -153,7 +153,7 @@ def test_errors(how, match):
 def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
     """A center that lacks a column is not nearer for it."""
     x = np.array([[0.0, 0.0], [0.1, 0.1], [3.0, np.nan], [3.1, np.nan]])
-    model = AgglomerativeClustering(2, link="average").fit(x)
+    model = AgglomerativeClustering(2, linkage="average").fit(x)
     near, far = model.labels_[0], model.labels_[2]
     assert near != far
     # to the first 1.4² + 1.4² = 3.92, to the other 2 · 1.6² = 5.12, without the scale 2.56

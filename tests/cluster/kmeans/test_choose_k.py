@@ -19,7 +19,7 @@ def x():
 
 @pytest.mark.slow
 def test_plain_groups_are_counted_by_every_curve(x):
-    found = choose_k(x, range(1, 8), restarts=2)
+    found = choose_k(x, range(1, 8), n_init=2)
     assert found.best == {"held_out": 4, "bic": 4, "calinski_harabasz": 4, "silhouette": 4}
     assert found.chosen == 4
     assert (np.diff(found.inertia) < 0).all()
@@ -29,7 +29,7 @@ def test_plain_groups_are_counted_by_every_curve(x):
 
 def test_curves_agree_with_scikit_learn(x):
     x = x / 32  # of size 1, so that the same seeds are drawn
-    found = choose_k(x, [3, 5], restarts=1)
+    found = choose_k(x, [3, 5], n_init=1)
     for i, k in enumerate(found.k):
         labels = kmeans(x, int(k), rng=np.random.default_rng(0)).labels
         assert found.calinski_harabasz[i] == pytest.approx(metrics.calinski_harabasz_score(x, labels))

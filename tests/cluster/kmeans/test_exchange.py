@@ -76,7 +76,7 @@ def test_brute_force_is_reached_from_some_start():
         x = np.random.default_rng(seed).normal(size=(7, 2))
         labels = (np.array(c) for c in itertools.product(range(3), repeat=7))
         least = min(scatter_of(x, np.ones(7), label, 3) for label in labels if len(set(label)) == 3)
-        found = kmeans(x, 3, method="exchange", restarts=20, rng=np.random.default_rng(0))
+        found = kmeans(x, 3, method="exchange", n_init=20, rng=np.random.default_rng(0))
         assert found.inertia == pytest.approx(least, rel=1e-9)
 
 

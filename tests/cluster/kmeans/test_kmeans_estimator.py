@@ -18,8 +18,8 @@ ESTIMATORS = [
     KMeans(),
     KMeans(3, method="exchange"),
     KMeans(3, variances="own"),
-    KMeans(3, start="split"),
-    KMeans(start="random", restarts=3),
+    KMeans(3, init="split"),
+    KMeans(init="random", n_init=3),
     KMeans(2, method="exchange", variances="own"),
 ]
 NOT_YIELDED = [
@@ -87,19 +87,19 @@ def test_weights_and_order_do_not_matter_for_any_way_of_learning(X):
 def test_gaps_are_left_out(X):
     X = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
     X = X[~np.isnan(X).all(axis=1)]
-    m = KMeans(3, restarts=3, random_state=0).fit(X)
+    m = KMeans(3, n_init=3, random_state=0).fit(X)
     for k in range(3):
         np.testing.assert_allclose(m.cluster_centers_[k], np.nanmean(X[m.labels_ == k], axis=0))
     assert np.isfinite(m.transform(X)).all()
 
 
 def test_several_starts_keep_the_best(X):
-    many = KMeans(6, start="random", restarts=10, random_state=0).fit(X)
+    many = KMeans(6, init="random", n_init=10, random_state=0).fit(X)
     reached = [run.objective for run in many.report_.runs]
     assert len(reached) == 10
     assert -many.inertia_ == pytest.approx(max(reached))
     assert many.report_.agreement < 1
-    assert KMeans(3, restarts=4, random_state=0).fit(X).report_.agreement == 1
+    assert KMeans(3, n_init=4, random_state=0).fit(X).report_.agreement == 1
     assert "starts" in str(many.report_)
 
 
@@ -148,7 +148,7 @@ def test_what_it_says_and_refuses(X):
     with pytest.warns(FitWarning, match="there are 1"):
         KMeans(3).fit(np.ones((5, 2)))
     with pytest.raises(DataError, match="3 centers"):
-        KMeans(3, start=np.zeros((2, 3))).fit(X)
+        KMeans(3, init=np.zeros((2, 3))).fit(X)
     with pytest.raises(DataError, match="row 2, column 1"):
         KMeans(1).fit([[0.0, 1.0], [1.0, 1.0], [1.0, np.inf]])
     with pytest.raises(ValueError, match="weights"):
@@ -188,7 +188,7 @@ def test_an_outlier_takes_no_digits_from_the_other_rows(far, start):
     """About a mean that one row has moved to 1e18, all other rows were one point, and the criterion was wrong."""
     rng = np.random.default_rng(0)
     X = np.concatenate([[[far, far]], rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 8.0])
-    found = KMeans(3, start=start, random_state=0).fit(X)
+    found = KMeans(3, init=start, random_state=0).fit(X)
     assert sorted(np.bincount(found.labels_).tolist()) == [1, 40, 40]
     exact = sum(((X[a:b] - X[a:b].mean(axis=0)) ** 2).sum() for a, b in ((1, 41), (41, 81)))
     assert found.inertia_ == pytest.approx(exact, rel=1e-9)

@@ -163,7 +163,7 @@ def test_a_stream_is_learned_by_the_common_online_loop():
 
 
 def test_iris_has_its_known_criterion():
-    found = kmeans(load_iris().data, 3, restarts=10, rng=np.random.default_rng(0))
+    found = kmeans(load_iris().data, 3, n_init=10, rng=np.random.default_rng(0))
     assert found.inertia == pytest.approx(78.851441426, rel=1e-9)  # what every k-means finds
     assert sorted(np.bincount(found.labels)) == [38, 50, 62]
 

@@ -297,10 +297,10 @@ def test_classifiers_and_mixtures_know_their_classes(rng):
     clf = lk.BayesClassifier().fit(X, y)
     found = lk.bayes_error(clf)
     assert found == lk.bayes_error(clf.model_) and found.error < 1e-9
-    distributions = [clf.model_.parts.member(k) for k in range(2)]
+    distributions = [clf.model_.components.member(k) for k in range(2)]
     assert found == lk.bayes_error(*distributions, class_prior=clf.class_prior_)
     by_label = lk.bayes_error(clf, class_prior={"a": 0.5, "b": 0.5})
-    assert by_label == lk.bayes_error(*distributions) == lk.bayes_error(clf.model_.parts)
+    assert by_label == lk.bayes_error(*distributions) == lk.bayes_error(clf.model_.components)
     pooled = lk.BayesClassifier(lk.GaussianDensity("pooled"), cost={"a": {"a": 0, "b": 5}, "b": {"a": 1, "b": 0}})
     assert lk.bayes_error(pooled.fit(X, y)).error == 0 and lk.bayes_error(pooled).value > 0
     mixed = lk.BayesClassifier(lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0)).fit(X, y)

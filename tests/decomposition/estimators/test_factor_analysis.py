@@ -145,7 +145,7 @@ def test_one_for_each_class(rng, density):
     y = np.repeat(["a", "b"], 200)
     c = lk.BayesClassifier(density).fit(X, y)
     assert c.score(X, y) > 0.9
-    assert isinstance(c.model_.parts, FactorGaussian) and c.model_.parts.members == 2
+    assert isinstance(c.model_.components, FactorGaussian) and c.model_.components.members == 2
 
 
 @pytest.mark.parametrize("density", [PPCA(1), FactorAnalysis(1)])
@@ -156,7 +156,7 @@ def test_a_mixture_of_them_finds_two_lines(rng, density):
     X = 3 * rng.normal(size=(600, 1)) * lines[label] + 0.2 * rng.normal(size=(600, 4))
     start = Mixture([0.5, 0.5], density._blank(X, members=2))
     guess = np.where(rng.random(600) < 0.25, 1 - label, label)
-    stats = start.collect(X, owner=guess)
+    stats = start.collect(X, labels=guess)
     prior = start.weak_prior(stats)
     report = fit(start.refit(stats, prior), X, prior=prior, stop=Stop(300, 1e-7))
     assert (np.diff(report.trace) >= -1e-7).all()
@@ -233,13 +233,13 @@ def test_a_class_that_never_saw_a_column(rng, prior):
     X[:, 2] *= 30.0
     X[y == 1] += 3.0
     X[y == 1, 2] = np.nan
-    model = lk.BayesClassifier(PPCA(2, prior=prior)).fit(X, y).model_.parts.member(1)
+    model = lk.BayesClassifier(PPCA(2, prior=prior)).fit(X, y).model_.components.member(1)
     mine = np.delete(X[y == 1], 2, axis=1)
     alone = PPCA(2, prior=prior).fit(mine)
     at = [0, 1, 3, 4, 5]
     assert model.marginal(at).log_prob(mine).mean() == pytest.approx(alone.score(mine), abs=0.02 if prior else 1e-9)
     if prior is None:
-        assert float(model.noise) == pytest.approx(alone.noise_variance_, rel=1e-9) and not model.loadings[2].any()
+        assert float(model.noise_variance) == pytest.approx(alone.noise_variance_, rel=1e-9) and not model.loadings[2].any()
     else:
         assert 1.0 < model.variance[2]
 
@@ -258,7 +258,7 @@ def test_em_over_the_factors_at_the_ends_of_the_numbers(rng, scale, prior):
 def test_em_over_the_factors_does_not_take_a_step_down(rng, monkeypatch):
     X = make_rows(rng, 200, 5, 2)
     step = FactorGaussian.em_step
-    monkeypatch.setattr(FactorGaussian, "em_step", lambda s, *a: step(s, *a).replace(noise=np.asarray(1e-7)))
+    monkeypatch.setattr(FactorGaussian, "em_step", lambda s, *a: step(s, *a).replace(noise_variance=np.asarray(1e-7)))
     with pytest.warns(lk.FitWarning, match="not converged: the next step would be worse"):
         p = PPCA(2, method="em", random_state=0).fit(X)
     assert p.noise_variance_ > 1e-7 and len(p.report_.trace) == 1

@@ -60,7 +60,7 @@ def test_each_class_has_its_own_scale():
     X, y = np.concatenate([lumps, rng.normal(size=(200, 2))]), np.repeat([0, 1], 200)
     alone = lk.KernelDensity().fit(X[y == 1])
     for unit in ("pooled", "class", "common"):
-        model = lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X, y).model_.parts
+        model = lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X, y).model_.components
         alpha = model.relative_scale
         assert alpha[0] < 0.01 and alpha[1] > 0.05
         for k in (0, 1):  # the best of its own rows that were left out

@@ -71,7 +71,7 @@ def test_sparse_rows_are_the_dense_ones(kind):
     assert np.allclose(b.log_prob(kind(x)), b.log_prob(x), atol=1e-12)
     assert np.allclose(b.member(0).log_prob(kind(x)), b.member(0).log_prob(x), atol=1e-12)
     for known in ({}, {"weight": rng.random(200)}, {"weight": rng.random((200, 4))},
-                  {"owner": rng.integers(-1, 4, 200), "weight": rng.random(200)}):  # fmt: skip
+                  {"labels": rng.integers(-1, 4, 200), "weight": rng.random(200)}):  # fmt: skip
         a, c = b.collect(kind(x), **known), b.collect(x, **known)
         for name in ("rows", "ones", "zeros"):
             assert np.allclose(getattr(a, name), getattr(c, name), rtol=1e-11)
@@ -162,4 +162,4 @@ def test_a_mixture_with_a_prior_never_loses():
     start = lk.Mixture(np.full(4, 0.25), stack())
     report = lk.fit(start, sp.csr_array(x), prior="weak", stop=lk.Stop(100, 1e-9))
     assert (np.diff(report.trace) >= -1e-9 * abs(report.objective)).all()
-    assert isinstance(report.prior.parts, Beta) and np.isfinite(report.model.log_prob(x)).all()
+    assert isinstance(report.prior.components, Beta) and np.isfinite(report.model.log_prob(x)).all()

@@ -106,10 +106,10 @@ def test_weights_are_copies_and_streams_are_batches(name):
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_sparse_rows_and_stacks_are_what_they_stand_for(name):
     rng = np.random.default_rng(5)
-    x, owner = (rng.random((80, 6)) < 0.3).astype(float), np.arange(80) % 3
+    x, labels = (rng.random((80, 6)) < 0.3).astype(float), np.arange(80) % 3
     blank = DISTRIBUTIONS[name].blank(x, 3, 2)
     stack = blank.refit(
-        blank.collect(scipy.sparse.csr_array(x), owner=owner), blank.weak_prior(blank.collect(x, owner=owner))
+        blank.collect(scipy.sparse.csr_array(x), labels=labels), blank.weak_prior(blank.collect(x, labels=labels))
     )
     with np.errstate(all="ignore"), pytest.warns(lk.FitWarning) if name != "log walsh" else np.errstate():
         scores = stack.log_prob(scipy.sparse.csr_array(x))

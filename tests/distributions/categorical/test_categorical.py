@@ -246,15 +246,15 @@ def test_weights_are_repetitions_and_parts_add_up(rng):
 
 
 def test_members_of_a_stack_see_their_own_rows(rng):
-    x, owner, w = rng.integers(-1, 3, 50), rng.integers(-1, 2, 50), rng.random((50, 2))
+    x, labels, w = rng.integers(-1, 3, 50), rng.integers(-1, 2, 50), rng.random((50, 2))
     stack = Categorical([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
     for k in range(2):
         one = stack.member(k)
-        assert_same(stack.collect(x, owner=owner).member(k), one.collect(x[owner == k]))
-        assert_same(stack.collect(x, w[:, 0], owner=owner).member(k), one.collect(x[owner == k], w[owner == k, 0]))
+        assert_same(stack.collect(x, labels=labels).member(k), one.collect(x[labels == k]))
+        assert_same(stack.collect(x, w[:, 0], labels=labels).member(k), one.collect(x[labels == k], w[labels == k, 0]))
         assert_same(stack.collect(x, w).member(k), one.collect(x, w[:, k]))
         assert_same(stack.collect(x, w[:, 0]).member(k), one.collect(x, w[:, 0]))
-    assert_same(stack.collect(x, owner=owner).pooled(), one.collect(x[owner >= 0]))
+    assert_same(stack.collect(x, labels=labels).pooled(), one.collect(x[labels >= 0]))
 
 
 def test_objective_is_the_sum_of_weighted_log_probs(rng):
@@ -270,7 +270,7 @@ def test_objective_is_the_sum_of_weighted_log_probs(rng):
 
 def test_refit_keeps_what_it_knows_of_members_without_rows():
     stack = Categorical(STACK)
-    refitted = stack.refit(stack.collect([0, 1, 1], owner=[0, 0, 0]))
+    refitted = stack.refit(stack.collect([0, 1, 1], labels=[0, 0, 0]))
     assert refitted.probs[1].tolist() == STACK[1].tolist() and np.allclose(refitted.probs[0], [1 / 3, 2 / 3, 0])
     with pytest.raises(DataError, match="at least one row"):
         stack.refit(stack.collect([0, 1], [0.0, 0.0]))
@@ -307,7 +307,7 @@ def test_single_precision_comes_back():
         (lambda: DISTRIBUTION.collect(["red", "pink"]), DataError, "'pink' at row 1"),
         (lambda: Categorical([0.5, 0.5]).collect([0, 5]), DataError, "5 at row 1"),
         (lambda: Categorical([0.5, 0.5]).log_prob([[0, 1]]), ShapeError, r"\(n, 1\)"),
-        (lambda: Categorical([0.5, 0.5]).collect([0], owner=[0]), DomainError, "for a stack"),
+        (lambda: Categorical([0.5, 0.5]).collect([0], labels=[0]), DomainError, "for a stack"),
         (lambda: Categorical([0.5, 0.5]).refit(DISTRIBUTION.collect(["red"])), ShapeError, r"\(2,\), got \(3,\)"),
         (lambda: LevelCounts([1.0, -1.0], 0.0), DomainError, "negative"),
         (lambda: LevelCounts([1.0, 1.0], [2.0]), ShapeError, r"rows \(...\)"),

@@ -218,15 +218,15 @@ def test_gaps_weigh_as_copies_and_stacks_as_members():
     distribution = lk.ChowTree.fit(dependent(), prior="weak")
     once, copies = distribution.collect(x, w), distribution.collect(np.repeat(x, w.astype(int), axis=0))
     assert np.allclose(once.pairs, copies.pairs, atol=1e-11) and once.entropy == pytest.approx(copies.entropy)
-    owner = rng.integers(0, 2, 60)
+    labels = rng.integers(0, 2, 60)
     both = lk.ChowTree.trusted(
         parent=np.stack([distribution.parent] * 2),
         tables=np.stack([distribution.tables] * 2),
         levels=distribution.levels,
     )
-    stack = both.collect(x, owner=owner)
+    stack = both.collect(x, labels=labels)
     for k in (0, 1):
-        assert np.allclose(stack.member(k).pairs, distribution.collect(x[owner == k]).pairs, atol=1e-11)
+        assert np.allclose(stack.member(k).pairs, distribution.collect(x[labels == k]).pairs, atol=1e-11)
     assert np.allclose(both.collect(x).member(1).pairs, distribution.collect(x).pairs, atol=1e-11)
 
 
@@ -284,5 +284,5 @@ def test_variance_is_that_of_all_cells():
     cells = np.array(list(itertools.product(*distribution.levels)))
     p = np.exp(distribution.log_prob(cells))
     assert np.allclose(distribution.variance, p @ cells**2 - (p @ cells) ** 2)
-    stack = lk.BayesClassifier(lk.ChowTreeDensity()).fit(dependent(), np.arange(150) % 2).model_.parts
+    stack = lk.BayesClassifier(lk.ChowTreeDensity()).fit(dependent(), np.arange(150) % 2).model_.components
     assert np.allclose(stack.variance[1], stack.member(1).variance)

@@ -183,8 +183,8 @@ def test_sparse_rows_are_the_dense_ones(kind):
     sparse = kind(x)
     assert np.allclose(m.log_prob(sparse), m.log_prob(x), atol=1e-11)
     assert np.allclose(m.member(1).log_prob(sparse), m.member(1).log_prob(x), atol=1e-11)
-    w, owner = rng.random(60), rng.integers(-1, 4, 60)
-    for known in ({}, {"weight": w}, {"weight": rng.random((60, 4))}, {"owner": owner}, {"owner": owner, "weight": w}):
+    w, labels = rng.random(60), rng.integers(-1, 4, 60)
+    for known in ({}, {"weight": w}, {"weight": rng.random((60, 4))}, {"labels": labels}, {"labels": labels, "weight": w}):
         a, b = m.collect(sparse, **known), m.collect(x, **known)
         for name in ("counts", "rows", "constant"):
             assert np.allclose(getattr(a, name), getattr(b, name), rtol=1e-12)
@@ -324,14 +324,14 @@ def test_gaps_are_learned_by_em():
         assert Multinomial(probs / probs.sum()).log_prob(x).sum() < report.objective
 
 
-def test_gaps_for_each_member_and_owner():
+def test_gaps_for_each_member_and_label():
     x = words(40, 3)
     x[::3, 1] = np.nan
-    m, owner = Multinomial(P), np.random.default_rng(7).integers(-1, 4, 40)
-    by_owner = m.collect(x, owner=owner)
+    m, labels = Multinomial(P), np.random.default_rng(7).integers(-1, 4, 40)
+    by_label = m.collect(x, labels=labels)
     for k in range(4):
-        alone = m.member(k).collect(x[owner == k])
-        assert np.allclose(by_owner.member(k).counts, alone.counts) and by_owner.member(k).constant == pytest.approx(
+        alone = m.member(k).collect(x[labels == k])
+        assert np.allclose(by_label.member(k).counts, alone.counts) and by_label.member(k).constant == pytest.approx(
             float(alone.constant)
         )
         assert np.allclose(m.collect(x).counts[k], m.member(k).collect(x).counts)

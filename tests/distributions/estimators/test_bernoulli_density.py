@@ -32,7 +32,7 @@ def test_a_classifier_is_bernoulli_naive_bayes(answers, kind, alpha):
     ours = lk.BayesClassifier(BernoulliDensity(prior=alpha)).fit(kind(X), y, sample_weight=w)
     theirs = BernoulliNB(alpha=alpha).fit(X, y, sample_weight=w)
     assert np.allclose(ours.predict_log_proba(kind(X)), theirs.predict_log_proba(X), atol=1e-10)
-    assert np.allclose(np.log(ours.model_.parts.probs), theirs.feature_log_prob_, atol=1e-12)
+    assert np.allclose(np.log(ours.model_.components.probs), theirs.feature_log_prob_, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)

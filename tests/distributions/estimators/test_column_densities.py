@@ -68,7 +68,7 @@ def test_they_are_emissions(name):
     rng = np.random.default_rng(3)
     states = np.cumsum(rng.random(300) < 0.05) % 2
     X = rng.gamma(9.0, 1.0, (300, 1)) * np.where(states, 10.0, 1.0)[:, None]
-    est = lk.HMMDensity(ALL[name], states=2, random_state=0, max_iter=30).fit(X)
+    est = lk.HMMDensity(ALL[name], n_states=2, random_state=0, max_iter=30).fit(X)
     assert np.isfinite(est.score_samples([X])).all()
 
 

@@ -39,7 +39,7 @@ def test_a_classifier_is_multinomial_naive_bayes(texts, kind, alpha):
     theirs = MultinomialNB(alpha=alpha).fit(X, y, sample_weight=w)
     assert np.allclose(ours.predict_log_proba(kind(X)), theirs.predict_log_proba(X), atol=1e-10)
     assert np.array_equal(ours.predict(kind(X)), theirs.predict(X))
-    assert np.allclose(np.log(ours.model_.parts.probs), theirs.feature_log_prob_, atol=1e-12)
+    assert np.allclose(np.log(ours.model_.components.probs), theirs.feature_log_prob_, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)

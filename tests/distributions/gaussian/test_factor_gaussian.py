@@ -88,7 +88,7 @@ def test_an_offset_of_a_hundred_million_costs_nothing(rng):
     here = FactorGaussian.fit(np.round(x * 2**10) / 2**10, factors=2)
     np.testing.assert_allclose(there.loadings, here.loadings, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(there.log_prob(np.round(x * 2**10) / 2**10 + far), here.log_prob(x), rtol=1e-2)
-    assert there.noise == pytest.approx(float(near.noise), rel=1e-2)
+    assert there.noise_variance == pytest.approx(float(near.noise_variance), rel=1e-2)
 
 
 def test_draws_have_its_moments(rng):
@@ -137,7 +137,7 @@ def test_no_search_finds_a_better_one(rng, kind):
     x = rows_of(rng, 100, 7, 2)
     f = FactorGaussian.fit(x, factors=2, kind=kind)
     mine = f.log_prob(x).sum()
-    start = np.concatenate([f.loadings.ravel(), np.log(np.atleast_1d(f.noise))])
+    start = np.concatenate([f.loadings.ravel(), np.log(np.atleast_1d(f.noise_variance))])
     best = max(
         -minimize(lambda p: -log_likelihood(p, x, 2, kind), s, method="BFGS").fun
         for s in (start, start + 0.3 * rng.normal(size=start.shape), rng.normal(size=start.shape))
@@ -190,7 +190,7 @@ def test_gaps_by_em_beat_every_neighbor(rng):
     best = f.log_prob(x).sum()
     for _ in range(50):
         step = 1e-3 * rng.normal(size=9)
-        near = FactorGaussian(f.mean + step[:4], f.loadings + step[4:8, None], float(f.noise) * np.exp(step[8]))
+        near = FactorGaussian(f.mean + step[:4], f.loadings + step[4:8, None], float(f.noise_variance) * np.exp(step[8]))
         assert near.log_prob(x).sum() < best + 1e-7
 
 
@@ -204,7 +204,7 @@ def test_turning_the_columns_turns_the_answer(rng):
 def test_factor_analysis_does_not_care_about_units(rng):
     x, unit = rows_of(rng, 200, 6, 2), 10.0 ** np.array([0, 100, -100, 3, -5, 1])
     a, b = (FactorGaussian.fit(v, factors=2, kind="diagonal") for v in (x, x * unit))
-    np.testing.assert_allclose(b.noise / unit**2, a.noise, rtol=1e-7)
+    np.testing.assert_allclose(b.noise_variance / unit**2, a.noise_variance, rtol=1e-7)
     np.testing.assert_allclose(b.loadings / unit[:, None], a.loadings, rtol=1e-6, atol=1e-8)
 
 
@@ -228,7 +228,7 @@ def test_hazards_give_a_density_all_the_same(rng, kind, prior):
     for bad in (constant, copied, few, x[:1], np.zeros((5, 6)), np.repeat(x[:1], 9, axis=0)):
         for q in (0, 2, 6):
             f = FactorGaussian.fit(bad, factors=q, kind=kind, prior=prior)
-            assert np.isfinite(f.log_prob(bad)).all() and (f.noise > 0).all()
+            assert np.isfinite(f.log_prob(bad)).all() and (f.noise_variance > 0).all()
             assert np.isfinite(f.gaussian.log_prob(bad)).all()
 
 
@@ -255,21 +255,21 @@ def test_a_weak_prior_leaves_many_rows_alone(rng):
 def test_a_mixture_whose_members_own_three_rows_does_not_collapse(rng, kind):
     x = np.concatenate([rows_of(rng, 60, 6, 2), 50 + rng.normal(size=(1, 6)), -50 + rng.normal(size=(3, 6))])
     parts = FactorGaussian.blank(x, factors=2, kind=kind, members=3)
-    owner = np.repeat([0, 1, 2], [60, 1, 3])
+    labels = np.repeat([0, 1, 2], [60, 1, 3])
     start = Mixture(np.full(3, 1 / 3), parts)
-    stats = start.collect(x, owner=owner)
+    stats = start.collect(x, labels=labels)
     prior = start.weak_prior(stats)
     model = start.refit(stats, prior)
     report = fit(model, Blocks.of(x), prior=prior, stop=Stop(200, 1e-8))
     assert np.isfinite(report.model.log_prob(x)).all()
-    variance = np.diagonal(report.model.parts.covariance_matrix, axis1=1, axis2=2)
+    variance = np.diagonal(report.model.components.covariance_matrix, axis1=1, axis2=2)
     assert variance.min() > 0.02 * variance[0].min()
     assert (np.diff(report.trace) >= -1e-8 * abs(report.trace[-1])).all()
 
 
 def test_members_without_rows_and_nothing_to_learn_from(rng):
     f = FactorGaussian.blank(rng.normal(size=(9, 3)), factors=1, members=2)
-    g = f.refit(f.collect(rng.normal(size=(9, 3)), owner=np.zeros(9, int)))
+    g = f.refit(f.collect(rng.normal(size=(9, 3)), labels=np.zeros(9, int)))
     np.testing.assert_array_equal(g.loadings[1], f.loadings[1])
     with pytest.raises(DataError, match="weight is needed"):
         f.refit(f.collect(np.empty((0, 3))))
@@ -287,11 +287,11 @@ def test_the_objective_never_falls_where_columns_are_never_seen(rng, prior):
     nowhere = np.where(rng.random((40, 3)) < 0.2, np.nan, rng.normal(size=(40, 3)) * [1.0, 5.0, 2.0])
     nowhere[:, 2] = np.nan
     half = np.where(np.arange(40)[:, None] < 20, nowhere, rng.normal(size=(40, 3)) * [9.0, 0.1, 30.0])
-    for x, owner in ((lone, None), (nowhere, None), (nowhere, np.arange(40) // 20), (half, np.arange(40) // 20)):
+    for x, labels in ((lone, None), (nowhere, None), (nowhere, np.arange(40) // 20), (half, np.arange(40) // 20)):
         for kind in ("spherical", "diagonal"):
             for q in (1, 2):
                 start = Mixture([0.5, 0.5], some_distribution(rng, 3, q, kind, members=2))
-                steps = iterate(start, Blocks.of(x, owner=owner), prior=prior)
+                steps = iterate(start, Blocks.of(x, labels=labels), prior=prior)
                 trace = [next(steps).objective for _ in range(15)]
                 assert (np.diff(trace) >= -1e-9 * np.maximum(np.abs(trace[:-1]), len(x))).all()
 
@@ -303,7 +303,7 @@ def test_a_prior_that_knows_a_column_is_heard_where_rows_are_silent(rng):
     x[:, 4] = np.nan
     start = FactorGaussian.blank(x, factors=1)
     with pytest.warns(FitWarning, match="never observed"):
-        made = fit(start.replace(noise=np.asarray(2500.0)), Blocks.of(x), prior=known, stop=Stop(30)).model
+        made = fit(start.replace(noise_variance=np.asarray(2500.0)), Blocks.of(x), prior=known, stop=Stop(30)).model
     alone = FactorGaussian.fit(x[:, :4], factors=1)
     assert made.marginal([0, 1, 2, 3]).log_prob(x[:, :4]).mean() > alone.log_prob(x[:, :4]).mean() - 1e-3
     assert abs(made.loadings[4, 0]) < 5

@@ -17,22 +17,22 @@ KINDS = ["full", "diagonal", "spherical"]
 def separately(m, x, w):
     """The statistics of the same E-step without the sweep."""
     shares = softmax(m.log_joint(x), axis=1) * (1.0 if w is None else w[:, None])
-    return shares, m.parts.collect(x, shares)
+    return shares, m.components.collect(x, shares)
 
 
 def gap(m, got, want):
     """The largest difference of weights, means and scatters, in units of the data as the members see them."""
-    unit = np.sqrt(m.parts.variance)
-    n = np.maximum(want.weight if m.parts.kind == "full" else want.rows, 1e-300)[:, None]
+    unit = np.sqrt(m.components.variance)
+    n = np.maximum(want.weight if m.components.kind == "full" else want.rows, 1e-300)[:, None]
     weight = np.abs(got.weight - want.weight).max() / n.max()
     seen = (n[:, 0] > 1e-9 * n.sum())[:, None]  # the mean of next to no weight is nobody's
     spread = np.sqrt(
-        np.maximum(np.diagonal(want.scatter, axis1=1, axis2=2) if m.parts.kind == "full" else want.scatter, 0) / n
+        np.maximum(np.diagonal(want.scatter, axis1=1, axis2=2) if m.components.kind == "full" else want.scatter, 0) / n
     )
     size = np.maximum(unit, spread)
     mean = (seen * np.abs(got.mean - want.mean) / size).max()
-    by = size[:, :, None] * size[:, None, :] if m.parts.kind == "full" else size**2
-    n = n[:, :, None] if m.parts.kind == "full" else n
+    by = size[:, :, None] * size[:, None, :] if m.components.kind == "full" else size**2
+    n = n[:, :, None] if m.components.kind == "full" else n
     return max(weight, mean, (np.abs(got.scatter - want.scatter) / (n.sum() * by)).max())
 
 
@@ -49,12 +49,12 @@ def test_one_sweep_is_two(kind, weighted, K, d, n):
     rng = np.random.default_rng([K, d, n])
     m = Mixture(rng.dirichlet(np.full(K, 5.0)), gaussians(kind, K, d))
     x, w = m.sample(n, rng), rng.random(n) if weighted else None
-    if m.parts._natural is None:
+    if m.components._natural is None:
         pytest.skip("so few members go another way")
     stats = swept(m, x, w)
     shares, want = separately(m, x, w)
     np.testing.assert_allclose(stats.counts, shares.sum(axis=0), rtol=1e-10)
-    assert gap(m, stats.parts, want) <= 1e-11
+    assert gap(m, stats.components, want) <= 1e-11
     each = entr(softmax(plain_joint(m, x), axis=1)).sum(axis=1)
     assert stats.entropy == pytest.approx(float(each.sum() if w is None else w @ each), rel=1e-9)
     joint = plain_joint(m, x)
@@ -80,14 +80,14 @@ def test_an_offset_costs_no_digits(kind, offset):
     plain = Mixture(np.full(16, 1 / 16), gaussians(kind, 16, 3))
     x = np.round(plain.sample(2000, rng) * 2**20) / 2**20  # what an offset of 1e8 leaves of a number
     x = (x + offset) - offset
-    m = Mixture(plain.weights, plain.parts.replace(mean=plain.parts.mean + offset))
+    m = Mixture(plain.weights, plain.components.replace(mean=plain.components.mean + offset))
     stats = swept(m, x + offset)
     weight, mean, scatter = by_dense_sums(x, softmax(m.log_joint(x + offset), axis=1))
     np.testing.assert_allclose(stats.counts, weight, rtol=1e-9)
     tolerance = 1e-9 if offset == 0 else 1e-7 if abs(offset) < 1e6 else 2e-6  # of shares, which log p rounds
-    np.testing.assert_allclose(stats.parts.mean - offset, mean, atol=max(tolerance * 1e-2, 4e-16 * abs(offset) * 4))
+    np.testing.assert_allclose(stats.components.mean - offset, mean, atol=max(tolerance * 1e-2, 4e-16 * abs(offset) * 4))
     want = scatter if kind == "full" else np.diagonal(scatter, axis1=1, axis2=2)
-    np.testing.assert_allclose(stats.parts.scatter, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
+    np.testing.assert_allclose(stats.components.scatter, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
 
 
 @pytest.mark.slow
@@ -103,13 +103,13 @@ def test_thin_covariances(thin):
     m = Mixture(np.full(16, 1 / 16), Gaussian(parts.mean, covariance))
     x = m.sample(3000, rng)
     stats = m._in_one_sweep(x, None)
-    shares = softmax(log_probs(m.parts, x) + np.log(m.weights), axis=1)
+    shares = softmax(log_probs(m.components, x) + np.log(m.weights), axis=1)
     if stats is None:  # too thin even for that: the general way has to be right, then
         stats = m.collect(x)
     np.testing.assert_allclose(stats.counts, shares.sum(axis=0), rtol=1e-7 if thin > 1e-6 else 1e-5)
-    W = np.linalg.inv(np.linalg.cholesky(m.parts.covariance))
+    W = np.linalg.inv(np.linalg.cholesky(m.components.covariance))
     weight, _, scatter = by_dense_sums(x, shares)
-    white = W @ (stats.parts.scatter - scatter) @ np.swapaxes(W, 1, 2) / weight[:, None, None]
+    white = W @ (stats.components.scatter - scatter) @ np.swapaxes(W, 1, 2) / weight[:, None, None]
     eps = np.finfo(float).eps  # in units of each member's own spread, in every direction: what float64 can hold
     assert np.abs(white).max() <= 1e-9 + 20 * eps / thin**2
 
@@ -121,10 +121,10 @@ def test_rows_far_out_are_left_to_the_general_way():
     x[7] = 1e9
     assert m._in_one_sweep(x, None) is None
     stats = m.collect(x)
-    assert stats.counts.sum() == pytest.approx(500.0) and np.isfinite(stats.parts.scatter).all()
+    assert stats.counts.sum() == pytest.approx(500.0) and np.isfinite(stats.components.scatter).all()
     far = int(m.log_joint(x[7:8]).argmax())
     want = plain_joint(m, x[7:8]).argmax()
-    assert far == want and stats.parts.mean[far].max() > 1e5
+    assert far == want and stats.components.mean[far].max() > 1e5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,12 +167,12 @@ def test_a_far_member_is_summed_about_its_own_mean(kind, monkeypatch):
     stats = m.collect(x) if stats is None else stats
     weight, _, scatter = by_dense_sums(x, softmax(plain_joint(m, x), axis=1))
     want = scatter[0] if kind == "full" else np.diagonal(scatter[0])
-    np.testing.assert_allclose(stats.parts.scatter[0], want, rtol=1e-9, atol=1e-9 * weight[0] * 1e-4)
+    np.testing.assert_allclose(stats.components.scatter[0], want, rtol=1e-9, atol=1e-9 * weight[0] * 1e-4)
     assert fused_em_sweep.FAR < 50.0**2 / 1e-4  # so that this is the case in question
 
 
 def test_a_member_without_weight_has_no_part():
     m = Mixture([0.0, *np.full(16, 1 / 16)], gaussians("full", 17, 2))
     stats = m.collect(m.sample(500, np.random.default_rng(9)))
-    assert stats.counts[0] == 0.0 and np.isfinite(stats.parts.scatter).all()
-    assert np.isfinite(m.refit(stats).parts.covariance).all()
+    assert stats.counts[0] == 0.0 and np.isfinite(stats.components.scatter).all()
+    assert np.isfinite(m.refit(stats).components.covariance).all()

@@ -311,31 +311,31 @@ def test_unbiased_divides_by_one_less(rng):
         c = np.cov(x.T)
         want = {"full": c, "diagonal": np.diag(c), "spherical": np.trace(c) / 3}[kind]
         np.testing.assert_allclose(g.covariance, want, rtol=1e-12)
-    owner = np.arange(12) % 3
+    labels = np.arange(12) % 3
     tied = Gaussian.blank(x, members=3, tied=True)
-    pooled = sum(np.cov(x[owner == k].T) * 3 for k in range(3)) / 9
-    np.testing.assert_allclose(tied.refit(tied.collect(x, owner=owner), unbiased=True).covariance, pooled, rtol=1e-12)
+    pooled = sum(np.cov(x[labels == k].T) * 3 for k in range(3)) / 9
+    np.testing.assert_allclose(tied.refit(tied.collect(x, labels=labels), unbiased=True).covariance, pooled, rtol=1e-12)
     with pytest.raises(DataError, match="unbiased needs a weight above 1"):
         blank.refit(blank.collect(x[:1]), unbiased=True)
 
 
 def test_a_stack_learns_each_member_from_its_rows(rng):
-    x, owner = rng.standard_normal((60, 2)) * 3, rng.integers(0, 3, 60)
+    x, labels = rng.standard_normal((60, 2)) * 3, rng.integers(0, 3, 60)
     for kind in ("full", "diagonal", "spherical"):
         blank = Gaussian.blank(x, kind=kind, members=3)
-        stack = blank.refit(blank.collect(x, owner=owner))
+        stack = blank.refit(blank.collect(x, labels=labels))
         for k in range(3):
-            one = Gaussian.fit(x[owner == k], kind=kind)
+            one = Gaussian.fit(x[labels == k], kind=kind)
             np.testing.assert_allclose(stack.member(k).mean, one.mean, rtol=1e-12, atol=1e-13)
             np.testing.assert_allclose(stack.member(k).covariance, one.covariance, rtol=1e-11)
 
 
 def test_a_tied_stack_pools_scatters_about_their_own_means(rng):
-    x, owner = rng.standard_normal((60, 2)), np.repeat([0, 1, 2], 20)
-    x += np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])[owner]
+    x, labels = rng.standard_normal((60, 2)), np.repeat([0, 1, 2], 20)
+    x += np.array([[0.0, 0.0], [50.0, 0.0], [0.0, 50.0]])[labels]
     blank = Gaussian.blank(x, members=3, tied=True)
-    stack = blank.refit(blank.collect(x, owner=owner))
-    pooled = sum(np.cov(x[owner == k].T, bias=True) for k in range(3)) / 3
+    stack = blank.refit(blank.collect(x, labels=labels))
+    pooled = sum(np.cov(x[labels == k].T, bias=True) for k in range(3)) / 3
     np.testing.assert_allclose(stack.covariance, pooled, rtol=1e-12)
 
 
@@ -386,10 +386,10 @@ def test_singular_estimates_are_lifted_and_say_so(rng):
 
 
 def test_a_member_with_one_row_borrows_a_floor(rng):
-    x, owner = rng.standard_normal((21, 2)) * [1.0, 100.0], np.array([0] * 20 + [1])
+    x, labels = rng.standard_normal((21, 2)) * [1.0, 100.0], np.array([0] * 20 + [1])
     blank = Gaussian.blank(x, members=2)
     with pytest.warns(FitWarning, match=r"\(member 1\).*constant here"):
-        g = blank.refit(blank.collect(x, owner=owner))
+        g = blank.refit(blank.collect(x, labels=labels))
     pooled = np.var(x, axis=0)
     np.testing.assert_allclose(g.variance[1], 1e-9 * pooled, rtol=1e-9)
 
@@ -401,9 +401,9 @@ def test_a_singular_distribution_cannot_learn_from_gaps_or_tell_its_objective(at
         attempt(g, g.collect([[0.0, 0.0], [1.0, 2.0]]))
 
 
-def test_an_owner_needs_a_stack():
-    with pytest.raises(DomainError, match="owner is for a stack"):
-        Gaussian([0.0], 1.0).collect([[1.0]], owner=[0])
+def test_an_label_needs_a_stack():
+    with pytest.raises(DomainError, match="label is for a stack"):
+        Gaussian([0.0], 1.0).collect([[1.0]], labels=[0])
 
 
 @pytest.mark.parametrize("x", [np.zeros((3, 3)), np.zeros(4), "no", [[1, 2], [3]], np.zeros((2, 2), complex), 3.0])

@@ -52,13 +52,13 @@ def test_moments_of_rows_to_twelve_digits(rng, offset, far, columns):
 
 @pytest.mark.parametrize("distance", [3.0, 19.0, 30.0, 1e3, 1e6, 1e9])
 def test_members_far_from_each_other_keep_their_digits(rng, distance):
-    owner = rng.integers(0, 4, 1000)
-    x = rng.standard_normal((1000, 2)) + distance * owner[:, None]
-    w = np.eye(4)[owner]
+    labels = rng.integers(0, 4, 1000)
+    x = rng.standard_normal((1000, 2)) + distance * labels[:, None]
+    w = np.eye(4)[labels]
     for stats in (moments.of_weighted_rows(x, w, np.zeros(2)), moments.columns_of_rows(x, w, np.zeros(2))):
         for k in range(4):
             one = stats.member(k)
-            mean, scatter = longdouble(x[owner == k], np.ones((owner == k).sum()))
+            mean, scatter = longdouble(x[labels == k], np.ones((labels == k).sum()))
             found = np.diagonal(one.scatter) if isinstance(one, Moments) else one.scatter
             assert np.abs(found / np.diagonal(scatter) - 1).max() <= EXACT
             assert np.abs(one.shift - mean).max() <= 1e-12 * max(distance, 1.0)
@@ -132,8 +132,8 @@ def test_origins_are_moved_when_two_differ(rng):
 
 
 def test_pooling_forgets_who_owned_what(rng):
-    x, owner = rng.standard_normal((50, 2)), rng.integers(0, 3, 50)
-    w = np.eye(3)[owner]
+    x, labels = rng.standard_normal((50, 2)), rng.integers(0, 3, 50)
+    w = np.eye(3)[labels]
     for stats, whole in (
         (moments.of_weighted_rows(x, w, np.zeros(2)), moments.of_rows(x, None, np.zeros(2))),
         (moments.columns_of_rows(x, w, np.zeros(2)), moments.columns_of_rows(x, None, np.zeros(2))),
@@ -171,15 +171,15 @@ def test_pairs_are_packed_around_a_circle(rng, d):
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("full", [True, False])
 def test_owned_rows_are_summed_in_segments(rng, offset, full):
-    x, owner, w = rng.standard_normal((500, 3)) + offset, rng.integers(-1, 40, 500), rng.random(500)
-    owner[owner == 7] = 8  # member 7 has no rows
-    x += 30.0 * owner[:, None]
-    first = np.array([np.flatnonzero(owner == k)[0] for k in range(40) if k != 7])
-    x[first], w[first] = 1e9, 0.0  # the first row of each owner is far out, and counts for nothing
+    x, labels, w = rng.standard_normal((500, 3)) + offset, rng.integers(-1, 40, 500), rng.random(500)
+    labels[labels == 7] = 8  # member 7 has no rows
+    x += 30.0 * labels[:, None]
+    first = np.array([np.flatnonzero(labels == k)[0] for k in range(40) if k != 7])
+    x[first], w[first] = 1e9, 0.0  # the first row of each label is far out, and counts for nothing
     origin = np.full(3, offset)
-    stats = moments.of_owned_rows(x, w, owner, 40, origin, full)
+    stats = moments.of_owned_rows(x, w, labels, 40, origin, full)
     for k in range(40):
-        mine = (owner == k) & (w > 0)
+        mine = (labels == k) & (w > 0)
         assert stats.member(k).total_weight == pytest.approx(w[mine].sum(), rel=1e-13)
         if mine.sum() > 1:
             check(stats.member(k), x[mine], w[mine], origin)

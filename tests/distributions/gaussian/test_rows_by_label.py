@@ -1,4 +1,4 @@
-"""Rows with owners: whatever way they are sorted and cut, each member gets the moments of its own rows."""
+"""Rows with labels: whatever way they are sorted and cut, each member gets the moments of its own rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from likely import DataError, Gaussian
 from likely.core.arrays import BadEntry
 from likely.distributions.gaussian import gaussian, rows_by_label
-from likely.distributions.gaussian.rows_by_label import by_owner, gather_rows, in_turns, members_of
+from likely.distributions.gaussian.rows_by_label import by_label, gather_rows, in_turns, members_of
 
 KINDS = ["full", "diagonal", "spherical"]
 
@@ -18,18 +18,18 @@ def stack(members, d, kind="full"):
     return Gaussian(np.zeros((members, d)), spread.get(kind, np.ones(members)), kind=kind)
 
 
-def plain(x, w, owner, k, origin):
+def plain(x, w, labels, k, origin):
     """Weight, mean − origin and scatter of a member's rows in extended precision."""
-    mine = owner == k
+    mine = labels == k
     x, w = x[mine].astype(np.longdouble) - origin, w[mine].astype(np.longdouble)
     mean = (w[:, None] * x).sum(axis=0) / w.sum()
     return w.sum(), mean, (w[:, None] * (x - mean)).T @ (x - mean)
 
 
-def same(stats, x, w, owner, members):
+def same(stats, x, w, labels, members):
     for k in range(members):
         one = stats.member(k)
-        weight, shift, scatter = plain(x, w, owner, k, one.origin)
+        weight, shift, scatter = plain(x, w, labels, k, one.origin)
         scale = np.sqrt(np.diagonal(scatter).astype(float) / float(weight))
         assert one.total_weight == pytest.approx(float(weight), rel=1e-12)
         assert np.abs((one.shift - shift) / scale).max() <= 1e-12
@@ -39,19 +39,19 @@ def same(stats, x, w, owner, members):
 
 
 @pytest.mark.parametrize("members", [1, 3, 255, 256, 70_000])
-def test_rows_in_the_order_of_their_owners(rng, members):
-    owner = rng.integers(-1, members, 1000)
-    order, edges = by_owner(owner, members)
-    assert np.array_equal(order, np.argsort(owner, kind="stable"))
-    assert np.array_equal(edges, np.searchsorted(owner[order], np.arange(members + 1)))
+def test_rows_in_the_order_of_their_labels(rng, members):
+    labels = rng.integers(-1, members, 1000)
+    order, edges = by_label(labels, members)
+    assert np.array_equal(order, np.argsort(labels, kind="stable"))
+    assert np.array_equal(edges, np.searchsorted(labels[order], np.arange(members + 1)))
 
 
 def test_each_member_gets_its_own_rows(rng):
-    x, w, owner = rng.standard_normal((50, 3)), rng.random(50), rng.integers(-1, 4, 50)
-    for k, (mine, weight, at) in enumerate(members_of(x, w, owner, 5)):
-        assert np.array_equal(at, np.flatnonzero(owner == k))
-        assert np.array_equal(mine, x[owner == k]) and np.array_equal(weight, w[owner == k])
-    assert all(weight is None for _, weight, _ in members_of(x, None, owner, 5))
+    x, w, labels = rng.standard_normal((50, 3)), rng.random(50), rng.integers(-1, 4, 50)
+    for k, (mine, weight, at) in enumerate(members_of(x, w, labels, 5)):
+        assert np.array_equal(at, np.flatnonzero(labels == k))
+        assert np.array_equal(mine, x[labels == k]) and np.array_equal(weight, w[labels == k])
+    assert all(weight is None for _, weight, _ in members_of(x, None, labels, 5))
 
 
 def test_turns_cover_every_row_once():
@@ -62,26 +62,26 @@ def test_turns_cover_every_row_once():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("members", [3, 40])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_owners_are_weights_of_one_and_zero(rng, monkeypatch, kind, members, offset):
+def test_labels_are_weights_of_one_and_zero(rng, monkeypatch, kind, members, offset):
     """Rows sorted a few at a time, with some of nobody's, far from zero and from each other."""
     monkeypatch.setattr(rows_by_label, "LEAST", 64)
     monkeypatch.setattr(rows_by_label, "GATHER", 200)
     n = 40 * members
-    x, w, owner = rng.standard_normal((n, 3)), rng.random(n) + 0.1, rng.integers(-1, members, n)
-    x += offset + 30.0 * owner[:, None]
+    x, w, labels = rng.standard_normal((n, 3)), rng.random(n) + 0.1, rng.integers(-1, members, n)
+    x += offset + 30.0 * labels[:, None]
     distribution = stack(members, 3, kind).replace(mean=np.full((members, 3), offset))
-    same(distribution.collect(x, w, owner=owner), x, w, owner, members)
-    same(distribution.collect(x, owner=owner), x, np.ones(n), owner, members)
+    same(distribution.collect(x, w, labels=labels), x, w, labels, members)
+    same(distribution.collect(x, labels=labels), x, np.ones(n), labels, members)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_segments_and_members_agree(rng, monkeypatch, kind):
-    x, w, owner = rng.standard_normal((3000, 4)) * [1.0, 1e-3, 1e3, 7.0], rng.random(3000), rng.integers(0, 20, 3000)
+    x, w, labels = rng.standard_normal((3000, 4)) * [1.0, 1e-3, 1e3, 7.0], rng.random(3000), rng.integers(0, 20, 3000)
     distribution, found = stack(20, 4, kind), []
     for share in (0, 10**9):  # never in segments, always
         monkeypatch.setattr(gaussian, "SHARE", share)
         assert distribution._in_segments == bool(share)
-        found.append(distribution.collect(x, w, owner=owner))
+        found.append(distribution.collect(x, w, labels=labels))
     for a, b in zip(found[0]._parts().values(), found[1]._parts().values(), strict=True):
         if isinstance(a, np.ndarray):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
@@ -92,26 +92,26 @@ def test_parts_are_cut_as_rows_come(rng, kind):
     """More rows than are sorted at a time, more than a part holds: the same statistics as of pieces."""
     d = 2
     n = gather_rows(d) + 5000
-    x, owner = rng.standard_normal((n, d)), rng.integers(0, 4, n)
+    x, labels = rng.standard_normal((n, d)), rng.integers(0, 4, n)
     distribution = stack(4, d, kind)
-    whole, cut = distribution.collect(x, owner=owner), distribution.collect(x[:777], owner=owner[:777])
-    cut = cut + distribution.collect(x[777:], owner=owner[777:])
+    whole, cut = distribution.collect(x, labels=labels), distribution.collect(x[:777], labels=labels[:777])
+    cut = cut + distribution.collect(x[777:], labels=labels[777:])
     np.testing.assert_allclose(whole.mean, cut.mean, rtol=0, atol=1e-13)
     np.testing.assert_allclose(whole.scatter, cut.scatter, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaps_are_each_members_own(rng, kind):
-    x, owner = rng.standard_normal((400, 3)), rng.integers(-1, 3, 400)
+    x, labels = rng.standard_normal((400, 3)), rng.integers(-1, 3, 400)
     x[rng.random(x.shape) < 0.2] = np.nan
-    x[owner == 2] = np.nan_to_num(x[owner == 2])  # one member's rows are complete
-    x[np.flatnonzero(owner == -1)[0], 1] = np.inf  # nobody's
+    x[labels == 2] = np.nan_to_num(x[labels == 2])  # one member's rows are complete
+    x[np.flatnonzero(labels == -1)[0], 1] = np.inf  # nobody's
     distribution = stack(3, 3, kind)
-    stats = distribution.collect(x, owner=owner)
+    stats = distribution.collect(x, labels=labels)
     for k in range(3):
         one = distribution.member(k)
         one.__dict__["origin"] = distribution.origin
-        want = one.collect(x[owner == k])
+        want = one.collect(x[labels == k])
         for name, part in stats.member(k)._parts().items():
             if isinstance(part, np.ndarray) and getattr(want, name) is not None:
                 np.testing.assert_allclose(part, getattr(want, name), rtol=1e-12, atol=1e-12)
@@ -120,21 +120,21 @@ def test_gaps_are_each_members_own(rng, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [3, 5000, 100_000])
 def test_an_infinity_is_named_by_its_row(rng, kind, row):
-    x, owner = rng.standard_normal((150_000, 2)), rng.integers(0, 3, 150_000)
+    x, labels = rng.standard_normal((150_000, 2)), rng.integers(0, 3, 150_000)
     x[row, 1] = -np.inf
     with pytest.raises(BadEntry, match=rf"-inf at row {row}, column 1"):
-        stack(3, 2, kind).collect(x, owner=owner)
+        stack(3, 2, kind).collect(x, labels=labels)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_squares_that_overflow_are_refused(kind):
     x = np.array([[1e200, 0.0], [-1e200, 1.0], [0.0, 2.0]])
     with pytest.raises(DataError, match="must be finite"):
-        stack(2, 2, kind).collect(x, owner=np.zeros(3, int))
+        stack(2, 2, kind).collect(x, labels=np.zeros(3, int))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_single_precision_is_exact_rows(rng, kind):
-    x, owner = rng.standard_normal((300, 2)).astype(np.float32), rng.integers(0, 3, 300)
-    a, b = (stack(3, 2, kind).collect(z, owner=owner) for z in (x, x.astype(np.float64)))
+    x, labels = rng.standard_normal((300, 2)).astype(np.float32), rng.integers(0, 3, 300)
+    a, b = (stack(3, 2, kind).collect(z, labels=labels) for z in (x, x.astype(np.float64)))
     assert a.scatter.tobytes() == b.scatter.tobytes() and a.shift.tobytes() == b.shift.tobytes()

@@ -27,7 +27,7 @@ def criterion(X, y, w, kind, k, **how):
     clf = lk.BayesClassifier(lk.GaussianDensity(kind, **how)).fit(X, y, w)
     assert clf.density_.shares_by_ == "leave-one-out"
     rows = DistinctRows.of(X, w, y, 2).member(k)
-    ends = clf.density_._ends(clf.stats_.parts, clf.prior_.parts)
+    ends = clf.density_._ends(clf.stats_.components, clf.prior_.components)
     return ends.left_out(k, rows.rows, rows.weight), clf.density_.shares_
 
 
@@ -41,7 +41,7 @@ def refitted(X, y, w, kind, k, share, **how):
         keep = np.setdiff1d(np.arange(len(X)), out)
         clf = lk.BayesClassifier(lk.GaussianDensity(kind, blend=share, **how))
         clf._alarms = False
-        total += w[out].sum() * clf.fit(X[keep], y[keep], w[keep]).model_.parts.log_prob(x[None])[0, k]
+        total += w[out].sum() * clf.fit(X[keep], y[keep], w[keep]).model_.components.log_prob(x[None])[0, k]
     return total
 
 
@@ -120,7 +120,7 @@ def test_the_ends_with_a_prior_for_each_class_are_full_and_pooled(pooling):
 
     def covariance(kind, **how):
         density = lk.GaussianDensity(kind, prior=prior_for_each_class(), pooling=pooling, **how)
-        return np.broadcast_to(lk.BayesClassifier(density).fit(X, y).model_.parts.covariance, (2, 3, 3))
+        return np.broadcast_to(lk.BayesClassifier(density).fit(X, y).model_.components.covariance, (2, 3, 3))
 
     np.testing.assert_allclose(covariance("interpolated", blend=0.0), covariance("full"), rtol=1e-12)
     np.testing.assert_allclose(covariance("interpolated", blend=1.0), covariance("pooled"), rtol=1e-12, atol=1e-12)
@@ -135,7 +135,7 @@ def test_a_prior_that_follows_the_rows_is_followed(pooling, weights):
     w = np.ones(17) if weights == "ones" else np.random.default_rng(1).random(17) + 0.5
 
     def ends(keep):
-        stats = lk.Gaussian.blank(X, members=2).collect(X[keep], w[keep], owner=y[keep])
+        stats = lk.Gaussian.blank(X, members=2).collect(X[keep], w[keep], labels=y[keep])
         within = stats.scatter.sum(axis=0) / stats.weight.sum()
         prior = lk.NormalInverseWishart(np.zeros(2), 1e-9, 9.0 * within, 5.0)  # worth 5 + d + 2 rows
         return shrinkage.Blend.of(stats, prior, pooling, following=True)
@@ -156,7 +156,7 @@ def test_rows_of_nearly_equal_weight_may_share_a_diagonalization(monkeypatch):
     w = np.random.default_rng(0).random(210) + 0.5
     density = lk.GaussianDensity("interpolated", pooling="class")
     clf = lk.BayesClassifier(density).fit(X, y, w)
-    ends = clf.density_._ends(clf.stats_.parts, clf.prior_.parts)
+    ends = clf.density_._ends(clf.stats_.components, clf.prior_.components)
     shared = [ends.left_out(k, X[y == k], w[y == k]) for k in (0, 1)]
     monkeypatch.setattr(shrinkage, "SIZES", 10**9)
     for k in (0, 1):

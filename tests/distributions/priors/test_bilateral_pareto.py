@@ -33,9 +33,9 @@ def test_the_weak_prior_is_the_unbiased_estimate():
 
 
 def test_members_of_a_stack_have_their_own():
-    x, owner = np.array([0.0, 1.0, 2.0, 100.0, 101.0, 102.0, 7.0]), np.array([0, 0, 0, 1, 1, 1, 2])
+    x, labels = np.array([0.0, 1.0, 2.0, 100.0, 101.0, 102.0, 7.0]), np.array([0, 0, 0, 1, 1, 1, 2])
     stack = lk.Uniform(np.zeros((4, 1)), 1.0)
-    stats = stack.collect(x, owner=owner)
+    stats = stack.collect(x, labels=labels)
     fitted = stack.refit(stats, stack.weak_prior(stats))
     np.testing.assert_allclose(fitted.low[:2, 0], [-1.0, 99.0])
     np.testing.assert_allclose(fitted.low[2, 0], 7.0 - 51.0)  # one value: half of the range of all to each side

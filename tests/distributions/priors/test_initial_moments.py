@@ -60,7 +60,7 @@ def test_a_state_that_is_thin_stays_so():
     r = np.random.default_rng(0)
     path = np.cumsum(r.random(400) < 0.05) % 2
     frames = r.normal(size=(400, 3)) * np.where(path, 0.01, 1.0)[:, None] + 3.0 * path[:, None]
-    found = lk.HMMDensity(lk.GaussianDensity(), 2, random_state=0).fit([frames]).model_.emissions
+    found = lk.HMMDensity(lk.GaussianDensity(), 2, random_state=0).fit([frames]).model_.emission
     thin = int(np.argmin(found.variance[:, 0]))
     np.testing.assert_allclose(found.variance[thin], frames[path == 1].var(axis=0), rtol=0.4)  # it was 50 times as wide
 
@@ -71,21 +71,21 @@ def test_a_part_may_be_a_thousand_times_as_thin_as_the_others(covariance, n):
     """Its standard deviation was 7 (n = 200) and 26 times (50) too large."""
     r = np.random.default_rng(0)
     x = np.concatenate([r.normal(size=(n, 3)), 5.0 + 0.001 * r.normal(size=(n, 3))])
-    found = lk.MixtureDensity(lk.GaussianDensity(covariance), 2, random_state=0).fit(x).model_.parts
+    found = lk.MixtureDensity(lk.GaussianDensity(covariance), 2, random_state=0).fit(x).model_.components
     thin = found.variance[np.argmin(found.variance[:, 0])]
     assert (np.sqrt(thin) < 0.0025).all()
 
 
-def stack(x, owner, kind="full"):
-    return lk.Gaussian.blank(x, members=int(owner.max()) + 1, kind=kind).collect(x, owner=owner)
+def stack(x, labels, kind="full"):
+    return lk.Gaussian.blank(x, members=int(labels.max()) + 1, kind=kind).collect(x, labels=labels)
 
 
 def test_parts_of_few_rows_get_the_pooled_covariance_with_some_of_all():
     r = np.random.default_rng(1)
-    x, owner = r.normal(size=(12, 4)) + np.repeat([0.0, 5.0, 9.0], 4)[:, None], np.repeat([0, 1, 2], 4)
-    stats = stack(x, owner)
+    x, labels = r.normal(size=(12, 4)) + np.repeat([0.0, 5.0, 9.0], 4)[:, None], np.repeat([0, 1, 2], 4)
+    stats = stack(x, labels)
     covariance = softened(stats, 1).scatter / 4
-    within = sum(4 * np.cov(x[owner == k].T, ddof=0) for k in range(3)) / 12
+    within = sum(4 * np.cov(x[labels == k].T, ddof=0) for k in range(3)) / 12
     want = (1 - SHARE) * within + SHARE * 3 ** (-2 / 4) * np.cov(x.T, ddof=0)
     np.testing.assert_allclose(covariance, np.broadcast_to(want, (3, 4, 4)), rtol=1e-10)
 
@@ -93,8 +93,8 @@ def test_parts_of_few_rows_get_the_pooled_covariance_with_some_of_all():
 @pytest.mark.parametrize("one_for_all", [False, True])
 def test_no_direction_gets_more_than_its_rows_leave_open(one_for_all):
     x, _ = planes(0, 400)
-    owner = lk.MixtureDensity(n_components=2, random_state=0).fit(x).model_.most_probable(x)
-    stats = stack(x, owner)
+    labels = lk.MixtureDensity(n_components=2, random_state=0).fit(x).model_.most_probable(x)
+    stats = stack(x, labels)
     soft = softened(stats, 1, one_for_all)
     found, n = (stats.scatter, stats.weight) if not one_for_all else (stats.scatter.sum(0)[None], [400.0])
     for k in range(len(n)):
@@ -109,8 +109,8 @@ def test_no_direction_gets_more_than_its_rows_leave_open(one_for_all):
 
 def test_columns_are_limited_one_by_one():
     r = np.random.default_rng(2)
-    x, owner = np.concatenate([r.normal(size=(50, 2)), r.normal(size=(50, 2)) * [0.01, 1.0]]), np.repeat([0, 1], 50)
-    soft = softened(stack(x, owner, "diagonal"), 1)
+    x, labels = np.concatenate([r.normal(size=(50, 2)), r.normal(size=(50, 2)) * [0.01, 1.0]]), np.repeat([0, 1], 50)
+    soft = softened(stack(x, labels, "diagonal"), 1)
     variance = soft.scatter / soft.weight
     assert isinstance(soft, ColumnMoments) and variance[0, 0] > 0.3
     pooled = variance[0, 0]

@@ -81,15 +81,15 @@ def test_gaps_of_a_diagonal_distribution_count(rng):
 
 
 def test_a_stack_of_beliefs(rng):
-    x, owner = rng.standard_normal((30, 2)), np.arange(30) % 3
+    x, labels = rng.standard_normal((30, 2)), np.arange(30) % 3
     beliefs = Gaussian(rng.standard_normal((3, 2)), np.stack([np.eye(2) * (k + 1) for k in range(3)]))
-    stats = Gaussian(np.zeros((3, 2)), KNOWN).collect(x, owner=owner)
+    stats = Gaussian(np.zeros((3, 2)), KNOWN).collect(x, labels=labels)
     prior = MeanGivenCovariance(beliefs, KNOWN)
     post = prior.update(stats)
     assert post.predictive().members == 3 and post.point().members == 3 and post.point().tied
     for k in range(3):
         one = MeanGivenCovariance(beliefs.member(k), KNOWN)
-        mine = Gaussian([0.0, 0.0], KNOWN).collect(x[owner == k])
+        mine = Gaussian([0.0, 0.0], KNOWN).collect(x[labels == k])
         np.testing.assert_allclose(post.belief.mean[k], one.update(mine).belief.mean, rtol=1e-12, atol=1e-14)
         assert prior.log_evidence(stats)[k] == pytest.approx(one.log_evidence(mine), rel=1e-11)
 

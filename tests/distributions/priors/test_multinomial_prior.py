@@ -47,7 +47,7 @@ def test_a_plain_dirichlet_distribution_is_a_prior_too():
 
 def test_a_stack():
     stack = Multinomial(np.full((2, 3), 1 / 3))
-    stats = stack.collect([[3, 0, 1], [2, 0, 0]], owner=np.array([0, 1]))
+    stats = stack.collect([[3, 0, 1], [2, 0, 0]], labels=np.array([0, 1]))
     post = MultinomialPrior(ALPHA).update(stats)
     assert post.members == 2 and post.predictive().members == 2
     assert np.array_equal(post.member(1).belief.alpha, ALPHA + [2, 0, 0])

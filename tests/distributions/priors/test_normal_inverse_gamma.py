@@ -86,11 +86,11 @@ def test_predictives(prior):
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])
 def test_a_tied_distribution_meets_its_variances_once(rng, kind):
     """K means, one set of variances: dof grow by all rows, and the mode divides by K means more."""
-    x, owner = rng.standard_normal((30, 2)), np.arange(30) % 3
+    x, labels = rng.standard_normal((30, 2)), np.arange(30) % 3
     scale, dof = (np.ones(2), np.full(2, 4.0)) if kind == "diagonal" else (1.0, 4.0)
     prior = NormalInverseGamma(np.zeros((3, 2)), 1.0, scale, dof, kind=kind, tied=True)
     g = Gaussian(np.zeros((3, 2)), np.ones(2) if kind == "diagonal" else 1.0)
-    post = prior.update(g.collect(x, owner=owner))
+    post = prior.update(g.collect(x, labels=labels))
     assert np.array_equal(np.ravel(post.dof), [34.0] * 2 if kind == "diagonal" else [64.0])
     assert np.ravel(post.kappa).tolist() == [11.0] * 6
     mode = post.point("mode")
@@ -171,12 +171,12 @@ def test_a_spherical_weak_prior_pools_what_was_seen(rng):
 
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])
 def test_priors_of_each_member_add_up_for_one_covariance(rng, kind):
-    x, owner = rng.normal(size=(30, 2)) * [1.0, 3.0], np.repeat([0, 1, 2], 10)
+    x, labels = rng.normal(size=(30, 2)) * [1.0, 3.0], np.repeat([0, 1, 2], 10)
     tied = Gaussian.blank(x, members=3, kind=kind, tied=True)
     scale, dof = rng.uniform(1, 5, (3, 2)), rng.uniform(2, 6, (3, 2))
     scale, dof = (scale, dof) if kind == "diagonal" else (scale[:, 0], dof[:, 0])
     prior = NormalInverseGamma(rng.normal(size=(3, 2)), 1.0, scale, dof, kind=kind)
-    stats = tied.collect(x, owner=owner)
+    stats = tied.collect(x, labels=labels)
     found = tied.refit(stats, prior)
     best = found.objective(stats, prior)
     for _ in range(20):

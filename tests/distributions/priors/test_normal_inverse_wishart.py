@@ -106,10 +106,10 @@ def test_the_weak_prior_leaves_a_well_determined_distribution_alone(rng):
 
 
 def test_the_weak_prior_leans_small_members_on_the_pool(rng):
-    owner = np.array([0] * 200 + [1] * 2)
-    x = rng.standard_normal((202, 2)) @ [[2.0, 0.0], [1.0, 1.0]] + 10.0 * owner[:, None]
+    labels = np.array([0] * 200 + [1] * 2)
+    x = rng.standard_normal((202, 2)) @ [[2.0, 0.0], [1.0, 1.0]] + 10.0 * labels[:, None]
     blank = Gaussian.blank(x, members=2)
-    stats = blank.collect(x, owner=owner)
+    stats = blank.collect(x, labels=labels)
     g = blank.refit(stats, NormalInverseWishart.weak(stats))
     within = stats.scatter.sum(axis=0) / 202
     ratio = np.linalg.eigvalsh(np.linalg.solve(within, g.covariance[1]))
@@ -181,9 +181,9 @@ def test_singular_covariances_have_no_density(prior):
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_weak_priors_mode_is_the_pooled_covariance(rng, tied):
     """Worth 2d + 4 rows (2d + 3 + K where K members share it), with ν = d + 2 and a mean worth a hundredth of a row."""
-    x, owner = rng.standard_normal((5000, 3)) @ rng.standard_normal((3, 3)), np.arange(5000) % 4
+    x, labels = rng.standard_normal((5000, 3)) @ rng.standard_normal((3, 3)), np.arange(5000) % 4
     blank = Gaussian.blank(x, members=4, tied=tied)
-    stats = blank.collect(x + owner[:, None], owner=owner)
+    stats = blank.collect(x + labels[:, None], labels=labels)
     prior = blank.weak_prior(stats)
     within = stats.scatter.sum(axis=0) / 5000
     mode = prior.scale / (prior.dof + 4 + (4 if tied else 1))
@@ -216,11 +216,11 @@ def test_without_gaps_the_shrunk_share_is_that_of_the_rows(rng):
 
 def test_priors_of_members_with_one_covariance_are_multiplied(rng):
     """The mode of the product of the members' densities, and the density up to a constant."""
-    x, owner = rng.normal(size=(30, 2)), np.repeat([0, 1], [10, 20])
+    x, labels = rng.normal(size=(30, 2)), np.repeat([0, 1], [10, 20])
     means, kappa = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([1.0, 3.0])
     scales, dof = np.stack([PSI, 20 * np.eye(2)]), np.array([4.0, 9.0])
     tied = Gaussian.blank(x, members=2, tied=True)
-    stats = tied.collect(x, owner=owner)
+    stats = tied.collect(x, labels=labels)
     prior = NormalInverseWishart(means, kappa, scales, dof)
     model, post = tied.refit(stats, prior), prior.update(stats)
     np.testing.assert_allclose(model.mean, post.mean, rtol=1e-12)

@@ -53,7 +53,7 @@ def test_refit_finds_the_posterior_mode(prior, rng, kind):
     for _ in range(100):
         near = FactorGaussian(
             best.mean + 1e-2 * rng.normal(size=3), best.loadings + 1e-2 * rng.normal(size=(3, 1)),
-            best.noise * np.exp(1e-2 * rng.normal(size=best.noise.shape)),
+            best.noise_variance * np.exp(1e-2 * rng.normal(size=best.noise_variance.shape)),
         )  # fmt: skip
         assert near.objective(stats, prior) <= top + 1e-9
 
@@ -61,7 +61,7 @@ def test_refit_finds_the_posterior_mode(prior, rng, kind):
 def test_stacks_are_their_members(prior, rng):
     f = FactorGaussian.blank(rng.normal(size=(9, 3)), factors=1, members=2)
     x = rng.normal(size=(30, 3))
-    stats = f.collect(x, owner=np.arange(30) % 2)
+    stats = f.collect(x, labels=np.arange(30) % 2)
     both = f.refit(stats, prior)
     for k in (0, 1):
         alone = f.member(k).refit(stats.member(k), prior)
@@ -120,13 +120,13 @@ def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
 @pytest.mark.parametrize("each", [False, True])
 def test_one_covariance_for_all_members_is_the_mode(prior, rng, each):
     """The rows that came before add up, as those of now do: nothing near explains both better."""
-    x, owner = rng.normal(size=(40, 3)) * np.repeat([1.0, 4.0], [10, 30])[:, None], np.repeat([0, 1], [10, 30])
+    x, labels = rng.normal(size=(40, 3)) * np.repeat([1.0, 4.0], [10, 30])[:, None], np.repeat([0, 1], [10, 30])
     if each:
         prior = EarlierRows(
             np.stack([prior.mean, -prior.mean]), [1.0, 0.5], np.stack([prior.scale, 9 * prior.scale]), [3.0, 5.0]
         )
     tied = Gaussian.blank(x, members=2, tied=True)
-    stats = tied.collect(x, owner=owner)
+    stats = tied.collect(x, labels=labels)
     found = tied.refit(stats, prior)
     assert found.tied
     rows = np.broadcast_to(prior.rows, 2).sum() if each else prior.rows

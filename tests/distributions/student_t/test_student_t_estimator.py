@@ -28,9 +28,9 @@ def test_mixtures_of_t_distributions_keep_their_groups_apart_from_noise():
     rng = np.random.default_rng(3)
     x = np.concatenate([rng.standard_t(2.0, (150, 2)), rng.standard_t(2.0, (150, 2)) + [12.0, 0.0]])
     mixture = lk.MixtureDensity(lk.StudentTDensity(), 2, random_state=0).fit(x)
-    centers = mixture.model_.parts.center[np.argsort(mixture.model_.parts.center[:, 0])]
+    centers = mixture.model_.components.center[np.argsort(mixture.model_.components.center[:, 0])]
     assert np.abs(centers - [[0.0, 0.0], [12.0, 0.0]]).max() < 0.5
-    assert (mixture.model_.parts.dof < 6).all()
+    assert (mixture.model_.components.dof < 6).all()
 
 
 @pytest.mark.slow
@@ -39,7 +39,7 @@ def test_states_of_a_chain_emit_t_distributions():
     states = np.repeat([0, 1, 0, 1], 60)
     x = np.where(states, 5.0, 0.0)[:, None] + rng.standard_t(2.0, (240, 1))
     hmm = lk.HMMDensity(lk.StudentTDensity(), 2, random_state=0).fit([x])
-    centers = np.sort(hmm.model_.emissions.center[:, 0])
+    centers = np.sort(hmm.model_.emission.center[:, 0])
     assert np.abs(centers - [0.0, 5.0]).max() < 0.6
 
 

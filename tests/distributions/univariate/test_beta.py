@@ -84,7 +84,7 @@ def test_the_weak_prior():
 def test_one_column_serves_all_and_one_distribution_all_members():
     x = np.random.default_rng(1).integers(0, 2, (30, 3))
     stack = Bernoulli(np.full((2, 3), 0.5))
-    post = Beta(2.0, 2.0).update(stack.collect(x, owner=np.arange(30) % 2))
+    post = Beta(2.0, 2.0).update(stack.collect(x, labels=np.arange(30) % 2))
     assert post.a.shape == (2, 3) and post.member(1).a == pytest.approx(2 + x[1::2].sum(axis=0))
     assert Beta(2.0, 2.0).log_evidence(stack.collect(x)).shape == (2,)
 

@@ -108,12 +108,12 @@ def test_maximum_likelihood_with_weights_and_gaps():
 
 def test_a_stack_of_unlike_trials():
     stack = lk.Binomial([[3.0], [9.0]], 0.5)
-    stats = stack.collect([[2.0], [8.0]], owner=[0, 1])
+    stats = stack.collect([[2.0], [8.0]], labels=[0, 1])
     assert stats.ones.ravel().tolist() == [2.0, 8.0] and stats.zeros.ravel().tolist() == [1.0, 1.0]
     want = lk.Binomial(3, 0.5).log_prob([2.0])[0] + lk.Binomial(9, 0.5).log_prob([8.0])[0]
     assert stack.objective(stats) == pytest.approx(want)
     with pytest.raises(lk.DataError, match="3 trials"):
-        stack.collect([[8.0], [8.0]], owner=[0, 1])
+        stack.collect([[8.0], [8.0]], labels=[0, 1])
     with pytest.raises(lk.ShapeError, match="as many trials"):
         lk.Binomial(3, 0.5).collect([1.0]) + lk.Binomial(4, 0.5).collect([1.0])
 

@@ -238,7 +238,7 @@ def test_the_weak_prior_is_a_tenth_of_a_row():
     assert 0 < prior.update(stats).point().rate[1] < 0.02  # never 0: an event must stay possible
     nothing = Gamma.weak(Poisson([1.0]).collect([]))
     assert nothing.point().rate[0] == pytest.approx(0.5)
-    stack = STACK.collect([[3, 1], [5, 1], [1, 1]], owner=[0, 1, 1])
+    stack = STACK.collect([[3, 1], [5, 1], [1, 1]], labels=[0, 1, 1])
     assert Gamma.weak(stack).members is None and Gamma.weak(stack).point().rate[0] == pytest.approx(3.0)
 
 
@@ -263,28 +263,28 @@ def test_gamma_serves_waits_and_counts():
     prior = lk.Gamma(2.0, 1.0)
     waits = prior.update(lk.Exponential(1.0).collect([3.0, 5.0]))
     counts = prior.update(lk.Poisson(1.0).collect([3, 5]))
-    assert waits.of == "exponential" and (waits.shape[0], waits.rate[0]) == (4.0, 9.0)
-    assert counts.of == "poisson" and (counts.shape[0], counts.rate[0]) == (10.0, 3.0)
+    assert waits.likelihood == "exponential" and (waits.shape[0], waits.rate[0]) == (4.0, 9.0)
+    assert counts.likelihood == "poisson" and (counts.shape[0], counts.rate[0]) == (10.0, 3.0)
     assert isinstance(waits.predictive(), lk.Lomax) and isinstance(counts.predictive(), lk.NegativeBinomial)
     assert isinstance(waits.draw(np.random.default_rng(0)), lk.Exponential)
     with pytest.raises(lk.DomainError, match="of must be"):
-        lk.Gamma(1.0, 1.0, of="normal")
+        lk.Gamma(1.0, 1.0, likelihood="normal")
     with pytest.raises(lk.DomainError, match="counts or of waiting times"):
         prior.update(lk.ChiSquare(1.0).collect([1.0]))
     with pytest.raises(lk.DomainError, match="must not be 0"):
-        lk.Gamma(0.5, 1.0, of="exponential").point("mode")
+        lk.Gamma(0.5, 1.0, likelihood="exponential").point("mode")
 
 
 def test_files_of_before_know_counts_only():
     from likely.io.schema import Values
 
     old = Values().build("Gamma", {"shape": np.array([2.0]), "rate": np.array([1.0])}, "the prior")
-    assert old.of == "poisson" and isinstance(old.predictive(), lk.NegativeBinomial)
+    assert old.likelihood == "poisson" and isinstance(old.predictive(), lk.NegativeBinomial)
 
 
 def test_the_weak_prior_of_waits():
     distribution = lk.Exponential([1.0, 1.0, 1.0])
     weak = lk.Gamma.weak(distribution.collect([[2.0, 0.0, np.nan], [4.0, 0.0, np.nan]]))
-    assert weak.of == "exponential"
+    assert weak.likelihood == "exponential"
     np.testing.assert_allclose(weak.mode[[0, 2]], [1 / 3, 1.0])
     assert np.isfinite(weak.mode).all() and np.isfinite(weak.point().log_prob([[1.0, 0.0, 1.0]])).all()

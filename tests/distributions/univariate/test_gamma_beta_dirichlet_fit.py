@@ -127,13 +127,13 @@ def test_ends_of_a_share_are_units():
 def test_mixtures_products_and_classifiers(rng):
     x = np.concatenate([rng.gamma(30, 1, (200, 1)), rng.gamma(2, 1, (200, 1))])
     mixture = lk.MixtureDensity(lk.GammaDensity(), 2, random_state=0).fit(x)
-    assert np.sort(mixture.model_.parts.mean[:, 0]) == pytest.approx([2.0, 30.0], rel=0.15)
+    assert np.sort(mixture.model_.components.mean[:, 0]) == pytest.approx([2.0, 30.0], rel=0.15)
     y = np.repeat(["a", "b"], 200)
     assert lk.BayesClassifier(lk.GammaDensity()).fit(x, y).score(x, y) > 0.98
     shares = np.concatenate([rng.dirichlet([9, 1, 1], 200), rng.dirichlet([1, 1, 9], 200)])
     assert lk.BayesClassifier(lk.DirichletDensity()).fit(shares, y).score(shares, y) > 0.98
-    chain = lk.HMMDensity(lk.BetaDensity(), states=2, random_state=0).fit(shares[:, :1])
-    assert chain.model_.emissions.members == 2
+    chain = lk.HMMDensity(lk.BetaDensity(), n_states=2, random_state=0).fit(shares[:, :1])
+    assert chain.model_.emission.members == 2
 
 
 def test_word_counts_in_bursts(rng):
@@ -180,9 +180,9 @@ def test_narrow_gamma_columns_keep_their_variance(offset):
 
 def test_narrow_members_far_from_each_other_keep_their_variances():
     x = np.concatenate([5 + 1e-9 * np.arange(5), 3e6 + np.arange(5)])
-    owner = np.repeat([0, 1], 5)
+    labels = np.repeat([0, 1], 5)
     stack = lk.Gamma(np.ones((2, 1)), np.ones((2, 1)))
-    both = stack.refit(stack.collect(x, owner=owner))
+    both = stack.refit(stack.collect(x, labels=labels))
     np.testing.assert_allclose(both.variance[:, 0], [2e-18, 2.0], rtol=1e-5)
-    pooled = stack.collect(x, owner=owner).pooled()
+    pooled = stack.collect(x, labels=labels).pooled()
     np.testing.assert_allclose(pooled.means(), [[x.mean()], [np.log(x.mean()) - np.log(x).mean()]], rtol=1e-12)

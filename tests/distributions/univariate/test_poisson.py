@@ -237,12 +237,12 @@ def test_weights_are_repetitions_and_parts_add_up(rng):
 def test_large_inputs_are_split_and_give_the_same(rng):
     x = rng.poisson(4.0, (40_000, 2)).astype(float)
     distribution, stack = Poisson([2.0, 5.0]), Poisson(STACK)
-    w, owner = rng.random((40_000, 5)), rng.integers(-1, 5, 40_000)
+    w, labels = rng.random((40_000, 5)), rng.integers(-1, 5, 40_000)
     assert_same(distribution.collect(x), distribution.collect(x[:20_000]) + distribution.collect(x[20_000:]))
     assert_same(stack.collect(x, w), stack.collect(x[:20_000], w[:20_000]) + stack.collect(x[20_000:], w[20_000:]))
-    whole, halves = stack.collect(x, owner=owner), [slice(0, 20_000), slice(20_000, None)]
+    whole, halves = stack.collect(x, labels=labels), [slice(0, 20_000), slice(20_000, None)]
     assert_same(
-        whole, stack.collect(x[halves[0]], owner=owner[halves[0]]) + stack.collect(x[halves[1]], owner=owner[halves[1]])
+        whole, stack.collect(x[halves[0]], labels=labels[halves[0]]) + stack.collect(x[halves[1]], labels=labels[halves[1]])
     )
     assert (
         np.abs(distribution.log_prob(x) - np.concatenate([distribution.log_prob(x[h]) for h in halves])).max() <= 1e-14
@@ -250,16 +250,16 @@ def test_large_inputs_are_split_and_give_the_same(rng):
 
 
 def test_members_of_a_stack_see_their_own_rows(rng):
-    x, owner = rng.poisson(4.0, (50, 2)).astype(float), rng.integers(-1, 5, 50)
+    x, labels = rng.poisson(4.0, (50, 2)).astype(float), rng.integers(-1, 5, 50)
     x[7, 1] = np.nan
     stack, w = Poisson(STACK), rng.random((50, 5))
     for k in range(5):
         one = stack.member(k)
-        assert_same(stack.collect(x, owner=owner).member(k), one.collect(x[owner == k]))
-        assert_same(stack.collect(x, w[:, k], owner=owner).member(k), one.collect(x[owner == k], w[owner == k, k]))
+        assert_same(stack.collect(x, labels=labels).member(k), one.collect(x[labels == k]))
+        assert_same(stack.collect(x, w[:, k], labels=labels).member(k), one.collect(x[labels == k], w[labels == k, k]))
         assert_same(stack.collect(x, w).member(k), one.collect(x, w[:, k]))
         assert_same(stack.collect(x, w[:, 0]).member(k), one.collect(x, w[:, 0]))
-    assert_same(stack.collect(x, owner=owner).pooled(), Poisson([1.0, 1.0]).collect(x[owner >= 0]))
+    assert_same(stack.collect(x, labels=labels).pooled(), Poisson([1.0, 1.0]).collect(x[labels >= 0]))
 
 
 def test_refit_gives_the_mean():
@@ -273,7 +273,7 @@ def test_refit_gives_the_mean():
 def test_a_member_that_saw_nothing_keeps_its_rates(rng):
     x = rng.poisson(4.0, (50, 2)).astype(float)
     stack = Poisson(STACK)
-    refitted = stack.refit(stack.collect(x, owner=np.zeros(50, int)))
+    refitted = stack.refit(stack.collect(x, labels=np.zeros(50, int)))
     assert np.array_equal(refitted.rate[1:], STACK[1:]) and np.allclose(refitted.rate[0], x.mean(axis=0), rtol=1e-14)
     with pytest.raises(DataError, match="at least one row"):
         stack.refit(stack.collect(x, np.zeros(50)))
@@ -319,8 +319,8 @@ def test_a_first_look_skips_gaps_and_never_gives_zero():
         (lambda: Poisson([1.0, 2.0]).log_prob([[1.0]]), ShapeError, r"\(n, 2\)"),
         (lambda: Poisson([1.0]).collect([1, 2], np.ones((2, 2))), ShapeError, "one axis"),
         (lambda: Poisson(STACK).collect(np.ones((2, 2)), np.ones((2, 3))), ShapeError, r"per member \(5\)"),
-        (lambda: Poisson(STACK).collect(np.ones((2, 2)), owner=[0, 5]), ShapeError, "from -1 to 4"),
-        (lambda: Poisson([1.0]).collect([1, 2], owner=[0, 0]), DomainError, "for a stack"),
+        (lambda: Poisson(STACK).collect(np.ones((2, 2)), labels=[0, 5]), ShapeError, "from -1 to 4"),
+        (lambda: Poisson([1.0]).collect([1, 2], labels=[0, 0]), DomainError, "for a stack"),
         (lambda: Poisson([1.0]).refit(Poisson([1.0, 2.0]).collect([[1, 2]])), ShapeError, r"\(1,\), got \(2,\)"),
         (lambda: Counts(1.0, [1.0], [-1.0], 0.0), DomainError, "negative"),
         (lambda: Counts(1.0, [1.0], [1.0, 2.0], 0.0), ShapeError, "shapes"),
@@ -377,19 +377,19 @@ def test_sparse_rows_are_scored_and_learned_as_dense_ones(distribution, kind):
     rng = np.random.default_rng(0)
     x = rng.poisson(rng.gamma(0.4, 3.0, (60, 9))).astype(float)
     x[:, 4], x[:, 5] = 0.0, rng.poisson(1e6, 60)  # nothing counted, and nothing 0
-    w, owner = rng.random(60), rng.integers(-1, 5, 60)
+    w, labels = rng.random(60), rng.integers(-1, 5, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = distribution.fit(x, w, prior="weak")
         np.testing.assert_allclose(distribution.fit(kind(x), w, prior="weak").mean, one.mean, rtol=1e-12)
         stack = distribution.blank(x, 5)
         many = stack.refit(
-            stack.collect(x, owner=owner), one.weak_prior(one.collect(x)) if distribution is lk.Poisson else None
+            stack.collect(x, labels=labels), one.weak_prior(one.collect(x)) if distribution is lk.Poisson else None
         )
     for model in (one, many):
         dense, sparse = model.log_prob(x), model.log_prob(kind(x))
         np.testing.assert_allclose(sparse, dense, rtol=1e-12, atol=1e-12)
-    for how in ({"owner": owner}, {"weight": w}, {"weight": rng.random((60, 5))}):
+    for how in ({"labels": labels}, {"weight": w}, {"weight": rng.random((60, 5))}):
         ours, theirs = many.collect(kind(x), **how), many.collect(x, **how)
         for name, part in theirs._parts().items():
             np.testing.assert_allclose(getattr(ours, name), part, rtol=1e-12, atol=1e-12)

@@ -118,13 +118,13 @@ def test_wind_in_a_chain(rng):
     states, wind = [], []
     state = 0
     for _ in range(1500):
-        state = int(rng.choice(3, p=truth.moves[state]))
+        state = int(rng.choice(3, p=truth.transition[state]))
         states.append(state)
-        wind.append(float(truth.emissions.member(state).sample(1, rng)[0, 0]))
+        wind.append(float(truth.emission.member(state).sample(1, rng)[0, 0]))
     X = np.angle(np.exp(1j * np.array(wind)))[:, None]
     X[::17] = np.nan
-    model = lk.HMMDensity(lk.VonMisesDensity(), states=3, random_state=0).fit(X)
-    emissions = model.model_.emissions
+    model = lk.HMMDensity(lk.VonMisesDensity(), n_states=3, random_state=0).fit(X)
+    emissions = model.model_.emission
     order = [int(np.argmin(1 - np.cos(emissions.center[:, 0] - c))) for c in (3.0, -1.5, 0.8)]
     assert sorted(order) == [0, 1, 2]
     assert np.cos(emissions.center[order, 0] - [3.0, -1.5, 0.8]).min() > 0.99
@@ -138,7 +138,7 @@ def test_wind_in_a_chain(rng):
 def test_a_mixture_and_a_classifier_of_directions(rng):
     X = np.concatenate([lk.VonMises(3.1, 20.0).sample(200, rng), lk.VonMises(0.0, 20.0).sample(200, rng)])
     mixture = lk.MixtureDensity(lk.VonMisesDensity(), 2, random_state=0).fit(X)
-    assert np.sort(np.cos(mixture.model_.parts.center[:, 0])) == pytest.approx([-1.0, 1.0], abs=0.01)
+    assert np.sort(np.cos(mixture.model_.components.center[:, 0])) == pytest.approx([-1.0, 1.0], abs=0.01)
     clf = lk.BayesClassifier(lk.VonMisesDensity()).fit(X, np.repeat([0, 1], 200))
     assert clf.score(X + 2 * np.pi, np.repeat([0, 1], 200)) > 0.99
 

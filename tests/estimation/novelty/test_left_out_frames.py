@@ -19,7 +19,7 @@ def frames(rng, T, d=6, K=4):
 
 
 def fitted(x, **more):
-    return lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0, **more).fit(x)
+    return lk.HMMDensity(lk.GaussianDensity("full"), n_states=4, random_state=0, **more).fit(x)
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_all_frames_at_once_are_as_surprising_as_live(gaps):
     x[0][7] = np.nan
     tail, found = ChainTail(model), []
     for one in x:
-        belief = model.initial()
+        belief = model.initial_belief()
         for t, y in enumerate(one):
             belief = model.predict(belief) if t else belief
             after, news = model.update(belief, y)
@@ -46,7 +46,7 @@ def test_all_frames_at_once_are_as_surprising_as_live(gaps):
 def test_words_and_columns_of_several_kinds():
     rng = np.random.default_rng(1)
     words = np.array(["a", "b", "c"], dtype=object)[rng.integers(0, 3, 120)]
-    h = lk.HMMDensity(lk.CategoricalDensity(), states=2, random_state=0).fit([words[:, None]])
+    h = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit([words[:, None]])
     assert h.calm_.shape == (3, 120) and (h.calm_[0] >= 0).all()
 
 
@@ -76,7 +76,7 @@ def test_which_frames_are_kept():
     assert fitted(along, topology="left-to-right").calm_.shape == (3, 0)  # a piece of it begins where none may
     assert fitted(along, topology=np.ones((4, 4))).calm_.shape == (3, 0)  # it raised a ValueError
     given = [np.zeros(50, dtype=int), np.ones(60, dtype=int)]
-    known = lk.HMMDensity(lk.GaussianDensity("full"), states=4, random_state=0).fit(along, given=given)
+    known = lk.HMMDensity(lk.GaussianDensity("full"), n_states=4, random_state=0).fit(along, states=given)
     assert known.calm_.shape == (3, 0)
 
 

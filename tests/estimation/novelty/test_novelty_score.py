@@ -188,7 +188,7 @@ def test_a_distribution_that_cannot_hold_marks_what_it_excludes(recwarn):
     """Cells of a histogram without a row have p = 0 under every class: rows left out fall into such, too."""
     rng = np.random.default_rng(0)
     rows = rng.gamma(2.0, 3.0, 200)[:, None]
-    clf = lk.BayesClassifier(lk.HistogramDensity(60, count=0.0)).fit(rows, np.arange(200) % 2)
+    clf = lk.BayesClassifier(lk.HistogramDensity(60, pseudo_count=0.0)).fit(rows, np.arange(200) % 2)
     recwarn.clear()
     done = clf.decide([[99.0], [5.0]], novelty=0.01)
     assert done[0] is lk.NOVEL and done[1] is not lk.NOVEL

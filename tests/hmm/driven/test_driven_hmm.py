@@ -16,7 +16,7 @@ from likely.core.fit_loop import Stop, fit, iterate
 from likely.core.ragged import Ragged
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.driven.driven_prior import DrivenPrior
-from likely.hmm.driven.logistic_transitions import Moves, bound, log_moves, step
+from likely.hmm.driven.logistic_transitions import Moves, bound, log_transition, step
 
 K, P = 3, 2
 LENGTHS = (5, 1, 4)
@@ -25,8 +25,8 @@ LENGTHS = (5, 1, 4)
 def chain(seed: int = 0, mask: bool = True, spread: float = 1.0) -> DrivenHMM:
     rng = np.random.default_rng(seed)
     possible = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool) if mask else None
-    emissions = lk.Gaussian(rng.normal(0, 2, (K, 2)), np.tile(np.eye(2), (K, 1, 1)))
-    return DrivenHMM([0.5, 0.3, 0.2], rng.normal(0, spread, (K, K, P + 1)), emissions, possible)
+    emission = lk.Gaussian(rng.normal(0, 2, (K, 2)), np.tile(np.eye(2), (K, 1, 1)))
+    return DrivenHMM([0.5, 0.3, 0.2], rng.normal(0, spread, (K, K, P + 1)), emission, possible)
 
 
 def some(seed: int = 1, lengths: tuple[int, ...] = LENGTHS, gaps: bool = True) -> tuple[list, list]:
@@ -40,10 +40,10 @@ def some(seed: int = 1, lengths: tuple[int, ...] = LENGTHS, gaps: bool = True) -
 
 def every_path(h: DrivenHMM, x: np.ndarray, u: np.ndarray) -> dict[tuple[int, ...], float]:
     """log p(x, path) of all paths."""
-    logs, z = h.emissions.log_prob(x), np.column_stack([np.ones(len(u)), u])
+    logs, z = h.emission.log_prob(x), np.column_stack([np.ones(len(u)), u])
     out = {}
     for path in product(range(h.states), repeat=len(x)):
-        value = np.log(h.starts[path[0]]) + logs[0, path[0]]
+        value = np.log(h.initial[path[0]]) + logs[0, path[0]]
         for t in range(1, len(x)):
             scores = np.where(h.possible[path[t - 1]], h.coefficients[path[t - 1]] @ z[t], -np.inf)
             value += scores[path[t]] - np.logaddexp.reduce(scores) + logs[t, path[t]]
@@ -172,7 +172,7 @@ def test_paths_are_drawn_where_past_and_future_disagree() -> None:
     filled = lk.impute(h, data, np.random.default_rng(1))
     assert_allclose(filled.values["frames"].reshape(20, 6)[:, 2], 100.0, atol=6)
     with pytest.raises(DataError, match="impossible"):
-        h.replace(emissions=lk.Categorical([[1.0, 0.0], [0.0, 1.0]], levels=["a", "b"])).drawn_states(
+        h.replace(emission=lk.Categorical([[1.0, 0.0], [0.0, 1.0]], levels=["a", "b"])).drawn_states(
             with_covariates(np.array(["a", "b"]), np.zeros(2)), np.random.default_rng(0)
         )
 
@@ -183,8 +183,8 @@ def test_hard_takes_the_best_path_alone() -> None:
     stats = h.collect(x, w, hard=True, covariates=u)
     best = [max(every_path(h, a, b).items(), key=lambda item: item[1]) for a, b in zip(x, u, strict=True)]
     assert_allclose(h.objective(stats), w @ [value for _, value in best], rtol=1e-12)
-    given = h.collect(x, w, given=[np.array(path) for path, _ in best], covariates=u)
-    for name in ("starts", "counts", "gradient", "curvature", "fitted"):
+    given = h.collect(x, w, log_mask=[np.array(path) for path, _ in best], covariates=u)
+    for name in ("initial", "counts", "gradient", "curvature", "fitted"):
         assert_allclose(getattr(stats, name), getattr(given, name), atol=1e-12)
     truth = chain(5)
     rng = np.random.default_rng(6)
@@ -202,8 +202,8 @@ def test_hard_goes_down_to_the_parts_of_mixtures() -> None:
     stats = h.collect(x, hard=True, covariates=u)
     best = 0.0
     for a, b in zip(x, u, strict=True):
-        joint = np.log(h.emissions.weights)[None] + parts.log_prob(a).reshape(len(a), 2, 2)
-        flat = h.replace(emissions=_Table(joint.max(axis=2)))
+        joint = np.log(h.emission.weights)[None] + parts.log_prob(a).reshape(len(a), 2, 2)
+        flat = h.replace(emission=_Table(joint.max(axis=2)))
         best += max(every_path(flat, a, b).values())
     assert_allclose(h.objective(stats), best, rtol=1e-12)
 
@@ -230,11 +230,11 @@ def test_far_scores_go_through_logarithms() -> None:
 
 def test_moves_that_no_covariate_changes_are_those_of_a_plain_chain() -> None:
     rng = np.random.default_rng(2)
-    moves = rng.dirichlet(np.ones(K), K)
-    emissions = lk.Gaussian(rng.normal(0, 2, (K, 1)), 1.0)
-    plain = lk.HMM([0.2, 0.3, 0.5], moves, emissions)
-    beta = np.concatenate([np.log(moves)[:, :, None], np.zeros((K, K, 1))], axis=2)
-    driven = DrivenHMM(plain.starts, beta, emissions)
+    transition = rng.dirichlet(np.ones(K), K)
+    emission = lk.Gaussian(rng.normal(0, 2, (K, 1)), 1.0)
+    plain = lk.HMM([0.2, 0.3, 0.5], transition, emission)
+    beta = np.concatenate([np.log(transition)[:, :, None], np.zeros((K, K, 1))], axis=2)
+    driven = DrivenHMM(plain.initial, beta, emission)
     x, u = [rng.normal(0, 2, (t, 1)) for t in (50, 3)], [rng.normal(0, 9, (t, 1)) for t in (50, 3)]
     assert_allclose(driven.log_prob(x, u), plain.log_prob(x), rtol=1e-13)
     assert_allclose(driven.posterior(x, covariates=u).values, plain.posterior(x).values, atol=1e-12)
@@ -249,11 +249,11 @@ def test_a_fit_with_constant_covariates_is_that_of_a_plain_chain() -> None:
     x = truth.sample(30, rng, 40)
     u = Ragged.trusted(values=np.full((len(x.values), 1), 7.0), offsets=x.offsets)
     start = lk.HMM([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]], lk.Gaussian([[-1.0], [4.0]], 1.0))
-    beta = np.concatenate([np.log(start.moves)[:, :, None], np.zeros((2, 2, 1))], axis=2)
+    beta = np.concatenate([np.log(start.transition)[:, :, None], np.zeros((2, 2, 1))], axis=2)
     stop = Stop(2000, 1e-12)
     plain = fit(start, x, stop=stop).model
-    driven = fit(DrivenHMM(start.starts, beta, start.emissions), with_covariates(x, u), stop=stop).model
-    assert_allclose(driven.moves([[7.0]])[0], plain.moves, atol=1e-5)
+    driven = fit(DrivenHMM(start.initial, beta, start.emission), with_covariates(x, u), stop=stop).model
+    assert_allclose(driven.transition([[7.0]])[0], plain.transition, atol=1e-5)
     assert_allclose(driven.log_prob(x, u).sum(), plain.log_prob(x).sum(), atol=1e-6)
 
 
@@ -308,7 +308,7 @@ def test_the_likelihood_never_falls() -> None:
     truth = chain(5)
     rng = np.random.default_rng(6)
     data = truth.sample(20, rng, [rng.normal(0, 1, (30, P)) for _ in range(20)])
-    start = DrivenHMM(np.full(K, 1 / K), np.zeros((K, K, P + 1)), truth.emissions, truth.possible)
+    start = DrivenHMM(np.full(K, 1 / K), np.zeros((K, K, P + 1)), truth.emission, truth.possible)
     trace = []
     for look in iterate(start, data, prior="weak"):
         trace.append(look.objective)
@@ -339,7 +339,7 @@ def test_statistics_add_and_weights_are_copies() -> None:
     whole = h.collect(both)
     parts = h.collect(both[:1]) + h.collect(both[1:])
     twice, copies = h.collect(both, [2.0, 1.0, 0.0]), h.collect(both[np.array([0, 0, 1])])
-    for name in ("starts", "counts", "gradient", "curvature", "fitted", "entropy"):
+    for name in ("initial", "counts", "gradient", "curvature", "fitted", "entropy"):
         assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-12)
         assert_allclose(getattr(twice, name), getattr(copies, name), atol=1e-12)
         assert_allclose(getattr(whole * 3.0, name), 3 * getattr(whole, name))
@@ -367,10 +367,10 @@ def answers(h: DrivenHMM, data: Ragged, given: list) -> dict[str, np.ndarray]:
     out["second score"] = np.array(h.k_best(last, 2)[-1].log_prob)
     for name, stats in (
         ("soft", h.collect(data, [1.0, 0.5, 2.0])), ("hard", h.collect(data, hard=True)),
-        ("given", h.collect(data, given=given)),
+        ("given", h.collect(data, log_mask=given)),
     ):  # fmt: skip
-        inner = {f: getattr(stats, f) for f in ("starts", "counts", "entropy", "fitted", "gradient", "curvature")}
-        out |= {f"{name} {f}": value for f, value in inner.items()} | {f"{name} mean": stats.parts.mean}
+        inner = {f: getattr(stats, f) for f in ("initial", "counts", "entropy", "fitted", "gradient", "curvature")}
+        out |= {f"{name} {f}": value for f, value in inner.items()} | {f"{name} mean": stats.emission.mean}
     return out
 
 
@@ -384,7 +384,7 @@ def test_a_long_sequence_in_pieces_is_the_same(trouble: str | None, monkeypatch:
     if trouble == "an outlier":
         x[0][37], x[2][40] = 1e3, -3e3
     if trouble == "an impossible sequence":
-        h = h.replace(starts=np.array([1.0, 0.0, 0.0]), possible=np.eye(K, dtype=bool))
+        h = h.replace(initial=np.array([1.0, 0.0, 0.0]), possible=np.eye(K, dtype=bool))
     data, given = with_covariates(x, u), [np.full(t, -1) for t in lengths]
     given[0][:40:3] = h.viterbi(x[0], u[0]).states[:40:3]
     if trouble == "an impossible sequence":
@@ -427,7 +427,7 @@ def test_memory_is_that_of_a_piece() -> None:
 
 def test_moves_and_their_slow_twin() -> None:
     h, z = chain(spread=30.0), np.random.default_rng(0).normal(size=(50, P + 1))
-    fast, slow = Moves.of(h.coefficients, h.possible, z), log_moves(h.coefficients, h.possible, z)
+    fast, slow = Moves.of(h.coefficients, h.possible, z), log_transition(h.coefficients, h.possible, z)
     assert_allclose(fast.logs, slow, atol=1e-12)
     assert_allclose(fast.probs, np.exp(slow), rtol=1e-12)
     assert_allclose(fast.least, np.where(h.possible, slow, 0.0).min(axis=(1, 2)), atol=1e-12)
@@ -470,8 +470,8 @@ def test_drawn_paths_follow_the_posterior() -> None:
 def test_known_states_leave_only_their_path() -> None:
     h, (x, u) = chain(), some()
     path = [np.array([0, 1, 2, 1, 0]), np.array([1]), np.array([2, -1, 1, 1])]
-    stats = h.collect(x, given=path, covariates=u)
-    assert_allclose(stats.starts, [1, 1, 1])
+    stats = h.collect(x, log_mask=path, covariates=u)
+    assert_allclose(stats.initial, [1, 1, 1])
     joint = every_path(h, x[0], u[0])[tuple(path[0].tolist())] + every_path(h, x[1], u[1])[(1,)]
     joint += np.logaddexp.reduce([every_path(h, x[2], u[2])[(2, s, 1, 1)] for s in range(K)])
     assert_allclose(h.objective(stats), joint, rtol=1e-12)
@@ -511,9 +511,9 @@ def test_what_is_wrong_is_said_in_words() -> None:
     with pytest.raises(DataError, match="nan at row 1, column 0"):
         h.forecast(x[0], 2, covariates=np.array([[1.0, 1.0], [np.nan, 0.0]]), past=u[0])
     with pytest.raises(DomainError, match="a way on from every state"):
-        DrivenHMM(h.starts, h.coefficients, h.emissions, np.zeros((K, K), bool))
+        DrivenHMM(h.initial, h.coefficients, h.emission, np.zeros((K, K), bool))
     with pytest.raises(ShapeError, match="must go together"):
-        DrivenHMM(h.starts, h.coefficients[:2], h.emissions)
+        DrivenHMM(h.initial, h.coefficients[:2], h.emission)
     with pytest.raises(DomainError, match="must not be negative"):
         DrivenPrior(1.0, [0.0], [-1.0], None)
     for refused in (lambda p: p.update(None), lambda p: p.point()):

@@ -38,7 +38,7 @@ def fitted() -> DrivenHMMDensity:
 
 @pytest.mark.slow
 def test_it_finds_what_drives(fitted: DrivenHMMDensity) -> None:
-    low = int(fitted.model_.emissions.mean[:, 0].argmin())
+    low = int(fitted.model_.emission.mean[:, 0].argmin())
     beta, high = fitted.coefficients_, 1 - low
     assert_allclose(beta[low, high] - beta[low, low], [-3.0, 2.0], atol=0.4)
     assert_allclose(beta[high, low] - beta[high, high], [-2.0, -2.0], atol=0.4)
@@ -94,10 +94,10 @@ def test_other_emissions_topologies_and_priors() -> None:
     forward = DrivenHMMDensity(lk.GaussianDensity(), 3, topology="left-to-right", tol=1e-3).fit(
         X[:20], covariates=U[:20]
     )
-    assert np.allclose(np.tril(forward.model_.moves([[0.3]])[0], -1), 0)
-    assert_allclose(forward.model_.starts, [1, 0, 0])
-    loose = DrivenHMMDensity(states=2, prior=None, tol=1e-3, random_state=0).fit(X, covariates=U)
-    tight = DrivenHMMDensity(states=2, prior=0.01, tol=1e-3, random_state=0).fit(X, covariates=U)
+    assert np.allclose(np.tril(forward.model_.transition([[0.3]])[0], -1), 0)
+    assert_allclose(forward.model_.initial, [1, 0, 0])
+    loose = DrivenHMMDensity(n_states=2, prior=None, tol=1e-3, random_state=0).fit(X, covariates=U)
+    tight = DrivenHMMDensity(n_states=2, prior=0.01, tol=1e-3, random_state=0).fit(X, covariates=U)
     assert np.abs(tight.coefficients_[:, :, 1]).max() < 0.1 < np.abs(loose.coefficients_[:, :, 1]).max()
 
 
@@ -105,8 +105,8 @@ def test_other_emissions_topologies_and_priors() -> None:
 def test_gaps_in_frames_are_integrated_out() -> None:
     rng = np.random.default_rng(5)
     x = [np.where(rng.random(a.shape) < 0.2, np.nan, a) for a in X]
-    found = DrivenHMMDensity(states=2, random_state=0, tol=1e-4).fit(x, covariates=U)
-    assert_allclose(np.sort(found.model_.emissions.mean[:, 0]), [0.0, 4.0], atol=0.2)
+    found = DrivenHMMDensity(n_states=2, random_state=0, tol=1e-4).fit(x, covariates=U)
+    assert_allclose(np.sort(found.model_.emission.mean[:, 0]), [0.0, 4.0], atol=0.2)
 
 
 def test_the_summary_tells_of_moves(fitted: DrivenHMMDensity) -> None:
@@ -126,7 +126,7 @@ def test_gaps_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
     filled = fitted.impute(x, covariates=U)
     assert isinstance(filled, list)
     states = fitted.predict_proba(x[0], U[0])
-    assert_allclose(filled[0][10:20], (states @ fitted.model_.emissions.mean)[10:20])
+    assert_allclose(filled[0][10:20], (states @ fitted.model_.emission.mean)[10:20])
     assert_allclose(filled[1], X[1])
     both = fitted.impute(with_covariates(x, U))
     assert_allclose(both[0]["frames"], filled[0])
@@ -161,17 +161,17 @@ def test_one_long_array_may_be_cut(fitted: DrivenHMMDensity) -> None:
 def test_known_states_are_kept(fitted: DrivenHMMDensity) -> None:
     path = fitted.predict(X, U)
     swapped = [np.where(np.arange(len(s)) % 2, -1, 1 - s) for s in path]  # every other one is known, by other numbers
-    given = clone(fitted).fit(X, covariates=U, given=swapped)
-    assert_allclose(given.model_.emissions.mean, fitted.model_.emissions.mean[::-1], atol=0.1)
+    given = clone(fitted).fit(X, covariates=U, states=swapped)
+    assert_allclose(given.model_.emission.mean, fitted.model_.emission.mean[::-1], atol=0.1)
     assert_allclose(given.coefficients_[::-1, ::-1, 1], fitted.coefficients_[:, :, 1], atol=0.3)
     w = np.r_[np.ones(30), np.zeros(30)]
-    half = clone(fitted).fit(X, covariates=U, given=swapped, sample_weight=w)
-    same = clone(fitted).fit(X[:30], covariates=U[:30], given=swapped[:30])
+    half = clone(fitted).fit(X, covariates=U, states=swapped, sample_weight=w)
+    same = clone(fitted).fit(X[:30], covariates=U[:30], states=swapped[:30])
     assert_allclose(half.coefficients_, same.coefficients_, rtol=1e-6, atol=1e-8)
     with pytest.raises(lk.LikelyError, match="one entry for each frame"):
-        clone(fitted).fit(X, covariates=U, given=swapped[:3])
+        clone(fitted).fit(X, covariates=U, states=swapped[:3])
     with pytest.raises(lk.LikelyError, match="states 0 … 1"):
-        clone(fitted).fit(X, covariates=U, given=[s + 2 for s in path])
+        clone(fitted).fit(X, covariates=U, states=[s + 2 for s in path])
 
 
 @pytest.mark.slow
@@ -179,8 +179,8 @@ def test_best_paths_alone_also_teach(fitted: DrivenHMMDensity) -> None:
     hard = clone(fitted).set_params(hard=True).fit(X, covariates=U)
     assert hard.report_.converged
     assert (np.diff(hard.report_.trace) >= -1e-6).all()
-    assert_allclose(np.sort(hard.model_.emissions.mean[:, 0]), [0.0, 4.0], atol=0.2)
-    low = int(hard.model_.emissions.mean[:, 0].argmin())
+    assert_allclose(np.sort(hard.model_.emission.mean[:, 0]), [0.0, 4.0], atol=0.2)
+    low = int(hard.model_.emission.mean[:, 0].argmin())
     beta = hard.coefficients_
     assert beta[low, 1 - low, 1] - beta[low, low, 1] > 1
     best = hard.model_.viterbi(X, U).log_prob.sum()

@@ -68,7 +68,7 @@ def test_weights_are_copies():
 def test_words_as_symbols():
     rng = np.random.default_rng(0)
     x = [rng.choice(["a", "b", "c"], int(rng.integers(2, 9))) for _ in range(10)]
-    h = lk.HMMDensity(lk.CategoricalDensity(), states=2, random_state=0).fit(x)
+    h = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit(x)
     assert np.isfinite(h.score_samples(x)).all() and h.predict(x[0]).shape == x[0].shape
     assert set(np.unique(h.sample(5, random_state=0).values)) <= {"a", "b", "c"}
     strange = h.score_samples([np.array(["a", "zebra"])])
@@ -109,18 +109,18 @@ def test_a_classifier_of_sequences():
 
 @pytest.mark.parametrize("how", [{}, {"topology": "left-to-right"}, {"topology": (0, 1, 2), "states": 3},
                                  {"topology": "cyclic"}, {"topology": "parallel", "states": 4}, {"hard": True},
-                                 {"order": 2}, {"durations": 3}, {"emit": "moves"}, {"tie": [0, 1, 0], "states": 3},
-                                 {"ends": True}, {"prior": None}, {"prior": 1.5}, {"start": "segments"},
+                                 {"order": 2}, {"durations": 3}, {"emit": "transition"}, {"tie": [0, 1, 0], "states": 3},
+                                 {"final": True}, {"prior": None}, {"prior": 1.5}, {"start": "segments"},
                                  {"start": "random", "restarts": 3}], ids=repr)  # fmt: skip
 def test_settings(how):
     x = words(10)
     h = two(**how).fit(x)
     trace = np.array(h.report_.trace)
     assert (np.diff(trace) >= -1e-8 * np.abs(trace[:-1])).all()
-    assert np.isfinite(h.score_samples(x)).all() and h.predict(x[0]).max() < h.states
-    assert h.predict_proba(x[0]).shape == (len(x[0]), h.states)
+    assert np.isfinite(h.score_samples(x)).all() and h.predict(x[0]).max() < h.n_states
+    assert h.predict_proba(x[0]).shape == (len(x[0]), h.n_states)
     mask = lk.Topology.of(h.topology_, h.topology_.states)
-    assert (h.model_.moves[~mask.moves] == 0).all() and (h.model_.starts[~mask.starts] == 0).all()
+    assert (h.model_.transition[~mask.transition] == 0).all() and (h.model_.initial[~mask.initial] == 0).all()
     draws = h.sample(3, random_state=1)
     assert len(draws) == 3 and np.isfinite(h.score_samples(draws)).all()
 
@@ -128,16 +128,16 @@ def test_settings(how):
 def test_known_states():
     x = words(8)
     truth = [(s[:, 0] > 3).astype(int) for s in x]
-    h = two(prior=None).fit(x, given=truth)
+    h = two(prior=None).fit(x, states=truth)
     assert h.report_.converged and h.n_iter_ == 1
     flat, at = np.concatenate(x), np.concatenate(truth)
-    assert np.allclose(h.model_.emissions.mean, [flat[at == k].mean(axis=0) for k in (0, 1)])
+    assert np.allclose(h.model_.emission.mean, [flat[at == k].mean(axis=0) for k in (0, 1)])
     after = np.concatenate([s[1:] for s in truth])[np.concatenate([s[:-1] for s in truth]) == 0]
-    assert h.model_.moves[0, 1] == pytest.approx(after.mean())
+    assert h.model_.transition[0, 1] == pytest.approx(after.mean())
     some = [np.where(np.arange(len(s)) % 3 == 0, s, -1) for s in truth]
-    part = two(prior=None).fit(x, given=some)
+    part = two(prior=None).fit(x, states=some)
     assert np.allclose(
-        part.model_.emissions.mean, h.model_.emissions.mean, atol=0.3
+        part.model_.emission.mean, h.model_.emission.mean, atol=0.3
     )  # and the states keep their numbers
 
 
@@ -145,16 +145,16 @@ def test_known_states_that_the_topology_forbids_are_told():
     x = words(3)
     back = [np.where(np.arange(len(s)) == 0, 1, 0) for s in x]  # from the last state to the first
     with pytest.raises(DataError, match="given states must be possible in this topology, got sequence 0"):
-        two(topology="left-to-right").fit(x, given=back)
+        two(topology="left-to-right").fit(x, states=back)
 
 
 def test_ties_really_tie():
     h = two(states=3, tie=[0, 1, 0]).fit(words(10))
-    distributions = [h.model_.emissions.member(k) for k in range(3)]
+    distributions = [h.model_.emission.member(k) for k in range(3)]
     assert (distributions[0].mean == distributions[2].mean).all() and (
         distributions[0].covariance == distributions[2].covariance
     ).all()
-    assert (distributions[0].mean != distributions[1].mean).any() and h.model_.emissions.parts.members == 2
+    assert (distributions[0].mean != distributions[1].mean).any() and h.model_.emission.components.members == 2
 
 
 def test_a_state_never_visited_is_told():
@@ -162,7 +162,7 @@ def test_a_state_never_visited_is_told():
     start = lk.HMM([1.0, 0.0], [[1.0, 0.0], [0.5, 0.5]], lk.Gaussian([[1.0], [50.0]], [[1.0], [1.0]], kind="diagonal"))
     with pytest.warns(lk.FitWarning, match="state 1 was never visited"):
         h = two(start=start, prior=None).fit(x)
-    assert h.model_.moves[1].tolist() == [0.5, 0.5]
+    assert h.model_.transition[1].tolist() == [0.5, 0.5]
 
 
 def test_streams():

@@ -16,11 +16,11 @@ def steps(n=30, length=8, seed=0):
 
 def with_entry_and_exit():
     """Left to right through three states, entered and left through null states."""
-    starts, moves, ends = np.zeros(5, bool), np.zeros((5, 5), bool), np.zeros(5, bool)
-    starts[3], ends[4], moves[3, 0] = True, True, True
+    initial, transition, final = np.zeros(5, bool), np.zeros((5, 5), bool), np.zeros(5, bool)
+    initial[3], final[4], transition[3, 0] = True, True, True
     for k in range(3):
-        moves[k, k] = moves[k, k + 1 if k < 2 else 4] = True
-    return lk.Topology(starts, moves, ends, np.arange(3))
+        transition[k, k] = transition[k, k + 1 if k < 2 else 4] = True
+    return lk.Topology(initial, transition, final, np.arange(3))
 
 
 def learned(x, **settings):
@@ -33,7 +33,7 @@ def test_null_states_at_both_ends_change_nothing():
     assert nulls.score(x) == pytest.approx(plain.score(x), abs=1e-9)
 
 
-@pytest.mark.parametrize("settings", [{"durations": 15}, {"emit": "moves"}, {"order": 2}], ids=str)
+@pytest.mark.parametrize("settings", [{"durations": 15}, {"emit": "transition"}, {"order": 2}], ids=str)
 @pytest.mark.parametrize("start", ["auto", "segments"])
 def test_expansions_of_ordered_chains_begin_in_order(settings, start):
     x = steps()
@@ -59,34 +59,34 @@ def two(covariance=((1.0,),)):
 def test_a_start_must_be_what_was_asked_for(settings, told):
     component = settings.pop("component", lk.GaussianDensity())
     with pytest.raises(DomainError, match=told):
-        lk.HMMDensity(component, 2, start=two(), **settings).fit(steps())
+        lk.HMMDensity(component, 2, init=two(), **settings).fit(steps())
 
 
 def test_a_start_that_fits_is_taken():
-    assert lk.HMMDensity(lk.GaussianDensity(), 2, start=two(), max_iter=1, tol=0).fit(steps()).report_.iterations == 1
+    assert lk.HMMDensity(lk.GaussianDensity(), 2, init=two(), max_iter=1, tol=0).fit(steps()).report_.iterations == 1
 
 
-@pytest.mark.parametrize("settings", [{}, {"order": 2}, {"durations": 10}, {"emit": "moves"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"order": 2}, {"durations": 10}, {"emit": "transition"}], ids=str)
 def test_known_states_teach_every_expansion(settings):
     x = steps()
     given = [np.repeat(np.arange(3), 8) for _ in x]
-    h = lk.HMMDensity(lk.GaussianDensity(), 3, **settings).fit(x, given=given)
+    h = lk.HMMDensity(lk.GaussianDensity(), 3, **settings).fit(x, states=given)
     assert (h.predict(x[0]) == given[0]).all()
 
 
 def test_known_states_are_cut_as_the_frames_are_and_gaps_are_unknown():
     x = steps(4)
     flat, states = np.concatenate(x), np.tile(np.repeat([0.0, 1.0, np.nan], 8), 4)
-    h = lk.HMMDensity(lk.GaussianDensity(), 3, random_state=0).fit(flat, lengths=[24] * 4, given=states)
-    whole = lk.HMMDensity(lk.GaussianDensity(), 3, random_state=0).fit(x, given=[np.repeat([0, 1, -1], 8)] * 4)
+    h = lk.HMMDensity(lk.GaussianDensity(), 3, random_state=0).fit(flat, lengths=[24] * 4, states=states)
+    whole = lk.HMMDensity(lk.GaussianDensity(), 3, random_state=0).fit(x, states=[np.repeat([0, 1, -1], 8)] * 4)
     assert h.score(x) == whole.score(x)
     with pytest.raises(DataError, match="SequenceDensity takes names"):
-        lk.HMMDensity(states=3).fit(x, given=[["a"] * 24] * 4)
+        lk.HMMDensity(n_states=3).fit(x, states=[["a"] * 24] * 4)
 
 
 def test_a_prior_below_one_is_refused():
     with pytest.raises(ValueError, match="prior"):
-        lk.HMMDensity(states=2, prior=0.5).fit(steps())
+        lk.HMMDensity(n_states=2, prior=0.5).fit(steps())
     with pytest.raises(DomainError, match="at least 1"):
         lk.HMMPrior([0.5, 1.0], np.ones((2, 2)), None, None)
 
@@ -172,7 +172,7 @@ def test_names_and_order_of_classes_do_not_matter(how):
     rng = np.random.default_rng(0)
     x, y = [rng.normal(k % 3, 1.0, (20, 2)).cumsum(axis=0) * 0.1 for k in range(18)], np.arange(18) % 3
     other = np.array([1, 2, 0])
-    density = lk.HMMDensity(states=2, random_state=0, max_iter=5, **how)
+    density = lk.HMMDensity(n_states=2, random_state=0, max_iter=5, **how)
     with pytest.warns(lk.FitWarning):
         a = lk.BayesClassifier(density).fit(x, y).predict_proba(x)
         b = lk.BayesClassifier(density).fit(x, other[y]).predict_proba(x)

@@ -109,8 +109,8 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 def test_what_was_said_of_the_parts_stands() -> None:
     sparse = SparseWeights.costing(2, 1.0)
     given = lk.MixtureDensity(n_components=2, random_state=0).fit(THREE).prior_
-    both = choosing._over_parts(lk.MixturePrior(None, given.parts), sparse)
-    assert both.parts is given.parts and both.weights is sparse
+    both = choosing._over_parts(lk.MixturePrior(None, given.components), sparse)
+    assert both.components is given.components and both.weights is sparse
     assert choosing._over_parts("weak", sparse) is sparse
 
 
@@ -232,7 +232,7 @@ def test_a_table_says_where_the_search_stopped(by: str) -> None:
     from likely.automl.table_mixture import discover
 
     frame = pl.DataFrame({"a": THREE[:, 0], "b": THREE[:, 1]})
-    found = discover(frame, {"a": "real", "b": "real"}, by=by, restarts=1)
+    found = discover(frame, {"a": "real", "b": "real"}, by=by, n_init=1)
     assert found.choice.best == {"bic": 3, "held-out": 3, "prior": 3}
     told = {"bic": "1 … 6 (of 10: the search stops three beyond the least BIC)", "prior": "left of 10"}
     assert found.why.startswith("3 clusters: ") and told[by] in found.why

@@ -36,14 +36,14 @@ def gap(a, b):
 def test_where_we_settle_scikit_learn_stays(ours, theirs):
     """What we reach is a summit of theirs, too: begun there, it stays; no floor of ours or theirs intervenes here."""
     first = softmax(-((X[:, None] - CENTERS) ** 2).sum(axis=2), axis=1)
-    m = lk.MixtureDensity(lk.GaussianDensity(ours, prior=None), 3, prior=None, start=first, tol=1e-13, max_iter=3000)
+    m = lk.MixtureDensity(lk.GaussianDensity(ours, prior=None), 3, prior=None, init=first, tol=1e-13, max_iter=3000)
     m.fit(X)
     peer = GaussianMixture(3, covariance_type=theirs, reg_covar=0.0, tol=1e-13, max_iter=3000, weights_init=m.weights_,
-                           means_init=m.model_.parts.mean, random_state=0).fit(X)  # fmt: skip
+                           means_init=m.model_.components.mean, random_state=0).fit(X)  # fmt: skip
     assert m.report_.converged
     assert m.score(X) == pytest.approx(peer.score(X), abs=1e-8)
     np.testing.assert_allclose(m.weights_, peer.weights_, atol=1e-5)
-    np.testing.assert_allclose(m.model_.parts.mean, peer.means_, atol=1e-4)
+    np.testing.assert_allclose(m.model_.components.mean, peer.means_, atol=1e-4)
     np.testing.assert_allclose(m.score_samples(X), peer.score_samples(X), atol=1e-4)
 
 
@@ -60,30 +60,30 @@ def test_one_component_is_the_plain_density():
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["kmeans++", "random", "split"])
 def test_plain_clusters_are_found_from_every_start(start):
-    m = lk.MixtureClusterer(n_components=3, start=start, restarts=3, random_state=0).fit(X)
+    m = lk.MixtureClusterer(n_components=3, init=start, n_init=3, random_state=0).fit(X)
     assert adjusted_rand_score(LABELS, m.labels_) > 0.9 and m.report_.converged
     np.testing.assert_array_equal(m.labels_, m.predict(X))
     P = m.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(P.argmax(axis=1), m.labels_)
-    joint = np.log(m.weights_) + log_probs(m.model_.parts, X)
+    joint = np.log(m.weights_) + log_probs(m.model_.components, X)
     np.testing.assert_allclose(P, softmax(joint, axis=1), atol=1e-9)
     np.testing.assert_allclose(m.score_samples(X), logsumexp(joint, axis=1), rtol=1e-9)
 
 
 def test_starts_that_the_user_gives():
-    by_means = lk.MixtureDensity(n_components=3, start=CENTERS, prior=None).fit(X)
-    by_model = lk.MixtureDensity(n_components=3, start=by_means.model_, prior=None).fit(X)
+    by_means = lk.MixtureDensity(n_components=3, init=CENTERS, prior=None).fit(X)
+    by_model = lk.MixtureDensity(n_components=3, init=by_means.model_, prior=None).fit(X)
     assert by_model.report_.trace[0] == by_means.report_.objective
-    by_shares = lk.MixtureDensity(n_components=3, start=np.eye(3)[LABELS], prior=None).fit(X)
-    np.testing.assert_allclose(by_shares.model_.parts.mean, by_means.model_.parts.mean, atol=0.05)
+    by_shares = lk.MixtureDensity(n_components=3, init=np.eye(3)[LABELS], prior=None).fit(X)
+    np.testing.assert_allclose(by_shares.model_.components.mean, by_means.model_.components.mean, atol=0.05)
     with pytest.raises(lk.ShapeError, match=r"start must be means \(3, 2\) .* or responsibilities \(300, 3\)"):
-        lk.MixtureDensity(n_components=3, start=np.zeros((2, 2))).fit(X)
+        lk.MixtureDensity(n_components=3, init=np.zeros((2, 2))).fit(X)
     for bad in (np.zeros((300, 3)), np.full((300, 3), -1.0), np.full((300, 3), np.nan), np.full((3, 2), np.inf)):
         with pytest.raises(lk.DomainError, match=r"responsibilities must not be negative|start must be finite"):
-            lk.MixtureDensity(n_components=3, start=bad).fit(X)
+            lk.MixtureDensity(n_components=3, init=bad).fit(X)
     with pytest.raises(lk.ShapeError, match="start must be a Mixture of 4 parts"):
-        lk.MixtureDensity(n_components=4, start=by_means.model_).fit(X)
+        lk.MixtureDensity(n_components=4, init=by_means.model_).fit(X)
 
 
 # ------------------------------------------------------------------ promises
@@ -187,7 +187,7 @@ def test_products_of_unlike_parts_with_sparse_words():
     m = lk.MixtureDensity(lk.ProductDensity(parts), 2, random_state=0).fit(rows)
     found = m.model_.log_joint(rows).argmax(axis=1)
     assert adjusted_rand_score(own, found) > 0.9 and m.report_.converged
-    assert m.model_.parts["words"].probs.argmax(axis=1).tolist() in ([0, 3], [3, 0])
+    assert m.model_.components["words"].probs.argmax(axis=1).tolist() in ([0, 3], [3, 0])
 
 
 # ------------------------------------------------------------------------ streams
@@ -200,7 +200,7 @@ def test_after_fit_statistics_add_and_the_stream_learns():
     before = m.score(np.concatenate(stream))
     for rows in stream[1:]:
         m.partial_fit(rows)
-    batch = lk.MixtureDensity(n_components=3, random_state=0, restarts=3).fit(np.concatenate(stream))
+    batch = lk.MixtureDensity(n_components=3, random_state=0, n_init=3).fit(np.concatenate(stream))
     assert m.score(np.concatenate(stream)) >= max(before, batch.score(np.concatenate(stream)) - 0.01)
     assert m.stats_.total_weight == pytest.approx(2400.0) and not m.report_.converged
 
@@ -249,7 +249,7 @@ def test_a_sparse_prior_empties_and_never_turns_negative(a):
 @pytest.mark.slow
 def test_a_price_for_parts_finds_how_many_there_are():
     price = lk.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
-    m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, restarts=8, max_iter=2000).fit(X)
+    m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, n_init=8, max_iter=2000).fit(X)
     assert m.model_.pruned().size == 3 and len(m.report_.dead) == 9
     assert adjusted_rand_score(LABELS, m.model_.log_joint(X).argmax(axis=1)) > 0.9
     assert (np.diff(m.report_.trace) >= -1e-8 * np.abs(m.report_.trace[0])).all()
@@ -257,7 +257,7 @@ def test_a_price_for_parts_finds_how_many_there_are():
 
 def test_a_dirichlet_prior_pulls_weights_toward_each_other():
     few = X[:30]
-    flat, strong = (lk.MixtureDensity(n_components=3, prior=p, start=CENTERS).fit(few) for p in (1.0, 1000.0))
+    flat, strong = (lk.MixtureDensity(n_components=3, prior=p, init=CENTERS).fit(few) for p in (1.0, 1000.0))
     np.testing.assert_allclose(strong.weights_, 1 / 3, atol=0.01)
     counts = flat.stats_.counts
     refitted = flat.model_.refit(flat.stats_, flat.prior_).weights
@@ -268,9 +268,9 @@ def test_dead_components_are_set_anew():
     """Two seeds on one point: one of the two dies, and is sent where it helps."""
     x = np.concatenate([np.random.default_rng(11).normal(m, 0.3, (50, 1)) for m in (0.0, 5.0, 10.0)])
     start = lk.Mixture([0.5, 0.5 - 1e-12, 1e-12], lk.Gaussian([[0.0], [7.0], [500.0]], [[[1.0]], [[9.0]], [[1e-3]]]))
-    m = lk.MixtureDensity(n_components=3, start=start, max_iter=500).fit(x)
+    m = lk.MixtureDensity(n_components=3, init=start, max_iter=500).fit(x)
     assert not m.report_.dead and m.report_.reseeded >= 1 and "set anew" in str(m.report_)
-    np.testing.assert_allclose(np.sort(m.model_.parts.mean[:, 0]), [0.0, 5.0, 10.0], atol=0.3)
+    np.testing.assert_allclose(np.sort(m.model_.components.mean[:, 0]), [0.0, 5.0, 10.0], atol=0.3)
 
 
 # ------------------------------------------------------------------------- gaps
@@ -279,7 +279,7 @@ def test_dead_components_are_set_anew():
 def test_gaps_are_learned_and_filled():
     x = X.copy()
     x[np.random.default_rng(12).random(x.shape) < 0.2] = np.nan
-    m = lk.MixtureDensity(n_components=3, random_state=0, restarts=3).fit(x)
+    m = lk.MixtureDensity(n_components=3, random_state=0, n_init=3).fit(x)
     assert m.report_.objective == pytest.approx(
         float(m.score_samples(x).sum()) + float(m.prior_.log_density(m.model_)), rel=1e-9
     )
@@ -299,13 +299,13 @@ def test_a_lone_mixture_can_have_one_covariance(kind, tie):
     x = np.concatenate([rng.normal(m, [1.0, 0.5], (80, 2)) for m in (-4.0, 0.0, 4.0)])
     how = {"prior": None, "random_state": 0, "tol": 1e-12}
     m = lk.MixtureDensity(lk.GaussianDensity(kind), 3, tie=tie, **how).fit(x)
-    assert m.model_.parts.tied and m.report_.converged
+    assert m.model_.components.tied and m.report_.converged
     r = np.exp(m.model_.log_joint(x) - m.model_.log_prob(x)[:, None])
     means = (r.T @ x) / r.sum(axis=0)[:, None]
     z = x[:, None] - means
     pooled = np.einsum("nk,nki,nkj->ij", r, z, z) / len(x)
     wanted = {"full": pooled, "diagonal": np.diag(pooled), "spherical": np.trace(pooled) / 2}[kind]
-    np.testing.assert_allclose(m.model_.parts.covariance, wanted, rtol=1e-5)
+    np.testing.assert_allclose(m.model_.components.covariance, wanted, rtol=1e-5)
     if kind == "full":
         peer = GaussianMixture(3, covariance_type="tied", tol=1e-10, random_state=0, max_iter=1000).fit(x)
         assert m.score(x) == pytest.approx(peer.score(x), abs=1e-6)
@@ -316,7 +316,7 @@ def test_a_lone_mixture_can_have_one_covariance(kind, tie):
 def test_each_class_can_have_one_covariance_for_its_components(kind):
     density = lk.MixtureDensity(lk.GaussianDensity(kind), 2, tie="covariance per class", random_state=0)
     clf = lk.BayesClassifier(density).fit(X, LABELS)
-    found = clf.model_.parts.parts.parts.covariance
+    found = clf.model_.components.components.components.covariance
     C = len(clf.classes_)
     assert len(found) == 2 * C
     for c in range(C):
@@ -334,7 +334,7 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
     start = "kmeans++"
     if given:
         start = lk.Mixture([0.5, 0.5, *[0.0] * 6], lk.Gaussian(np.tile(x, (2, 1))[:8], np.stack([np.eye(2)] * 8)))
-    report = lk.MixtureDensity(n_components=8, prior=prior, start=start, random_state=0).fit(x).report_
+    report = lk.MixtureDensity(n_components=8, prior=prior, init=start, random_state=0).fit(x).report_
     assert np.isfinite(report.trace).all() and (np.diff(report.trace) > -1e-9).all() and report.converged
 
 
@@ -355,7 +355,7 @@ def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="n_components"):
         lk.MixtureDensity(n_components=0).fit(X)
     with pytest.raises(ValueError, match="start"):
-        lk.MixtureDensity(n_components=2, start="somewhere").fit(X)
+        lk.MixtureDensity(n_components=2, init="somewhere").fit(X)
     with pytest.raises(lk.DomainError, match='tie="covariance" needs Gaussian components'):
         density = lk.MixtureDensity(lk.PoissonDensity(), 2, tie="covariance")
         lk.BayesClassifier(density).fit(np.abs(np.round(X)), LABELS)

@@ -27,8 +27,8 @@ def test_a_constant_column_changes_nothing(kind, prior):
     plain, more = m.fit(X), lk.MixtureDensity(lk.GaussianDensity(kind), 3, prior=prior, random_state=0, max_iter=300)
     more.fit(np.c_[X, np.full(len(X), 3.0)])
     assert more.report_.converged and more.report_.iterations > 0
-    order = np.argsort(plain.model_.parts.mean[:, 0]), np.argsort(more.model_.parts.mean[:, 0])
-    a, b = plain.model_.parts.mean[order[0]], more.model_.parts.mean[order[1], :2]
+    order = np.argsort(plain.model_.components.mean[:, 0]), np.argsort(more.model_.components.mean[:, 0])
+    a, b = plain.model_.components.mean[order[0]], more.model_.components.mean[order[1], :2]
     np.testing.assert_allclose(a, b, atol=0.02)
 
 
@@ -115,24 +115,24 @@ def test_a_fixed_class_prior_holds_within_em():
         clf = lk.BayesClassifier(lk.GaussianDensity(), class_prior=shares).fit(X, y)
         given = np.where(y[:, None] == None, 0.0, np.where(y[:, None] == clf.classes_, 0.0, -np.inf))  # noqa: E711
         again = clf.model_.refit(
-            clf.model_.collect(X, given=given), clf.prior_
+            clf.model_.collect(X, log_mask=given), clf.prior_
         )  # a fixed point of EM with these weights
         np.testing.assert_allclose(clf.model_.weights, shares)
-        np.testing.assert_allclose(again.parts.mean, clf.model_.parts.mean, atol=2e-2)
+        np.testing.assert_allclose(again.components.mean, clf.model_.components.mean, atol=2e-2)
 
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_label_stands_also_where_its_class_finds_the_row_impossible(hard):
     m = lk.Mixture([0.9, 0.1], lk.Bernoulli([[0.5, 0.5], [0.0, 0.5]]))
     given = np.tile([-np.inf, 0.0], (3, 1))
-    assert m.collect(np.ones((3, 2)), given=given, hard=hard).counts == pytest.approx([0.0, 3.0])
+    assert m.collect(np.ones((3, 2)), log_mask=given, hard=hard).counts == pytest.approx([0.0, 3.0])
 
 
 def test_hard_streams_of_classifiers_count_whole_rows():
     X = blobs()
     clf = lk.BayesClassifier(lk.MixtureDensity(n_components=2, hard=True, random_state=0)).fit(X, LABELS)
     clf.partial_fit(X[:100], LABELS[:100])
-    counts = clf.stats_.parts.counts
+    counts = clf.stats_.components.counts
     np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
 
 
@@ -169,7 +169,7 @@ def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(
     long = lk.MixtureDensity(**settings, max_iter=400).fit(X, checkpoint=lk.Checkpoint(path))
     whole = lk.MixtureDensity(**settings, max_iter=400).fit(X)
     assert short.report_.iterations == 3 and long.report_.trace == whole.report_.trace
-    assert (long.model_.parts.mean == whole.model_.parts.mean).all()
+    assert (long.model_.components.mean == whole.model_.components.mean).all()
     with pytest.raises(lk.DataError, match="the prior must be the one asked for, none"):
         lk.MixtureDensity(**settings, prior=None).fit(X, checkpoint=path)
     finer = lk.MixtureDensity(**settings, max_iter=2000, tol=1e-9).fit(X, checkpoint=path)
@@ -191,5 +191,5 @@ def test_every_start_takes_products_of_unlike_parts(start, prior):
     rows = lk.Columns(place=blobs(), word=np.tile(["x", "y", "x"], 160))
     parts = [("place", lk.GaussianDensity()), ("word", lk.CategoricalDensity())]
     given = np.random.default_rng(0).dirichlet(np.ones(3), 480) if start == "responsibilities" else start
-    m = lk.MixtureDensity(lk.ProductDensity(parts), 3, start=given, prior=prior, random_state=0, max_iter=300).fit(rows)
+    m = lk.MixtureDensity(lk.ProductDensity(parts), 3, init=given, prior=prior, random_state=0, max_iter=300).fit(rows)
     assert m.report_.converged and np.isfinite(m.score(rows))

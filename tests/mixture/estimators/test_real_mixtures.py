@@ -36,14 +36,14 @@ def faithful(data_dir: Path) -> Any:
 @pytest.mark.parametrize("steps", [1, 5, 30])
 def test_each_step_on_old_faithful_is_that_of_scikit_learn(faithful: Any, steps: int) -> None:
     mean, covariance = np.array([[2.0, 55.0], [4.3, 80.0]]), np.stack([np.cov(faithful.T)] * 2)
-    start = lk.Mixture(weights=[0.5, 0.5], parts=lk.Gaussian(mean=mean, covariance=covariance))
+    start = lk.Mixture(weights=[0.5, 0.5], components=lk.Gaussian(mean=mean, covariance=covariance))
     ours = lk.fit(start, faithful, prior=None, stop=lk.Stop(steps, 0.0)).model
     theirs = GaussianMixture(
         2, means_init=mean, weights_init=[0.5, 0.5], precisions_init=np.linalg.inv(covariance), reg_covar=0, tol=0,
         max_iter=steps,
     ).fit(faithful)  # fmt: skip
     np.testing.assert_allclose(ours.log_prob(faithful), theirs.score_samples(faithful), rtol=0, atol=1e-6)
-    np.testing.assert_allclose(ours.parts.mean, theirs.means_, rtol=1e-7)
+    np.testing.assert_allclose(ours.components.mean, theirs.means_, rtol=1e-7)
 
 
 def test_every_start_finds_the_published_likelihood_of_old_faithful(faithful: Any) -> None:
@@ -57,10 +57,10 @@ def test_every_start_finds_the_published_likelihood_of_old_faithful(faithful: An
 
 def test_a_mixture_given_as_start_is_taken(faithful: Any) -> None:
     mean, covariance = np.array([[2.0, 55.0], [4.3, 80.0]]), np.stack([np.cov(faithful.T)] * 2)
-    start = lk.Mixture(weights=[0.5, 0.5], parts=lk.Gaussian(mean=mean, covariance=covariance))
-    m = lk.MixtureDensity(lk.GaussianDensity(), 2, prior=None, start=start, tol=1e-9, max_iter=200).fit(faithful)
+    start = lk.Mixture(weights=[0.5, 0.5], components=lk.Gaussian(mean=mean, covariance=covariance))
+    m = lk.MixtureDensity(lk.GaussianDensity(), 2, prior=None, init=start, tol=1e-9, max_iter=200).fit(faithful)
     assert m.score_samples(faithful).sum() == pytest.approx(-1130.264, abs=5e-4)
-    assert m.model_.parts.mean[0, 0] < m.model_.parts.mean[1, 0]
+    assert m.model_.components.mean[0, 0] < m.model_.components.mean[1, 0]
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_factor_analysis_of_oil_flow_is_at_least_as_likely_as_scikit_learn_s(oil
 
 def test_six_clusters_of_oil_flow_are_its_regimes(oil: Any) -> None:
     X, y, _, _ = oil
-    m = lk.MixtureClusterer(lk.GaussianDensity(), 6, restarts=3, max_iter=300, random_state=0).fit(X)
+    m = lk.MixtureClusterer(lk.GaussianDensity(), 6, n_init=3, max_iter=300, random_state=0).fit(X)
     assert m.report_.converged
     assert purity(y, m.labels_) > 0.95
     assert adjusted_rand_index(y, m.labels_) > 0.6  # a regime may take several clusters
@@ -126,8 +126,8 @@ def test_mixtures_of_ppca_learn_each_class_as_if_alone(oil: Any) -> None:
     assert np.mean(clf.predict(T) != u) < 0.03
     for c in range(3):
         assert (
-            clf.model_.parts.member(c).log_prob(X[y == c]).mean()
-            > one.model_.parts.member(c).log_prob(X[y == c]).mean()
+            clf.model_.components.member(c).log_prob(X[y == c]).mean()
+            > one.model_.components.member(c).log_prob(X[y == c]).mean()
         )
 
 
@@ -235,7 +235,7 @@ def hidden_but(y: Any, share: float) -> tuple[Any, Any]:
 @QUIET
 def test_clusters_of_texts_are_newsgroups(four_groups: Any) -> None:
     X, y, _, _ = four_groups
-    m = lk.MixtureClusterer(lk.MultinomialDensity(prior=0.1), 8, restarts=3, random_state=0).fit(X)
+    m = lk.MixtureClusterer(lk.MultinomialDensity(prior=0.1), 8, n_init=3, random_state=0).fit(X)
     assert purity(y, m.labels_) > 0.8
 
 

@@ -368,7 +368,7 @@ def test_live_equals_batch_and_a_restart_has_the_same_bits(tmp_path) -> None:  #
 def test_a_frame_that_never_came_is_one_of_gaps() -> None:
     rng = np.random.default_rng(14)
     m, x = FaultMonitor().fit(plant(rng, 300)).model_, plant(rng, 4)
-    belief = m.initial()
+    belief = m.initial_belief()
     for row in x[:2]:
         belief, _ = m.update(belief if belief.time == 0 else m.predict(belief), row)
     skipped = m.predict(m.predict(belief))

@@ -30,7 +30,7 @@ def test_streams_at_a_time_are_those_one_by_one(known):
     )
     found = odds_of_streams(watch, iter(x))
     for b in range(3):
-        belief = watch.initial().replace(frame=x[0, b])
+        belief = watch.initial_belief().replace(frame=x[0, b])
         for t in range(1, 30):
             belief, _ = watch.update(belief if t == 1 else watch.predict(belief), x[t, b])
             np.testing.assert_allclose(found[t - 1, b], belief.log_odds, rtol=1e-9, atol=1e-9)

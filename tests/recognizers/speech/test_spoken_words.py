@@ -48,7 +48,7 @@ def spoken_many(each: int, seed: int) -> tuple[list[np.ndarray], list[str]]:
 
 @pytest.fixture(scope="module")
 def model() -> SpokenWords:
-    return SpokenWords(states=5, components=2).fit(*spoken_many(12, 0))
+    return SpokenWords(n_states=5, n_components=2).fit(*spoken_many(12, 0))
 
 
 # ------------------------------------------------------------------ single words
@@ -88,7 +88,7 @@ def test_recordings_of_another_rate_are_recognized(model):
 
 def test_posteriors_are_those_of_the_chains_tempered(model):
     sounds, _ = spoken_many(2, 5)
-    chains = model.classifier_.model_.parts
+    chains = model.classifier_.model_.components
     joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(MFCC(**FEATURES)(sounds))
     expected = joint - logsumexp(joint, axis=1, keepdims=True)
     np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-8)
@@ -99,7 +99,7 @@ def test_it_is_a_bayes_classifier_over_cepstra():
     sounds, words = spoken_many(6, 6)
     ours = SpokenWords(3, 2, scale=1.0).fit(sounds, words)
     mixture = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)
-    chain = lk.HMMDensity(mixture, states=3, topology="left-to-right", tol=1e-2, random_state=0)
+    chain = lk.HMMDensity(mixture, n_states=3, topology="left-to-right", tol=1e-2, random_state=0)
     features = MFCC(**FEATURES)
     plain = BayesClassifier(chain).fit(features(sounds), words)
     np.testing.assert_allclose(ours.log_posterior(sounds), plain.log_posterior(features(sounds)), atol=1e-9)
@@ -306,8 +306,8 @@ def test_the_background_is_faint():
 
 
 def test_settings_are_scikit_learns(model):
-    other = clone(SpokenWords(6, features=MFCC(rate=16000), reject_below=0.9))
-    assert other.get_params()["states"] == 6 and other.cepstra.rate == 16000
+    other = clone(SpokenWords(6, features=MFCC(sample_rate=16000), reject_below=0.9))
+    assert other.get_params()["states"] == 6 and other.cepstra.sample_rate == 16000
     for use in (other.predict, other.transcribe, other.decide, other.predict_proba):
         with pytest.raises(NotFittedError):
             use([np.arange(900.0)])
@@ -334,9 +334,9 @@ def test_a_file_brings_it_back(model, tmp_path):
 @pytest.mark.slow
 def test_features_are_kept_in_a_file(tmp_path):
     sounds, words = spoken_many(3, 17)
-    m = SpokenWords(3, 1, features=MFCC(coefficients=8, trim=35.0)).fit(sounds, words)
+    m = SpokenWords(3, 1, features=MFCC(n_coefficients=8, trim=35.0)).fit(sounds, words)
     lk.save(m, tmp_path / "words.likely")
-    assert lk.load(tmp_path / "words.likely").features.coefficients == 8
+    assert lk.load(tmp_path / "words.likely").features.n_coefficients == 8
 
 
 @pytest.mark.parametrize(
@@ -369,5 +369,5 @@ def test_real_digits_of_two_speakers(data_dir):
     sounds, said, who, take = Ragged(z["samples"], z["offsets"]), z["label"], z["speaker"], z["take"]
     mine = np.isin(who, ["jackson", "theo"])
     train, test = np.flatnonzero(mine & (take >= 5) & (take < 17)), np.flatnonzero(mine & (take < 5))
-    model = SpokenWords(components=1).fit(sounds[train], said[train])
+    model = SpokenWords(n_components=1).fit(sounds[train], said[train])
     assert model.score(sounds[test], said[test]) >= 0.95

@@ -26,7 +26,7 @@ def kalman(
     m: np.ndarray, P: np.ndarray, z: np.ndarray, model: lk.LinearGaussian
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The textbook's update."""
-    C, R = model.emission, model.observation
+    C, R = model.observation, model.observation_covariance
     S = C @ P @ C.T + R
     K = P @ C.T @ np.linalg.inv(S)
     return m + K @ (z - C @ m), P - K @ S @ K.T, multivariate_normal(C @ m, S).logpdf(z)
@@ -36,10 +36,10 @@ def enumerated(model: lk.LinearGaussian, scans: list[np.ndarray], clutter: float
     """Every sequence of associations: log-probability with all scans, mean and covariance at the last."""
     out = []
     for way in product(*(range(len(z) + 1) for z in scans)):
-        m, P, total = model.mean, model.covariance, 0.0
+        m, P, total = model.initial_mean, model.initial_covariance, 0.0
         for t, (a, z) in enumerate(zip(way, scans, strict=True)):
             if t:
-                m, P = model.transition @ m, model.transition @ P @ model.transition.T + model.noise
+                m, P = model.transition @ m, model.transition @ P @ model.transition.T + model.process_covariance
             if a == 0:
                 total += np.log(1 - detection) + len(z) * np.log(clutter)
             else:
@@ -64,14 +64,14 @@ def scans_of(rng: np.random.Generator, n: int) -> list[np.ndarray]:
 
 def test_one_scan_is_the_mixture_of_all_associations() -> None:
     model, z = motion(), scans_of(np.random.default_rng(0), 3)[0]
-    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=1.0, stays=1.0, start=0.0)
+    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=1.0, survival=1.0, birth_odds=0.0)
     total, share, mean, cov = moments(enumerated(model, [z], 0.05, 0.8))
-    way = radar.possible(model.initial(), z)
+    way = radar.possible(model.initial_belief(), z)
     np.testing.assert_allclose(way.shares, share, rtol=1e-10)
     for state, (_, m, P) in zip(way.states, enumerated(model, [z], 0.05, 0.8), strict=True):
         np.testing.assert_allclose(state.mean, m, atol=1e-10)
         np.testing.assert_allclose(state.covariance, P, atol=1e-10)
-    belief, news = radar.update(radar.initial(), z)
+    belief, news = radar.update(radar.initial_belief(), z)
     np.testing.assert_allclose(news, total, rtol=1e-12)
     np.testing.assert_allclose(belief.mean, mean, atol=1e-10)
     np.testing.assert_allclose(belief.covariance, cov, atol=1e-10)
@@ -79,7 +79,7 @@ def test_one_scan_is_the_mixture_of_all_associations() -> None:
 
 def test_three_scans_come_near_to_the_exact_mixture() -> None:
     model, scans = motion(), scans_of(np.random.default_rng(1), 2)
-    radar = DataAssociation(model, 0.02, 0.9, gate=1.0, exists=1.0, stays=1.0, start=0.0)
+    radar = DataAssociation(model, 0.02, 0.9, gate=1.0, exists=1.0, survival=1.0, birth_odds=0.0)
     total, _, mean, _ = moments(enumerated(model, scans, 0.02, 0.9))
     found = [news for _, news in lk.follow(radar, scans)]
     *_, (belief, _) = lk.follow(radar, scans)
@@ -90,9 +90,9 @@ def test_three_scans_come_near_to_the_exact_mixture() -> None:
 def test_evidence_of_a_target_that_may_not_be_there() -> None:
     """p(scan) = (1 − r) λⁿ + r p(scan | there), written out; the posterior of existence by Bayes."""
     model, z = motion(), scans_of(np.random.default_rng(2), 2)[0]
-    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=0.3, start=0.0)
+    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=0.3, birth_odds=0.0)
     there = np.exp(moments(enumerated(model, [z], 0.05, 0.8))[0])
-    belief, news = radar.update(radar.initial(), z)
+    belief, news = radar.update(radar.initial_belief(), z)
     total = 0.7 * 0.05**2 + 0.3 * there
     np.testing.assert_allclose([news, belief.exists], [np.log(total), 0.3 * there / total], rtol=1e-10)
 
@@ -100,10 +100,10 @@ def test_evidence_of_a_target_that_may_not_be_there() -> None:
 @pytest.mark.slow
 def test_a_scan_has_probability_one() -> None:
     """Over Poisson clutter in a square, E[p(scan) / p(scan | clutter)] = 1, births and gate included."""
-    model = lk.LinearGaussian([[1.0]], [[0.1]], [[1.0]], [[0.2]], [0.0], [[1.0]])
+    model = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]])
     rng, density = np.random.default_rng(3), 0.2
-    radar = DataAssociation(model, density, 0.7, gate=0.9, exists=0.4, start=0.05)
-    first = radar.initial()
+    radar = DataAssociation(model, density, 0.7, gate=0.9, exists=0.4, birth_odds=0.05)
+    first = radar.initial_belief()
     ratios = []
     for _ in range(3000):
         z = rng.uniform(-10, 10, size=(rng.poisson(20 * density), 1))
@@ -126,8 +126,8 @@ def test_without_clutter_it_is_kalmans_filter() -> None:
 
 
 def test_missed_detections_without_clutter() -> None:
-    radar = DataAssociation(motion(), detection=0.6, stays=0.9)
-    belief, news = radar.update(radar.initial(), np.empty((0, 2)))
+    radar = DataAssociation(motion(), detection=0.6, survival=0.9)
+    belief, news = radar.update(radar.initial_belief(), np.empty((0, 2)))
     np.testing.assert_allclose(news, np.log(0.4))
     belief, news = radar.update(radar.predict(belief), [])
     np.testing.assert_allclose([news, belief.exists], [np.log(1 - 0.9 * 0.6), 0.9 * 0.4 / (1 - 0.9 * 0.6)])
@@ -155,9 +155,9 @@ def test_angles_are_averaged_across_the_cut() -> None:
 def test_the_gate_holds_its_share() -> None:
     model = motion()
     radar, rng = DataAssociation(model, 0.01, gate=0.9, exists=1.0), np.random.default_rng(6)
-    mean, root = radar.expected(model.initial())
+    mean, root = radar.expected(model.initial_belief())
     z = mean + rng.normal(size=(20_000, 2)) @ root
-    assert abs(len(radar._inside(model.initial(), z)) / 20_000 - 0.9) < 0.01
+    assert abs(len(radar._inside(model.initial_belief(), z)) / 20_000 - 0.9) < 0.01
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_a_track_begins_is_confirmed_and_is_lost() -> None:
 def test_errors_are_as_large_as_the_filter_says() -> None:
     """The squared error in units of the claimed covariance is χ² of 4 degrees (median 3.36), but for lost tracks."""
     model, rng, nees = motion(), np.random.default_rng(8), []
-    radar = DataAssociation(model, 0.005, 0.9, exists=1.0, stays=1.0)
+    radar = DataAssociation(model, 0.005, 0.9, exists=1.0, survival=1.0)
     for _ in range(80):
         states, y = model.simulate(1, rng, 25)
         scans = [
@@ -231,7 +231,7 @@ def test_times_through_a_continuous_model() -> None:
     with pytest.raises(DataError, match="times must not fall"):
         list(lk.follow(free, [(1.0, scans[0]), (0.5, scans[1])]))
     with pytest.raises(DataError, match="an observation is"):
-        free.update(free.initial(), scans[0])
+        free.update(free.initial_belief(), scans[0])
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -247,20 +247,20 @@ def test_what_cannot_be_is_refused() -> None:
         DataAssociation(lk.Gaussian([0.0], 1.0))
     radar = DataAssociation(model, clutter=0.1, exists=0.5)
     with pytest.raises(ShapeError, match="scan must have shape"):
-        radar.update(radar.initial(), np.zeros((2, 3)))
+        radar.update(radar.initial_belief(), np.zeros((2, 3)))
     with pytest.raises(DataError, match="finite"):
-        radar.update(radar.initial(), [[np.inf, 0.0]])
+        radar.update(radar.initial_belief(), [[np.inf, 0.0]])
     with pytest.raises(DataError, match="complete"):
-        radar.update(radar.initial(), [[np.nan, 0.0]])
+        radar.update(radar.initial_belief(), [[np.nan, 0.0]])
     with pytest.raises(DataError, match="one measurement at most"):
-        DataAssociation(model).update(DataAssociation(model).initial(), np.zeros((2, 2)))
+        DataAssociation(model).update(DataAssociation(model).initial_belief(), np.zeros((2, 2)))
 
 
 def test_a_belief_can_be_kept(tmp_path) -> None:  # type: ignore[no-untyped-def]
     radar = DataAssociation(motion(start=None), clutter=0.01, detection=0.9, speed=1.0)
     scans = [np.array([[0.1 * t, 0.0], [5.0, -t]]) for t in range(6)]
     seen = [belief for belief, _ in lk.follow(radar, scans)]
-    for thing, name in ((radar.initial(), "a"), (seen[2], "b"), (radar, "c")):
+    for thing, name in ((radar.initial_belief(), "a"), (seen[2], "b"), (radar, "c")):
         lk.save(thing, tmp_path / name)
     belief, again = lk.load(tmp_path / "b"), lk.load(tmp_path / "c")
     for z, kept in zip(scans[3:], seen[3:], strict=True):

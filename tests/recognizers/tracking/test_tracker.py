@@ -20,7 +20,7 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4]
 def flight(rng: np.random.Generator, T: int, dim: int = 2, side: float = 40.0, clutter: float = 6.0, lost: int = 10**9):
     """A target that is seen nine times of ten, until it is gone, among Poisson clutter in a box."""
     model = lk.LinearGaussian.constant_velocity(
-        dim, 1.0, 0.02, 0.25, start=(np.r_[np.zeros(dim), np.ones(dim) * 0.5], 0.1)
+        dim, 1.0, 0.02, 0.25, initial=(np.r_[np.zeros(dim), np.ones(dim) * 0.5], 0.1)
     )
     states, y = (np.asarray(part[0]) for part in model.simulate(1, rng, T))
     scans = []
@@ -34,7 +34,7 @@ def test_without_clutter_it_is_kalmans_filter_and_smoother() -> None:
     model = lk.LinearGaussian.constant_velocity(2, 0.5, 0.3, 0.7)
     y = np.array(model.sample(1, np.random.default_rng(0), 40)[0])
     y[[5, 6]] = np.nan
-    tracker = Tracker(dim=2, dt=0.5, noise=0.3, observation=0.7)
+    tracker = Tracker(dim=2, dt=0.5, spectral_density=0.3, observation_variance=0.7)
     track, smooth = tracker.run(y), tracker.smooth(y)
     known, later = model.filter(y), model.smooth(y)
     np.testing.assert_allclose(track.mean[2:], known.mean[2:], rtol=1e-9, atol=1e-9)
@@ -50,11 +50,11 @@ def test_irregular_times_without_clutter() -> None:
     times = np.cumsum(rng.exponential(1.0, 30))
     model = lk.LinearSDE.constant_velocity(2, 0.3, 0.7)
     y = np.array(model.sample(1, rng, times)[0])
-    found = Tracker(noise=0.3, observation=0.7).run(y, times)
+    found = Tracker(spectral_density=0.3, observation_variance=0.7).run(y, times)
     known = model.filter(y, times)
     np.testing.assert_allclose(found.mean[2:], known.mean[2:], atol=1e-8)
     np.testing.assert_allclose(found.log_prob.sum(), known.log_prob, rtol=1e-9)
-    smooth = Tracker(noise=0.3, observation=0.7).smooth(y, times)
+    smooth = Tracker(spectral_density=0.3, observation_variance=0.7).smooth(y, times)
     np.testing.assert_allclose(smooth.mean, model.smooth(y, times).mean, atol=1e-8)
 
 
@@ -64,7 +64,7 @@ def test_a_target_in_clutter_is_kept(dim: int) -> None:
     kept, errors, naive = 0, [], []
     for seed in range(6):
         states, scans, density = flight(np.random.default_rng(seed), 50, dim)
-        tracker = Tracker(dim=dim, noise=0.02, observation=0.25, clutter=density, detection=0.9, speed=1.0)
+        tracker = Tracker(dim=dim, spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
         track = tracker.run(scans)
         off = np.linalg.norm(track.mean[:, :dim] - states[:, :dim], axis=1)
         kept += bool(track.confirmed[-1] and off[-1] < 3)
@@ -79,7 +79,7 @@ def test_a_target_that_is_gone_is_lost() -> None:
     gone, there = [], []
     for seed in range(8):
         _, scans, density = flight(np.random.default_rng(100 + seed), 60, lost=30)
-        track = Tracker(noise=0.02, observation=0.25, clutter=density, detection=0.9, speed=1.0).run(scans)
+        track = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0).run(scans)
         there.append(track.confirmed[15:30].mean())
         gone.append(not track.confirmed[40:].any())
     assert sum(gone) >= 7
@@ -91,7 +91,7 @@ def test_clutter_alone_is_not_followed() -> None:
     rng, false = np.random.default_rng(5), 0
     for _ in range(5):
         scans = [rng.uniform(-40, 40, (rng.poisson(6), 2)) for _ in range(40)]
-        track = Tracker(noise=0.02, observation=0.25, clutter=6 / 6400, detection=0.9, speed=1.0).run(scans)
+        track = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=6 / 6400, detection=0.9, speed=1.0).run(scans)
         false += int(track.confirmed.sum())
     assert false <= 6  # frames of 200
 
@@ -101,23 +101,23 @@ def test_smoothing_in_clutter_is_better() -> None:
     filtered, smoothed = [], []
     for seed in range(5):
         states, scans, density = flight(np.random.default_rng(seed), 50)
-        tracker = Tracker(noise=0.02, observation=0.25, clutter=density, detection=0.9, speed=1.0)
+        tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
         for found, errors in ((tracker.run(scans), filtered), (tracker.smooth(scans), smoothed)):
             errors.append(np.nanmedian(np.linalg.norm(found.mean[:, :2] - states[:, :2], axis=1)))
     assert np.mean(smoothed) < 0.9 * np.mean(filtered)
 
 
 def test_smoothing_almost_without_clutter_is_the_smoother() -> None:
-    model = lk.LinearGaussian.constant_velocity(2, 1.0, 0.1, 0.5, start=([0, 0, 1, 1], 1.0))
+    model = lk.LinearGaussian.constant_velocity(2, 1.0, 0.1, 0.5, initial=([0, 0, 1, 1], 1.0))
     y = np.array(model.sample(1, np.random.default_rng(6), 20)[0])
-    found = Tracker(model, clutter=1e-12, detection=1.0, gate=1.0, exists=1.0, stays=1.0).smooth(y)
+    found = Tracker(model, clutter=1e-12, detection=1.0, gate=1.0, exists=1.0, survival=1.0).smooth(y)
     known = model.smooth(y)
     np.testing.assert_allclose(found.mean, known.mean, atol=1e-6)
     np.testing.assert_allclose(found.covariance, known.covariance, atol=1e-6)
 
 
 def test_empty_scans_and_scans_that_never_were() -> None:
-    tracker = Tracker(noise=0.02, observation=0.25, clutter=0.001, detection=0.9, speed=1.0)
+    tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=0.001, detection=0.9, speed=1.0)
     track = tracker.run([np.empty((0, 2))] * 5)
     assert np.isnan(track.mean).all() and not track.exists.any() and track.summary().startswith("5 scans, 0 with")
     assert len(tracker.run([])) == 0
@@ -129,14 +129,14 @@ def test_empty_scans_and_scans_that_never_were() -> None:
 
 def test_associations_name_the_measurement() -> None:
     scans = [np.array([[9.0, -9.0], [t, t]]) for t in range(10)]
-    track = Tracker(noise=0.01, observation=0.04, clutter=0.001, detection=0.9, speed=2.0).run(scans)
+    track = Tracker(spectral_density=0.01, observation_variance=0.04, clutter=0.001, detection=0.9, speed=2.0).run(scans)
     assert track.association[-1].shape == (3,)
     assert track.association[-1][2] > 0.99 or track.association[-1][1] > 0.99
 
 
 def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     _, scans, density = flight(np.random.default_rng(7), 20)
-    tracker = Tracker(noise=0.02, observation=0.25, clutter=density, detection=0.9, speed=1.0)
+    tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
     track, live = tracker.run(scans), list(lk.follow(tracker, scans))
     np.testing.assert_array_equal(track.mean, [b.mean for b, _ in live])
     np.testing.assert_array_equal(track.log_prob, [news for _, news in live])
@@ -150,25 +150,25 @@ def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ign
 def test_learning_finds_the_noise() -> None:
     rng = np.random.default_rng(8)
     model = lk.LinearGaussian.constant_velocity(
-        2, 0.5, np.diag([0.3, 1.2]), np.diag([0.5, 2.0]), start=(np.zeros(4), 1.0)
+        2, 0.5, np.diag([0.3, 1.2]), np.diag([0.5, 2.0]), initial=(np.zeros(4), 1.0)
     )
     tracks = model.sample(20, rng, 100)
     tracker = Tracker(dt=0.5).fit(tracks)
-    np.testing.assert_allclose(tracker.noise_, [0.3, 1.2], rtol=0.35)
-    np.testing.assert_allclose(tracker.observation_, [0.5, 2.0], rtol=0.15)
-    np.testing.assert_allclose(tracker.motion.observation.diagonal(), tracker.observation_)
+    np.testing.assert_allclose(tracker.spectral_density_, [0.3, 1.2], rtol=0.35)
+    np.testing.assert_allclose(tracker.observation_variance_, [0.5, 2.0], rtol=0.15)
+    np.testing.assert_allclose(tracker.motion.observation_covariance.diagonal(), tracker.observation_variance_)
     timed = Tracker().fit(Ragged.of(tracks)[:4], times=[0.5 * np.arange(100)] * 4)
     one = Tracker(dt=0.5).fit(Ragged.of(tracks)[:4])
-    np.testing.assert_allclose(timed.observation_, one.observation_, rtol=0.01)
+    np.testing.assert_allclose(timed.observation_variance_, one.observation_variance_, rtol=0.01)
 
 
 @pytest.mark.slow
 def test_weights_are_copies() -> None:
-    model = lk.LinearGaussian.constant_velocity(1, 1.0, 0.3, 0.5, start=(np.zeros(2), 1.0))
+    model = lk.LinearGaussian.constant_velocity(1, 1.0, 0.3, 0.5, initial=(np.zeros(2), 1.0))
     tracks = [np.array(x) for x in model.sample(3, np.random.default_rng(9), 30)]
     a = Tracker(dim=1).fit(tracks, sample_weight=[2.0, 1.0, 0.0])
     b = Tracker(dim=1).fit([tracks[0], tracks[0], tracks[1]])
-    np.testing.assert_allclose([a.noise_, a.observation_], [b.noise_, b.observation_], rtol=1e-2)
+    np.testing.assert_allclose([a.spectral_density_, a.observation_variance_], [b.spectral_density_, b.observation_variance_], rtol=1e-2)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -46,7 +46,7 @@ def gp(kernel, noise, times, y, at):
 @pytest.mark.parametrize("order", [0.5, 1.5, 2.5, 3.5])
 @pytest.mark.parametrize("scale", [0.02, 1.7, 300.0])
 def test_a_matern_process_is_a_kalman_model(order, scale):
-    model = LinearSDE.matern(order, scale, 2.0, observation=0.09)
+    model = LinearSDE.matern(order, scale, 2.0, observation_variance=0.09)
     mean, variance, log_prob = gp(lambda r: matern(order, scale, 2.0, r), 0.09, TIMES, Y, AT)
     found = model.smooth(Y, TIMES, at=AT)
     np.testing.assert_allclose(found.mean[:, 0], mean, rtol=1e-9, atol=1e-9)
@@ -59,7 +59,7 @@ def test_matern_with_gaps_and_repeated_times():
     times, y = TIMES.copy(), Y.copy()
     times[10:13] = times[10]
     y[20:25] = np.nan
-    model = LinearSDE.matern(2.5, 1.0, 2.0, observation=0.09)
+    model = LinearSDE.matern(2.5, 1.0, 2.0, observation_variance=0.09)
     mean, variance, log_prob = gp(lambda r: matern(2.5, 1.0, 2.0, r), 0.09, times, y, times)
     found = model.smooth(y, times)
     np.testing.assert_allclose(found.mean[:, 0], mean, atol=1e-9)
@@ -68,7 +68,7 @@ def test_matern_with_gaps_and_repeated_times():
 
 
 def test_a_sum_of_processes_has_the_sum_of_kernels():
-    slow, wave = LinearSDE.matern(2.5, 5.0, 2.0, 0.05), LinearSDE.cycle(1.3, 0.2, 0.4, observation=0.04)
+    slow, wave = LinearSDE.matern(2.5, 5.0, 2.0, 0.05), LinearSDE.cycle(1.3, 0.2, 0.4, observation_variance=0.04)
 
     def kernel(r):
         return matern(2.5, 5.0, 2.0, r) + np.exp(-0.2 * np.abs(r)) * np.cos(2 * np.pi * r / 1.3)
@@ -77,7 +77,7 @@ def test_a_sum_of_processes_has_the_sum_of_kernels():
     found = (slow + wave).smooth(Y, TIMES, at=AT)
     parts = components(found, slow, wave)
     np.testing.assert_allclose(parts[0].mean + parts[1].mean, mean[:, None], atol=1e-9)
-    C = (slow + wave).emission
+    C = (slow + wave).observation
     np.testing.assert_allclose((C @ found.covariance @ C.T)[:, 0, 0], variance, atol=1e-9)
     assert found.log_prob == pytest.approx(log_prob, rel=1e-9)
     assert len(sum([slow, wave, slow]).drift) == 8
@@ -87,7 +87,7 @@ def test_a_matern_start_has_settled():
     rate, s = np.sqrt(5.0) / 0.7, 2.0
     k = rate**2 * s / 3
     want = [[s, 0.0, -k], [0.0, k, 0.0], [-k, 0.0, rate**4 * s]]
-    P = LinearSDE.matern(2.5, 0.7, s).covariance
+    P = LinearSDE.matern(2.5, 0.7, s).initial_covariance
     np.testing.assert_allclose(P, want, rtol=1e-12, atol=1e-12 * rate**2)
 
 
@@ -95,7 +95,7 @@ def test_smoothing_spline():
     """Twice integrated noise with a diffuse start is the cubic smoothing spline (Wahba 1978)."""
     from scipy.interpolate import make_smoothing_spline
 
-    model = LinearSDE.integrated(2, noise=1.0 / 0.3, observation=1.0)
+    model = LinearSDE.integrated(2, spectral_density=1.0 / 0.3, observation_variance=1.0)
     want = make_smoothing_spline(TIMES, Y, lam=0.3)
     inside = np.linspace(TIMES[0], TIMES[-1], 30)
     np.testing.assert_allclose(model.smooth(Y, TIMES, at=inside).mean[:, 0], want(inside), atol=1e-8)
@@ -108,11 +108,11 @@ def test_smoothing_spline():
 
 
 def test_at_times():
-    model = LinearSDE.constant_velocity(dim=2, noise=0.3)
+    model = LinearSDE.constant_velocity(dim=2, spectral_density=0.3)
     discrete = model.at(TIMES)
-    twin = LinearGaussian.constant_velocity(dim=2, dt=np.diff(TIMES), noise=0.3)
+    twin = LinearGaussian.constant_velocity(dim=2, dt=np.diff(TIMES), spectral_density=0.3)
     np.testing.assert_allclose(discrete.transition[1:], twin.transition[1:], rtol=1e-15)
-    np.testing.assert_allclose(discrete.noise[1:], twin.noise[1:], rtol=1e-14)
+    np.testing.assert_allclose(discrete.process_covariance[1:], twin.process_covariance[1:], rtol=1e-14)
     assert LinearSDE.constant_acceleration().at([0.0, 2.0]).transition[0].tolist() == [1.0, 2.0, 2.0]
 
 
@@ -126,7 +126,7 @@ def test_equal_steps_make_a_constant_model():
 def test_against_one_big_gaussian():
     F = np.array([[-0.3, 1.0, 0.0], [-1.0, -0.1, 0.2], [0.0, 0.0, 0.0]])
     C, R = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.3, 0.1], [0.1, 0.2]])
-    model = LinearSDE(F, np.diag([0.1, 0.2, 0.3]), C, R)
+    model = LinearSDE(drift=F, diffusion=np.diag([0.1, 0.2, 0.3]), observation=C, observation_covariance=R)
     y = np.cumsum(RNG.standard_normal((12, 2)), axis=0)
     y[3], y[6, 0] = np.nan, np.nan
     found, (mean, cov, log_prob) = model.smooth(y, TIMES[:12]), smoothed(model.at(TIMES[:12]), y)
@@ -154,13 +154,13 @@ def test_many_series():
 
 
 def test_even_steps_and_many_series():
-    model, t = LinearSDE.matern(1.5, 2.0, observation=0.1), np.arange(20) * 0.1
+    model, t = LinearSDE.matern(1.5, 2.0, observation_variance=0.1), np.arange(20) * 0.1
     many = model.filter([Y[:20], Y[20:40]], [t, t + 3.0])
     np.testing.assert_allclose(many.mean[1], model.filter(Y[20:40], t).mean, atol=1e-10)
 
 
 def test_forecast():
-    model = LinearSDE.matern(1.5, 2.0, 1.5, observation=0.1)
+    model = LinearSDE.matern(1.5, 2.0, 1.5, observation_variance=0.1)
     at = np.array([10.5, 30.0])
     mean, variance, _ = gp(lambda r: matern(1.5, 2.0, 1.5, r), 0.1, TIMES, Y, at)
     found = model.forecast(Y, TIMES, at)
@@ -174,26 +174,26 @@ def test_forecast():
 
 
 def test_a_forecast_of_what_is_not_known():
-    found = LinearSDE.constant_velocity(observation=0.1).forecast([1.0], [0.0], [2.0])
+    found = LinearSDE.constant_velocity(observation_variance=0.1).forecast([1.0], [0.0], [2.0])
     assert np.isinf(found.covariance[0, 0, 0])
     assert not np.isnan(found.state_covariance).any()
 
 
 def test_before_the_first_time():
     """A start that is a distribution for all times can be asked about earlier ones; one that is not cannot."""
-    both = LinearSDE.integrated(2, observation=0.1) + LinearSDE.matern(0.5, 2.0, observation=0.0)
+    both = LinearSDE.integrated(2, observation_variance=0.1) + LinearSDE.matern(0.5, 2.0, observation_variance=0.0)
     assert both.timeless
-    assert not LinearSDE.wiener(start=(0.0, 1.0)).timeless
-    assert not (both + LinearSDE.wiener(start=(0.0, 1.0))).timeless
-    assert LinearSDE.wiener(noise=0.0, start=(3.0, 1.0)).timeless
+    assert not LinearSDE.wiener(initial=(0.0, 1.0)).timeless
+    assert not (both + LinearSDE.wiener(initial=(0.0, 1.0))).timeless
+    assert LinearSDE.wiener(spectral_density=0.0, initial=(3.0, 1.0)).timeless
     found = both.smooth(Y, TIMES, at=[TIMES[0] - 1.0, TIMES[0]])
     assert found.log_prob == pytest.approx(both.log_prob(Y, TIMES)[0], rel=1e-9)
     with pytest.raises(DomainError, match="nothing of earlier ones"):
-        LinearSDE.wiener(start=(0.0, 1.0)).smooth(Y, TIMES, at=[-3.0])
+        LinearSDE.wiener(initial=(0.0, 1.0)).smooth(Y, TIMES, at=[-3.0])
 
 
 def test_sample_has_the_right_kernel():
-    model = LinearSDE.matern(1.5, 2.0, 1.5, observation=0.1)
+    model = LinearSDE.matern(1.5, 2.0, 1.5, observation_variance=0.1)
     t = np.array([0.0, 0.3, 1.0, 4.0])
     draws = model.sample(40_000, np.random.default_rng(0), t)
     x = np.stack(list(draws[:]))[:, :, 0]
@@ -205,7 +205,7 @@ def test_sample_has_the_right_kernel():
 
 
 @pytest.mark.parametrize("model", [
-    LinearSDE.matern(2.5, 1.0, observation=0.1), LinearSDE.constant_velocity(noise=0.5, observation=0.1),
+    LinearSDE.matern(2.5, 1.0, observation_variance=0.1), LinearSDE.constant_velocity(spectral_density=0.5, observation_variance=0.1),
 ])  # fmt: skip
 def test_followed_live(model):
     batch, news = model.filter(Y, TIMES), []
@@ -220,7 +220,7 @@ def test_followed_live(model):
 
 def test_a_belief_waits_for_a_time():
     model = LinearSDE.ornstein_uhlenbeck(1.0, 2.0, 0.1)
-    assert model.initial().time is None
+    assert model.initial_belief().time is None
     belief, _ = step(model, None, (3.0, [1.0]))
     assert model.predict(belief) is belief
     later = model.predict(belief, 4.0)
@@ -250,12 +250,12 @@ BAD = [
     (lambda: M.filter([1.0, 2.0], ["a", "b"]), DataError, "numbers"),
     (lambda: M.smooth([1.0, np.inf], [0.0, 1.0]), DataError, "finite"),
     (lambda: M.smooth([[1.0], [2.0]], [[0.0], [1.0]], at=[[1.0]]), ShapeError, "at must be"),
-    (lambda: LinearSDE([[1.0, 2.0]], [[1.0]], [[1.0]], [[1.0]]), ShapeError, "drift"),
-    (lambda: LinearSDE([[1.0]], [[-1.0]], [[1.0]], [[1.0]]), DomainError, "diffusion"),
-    (lambda: LinearSDE([[5.0]], [[1.0]], [[1.0]], [[1.0]]).at([0.0, 1e3, 1e4]), DomainError, "unstable"),
-    (lambda: TimedBelief(M.initial().state, np.nan), DomainError, "finite"),
+    (lambda: LinearSDE(drift=[[1.0, 2.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]), ShapeError, "drift"),
+    (lambda: LinearSDE(drift=[[1.0]], diffusion=[[-1.0]], observation=[[1.0]], observation_covariance=[[1.0]]), DomainError, "diffusion"),
+    (lambda: LinearSDE(drift=[[5.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]).at([0.0, 1e3, 1e4]), DomainError, "unstable"),
+    (lambda: TimedBelief(M.initial_belief().state, np.nan), DomainError, "finite"),
     (lambda: LinearSDE.matern(1.0), DomainError, "1/2, 3/2"),
-    (lambda: LinearSDE.matern(1.5, scale=0.0), DomainError, "positive"),
+    (lambda: LinearSDE.matern(1.5, length_scale=0.0), DomainError, "positive"),
     (lambda: LinearSDE.ornstein_uhlenbeck(-1.0), DomainError, "rate"),
     (lambda: LinearSDE.cycle(0.0), DomainError, "positive"),
     (lambda: M + LinearGaussian.local_level(), DomainError, "adds to another"),

@@ -29,7 +29,7 @@ def nile():
 
 
 def mover(**other):
-    return L.constant_velocity(**{"dim": 2, "dt": 0.1, "noise": 0.3, "observation": 1.0, "start": (0.0, 1.0), **other})
+    return L.constant_velocity(**{"dim": 2, "dt": 0.1, "process_covariance": 0.3, "observation_covariance": 1.0, "start": (0.0, 1.0), **other})
 
 
 def tracks(n=20, seed=0, model=None, gaps=0.1):
@@ -47,32 +47,32 @@ def tracks(n=20, seed=0, model=None, gaps=0.1):
 @pytest.mark.parametrize("noise, seen", [(1.0, 1.0), (1000.0, 10000.0), (1e6, 1.0), (1.0, 1e6)])
 def test_the_nile_has_the_published_variances(nile, noise, seen):
     """15099 and 1469 (Durbin and Koopman 2012, 2.2.5), from wherever one begins."""
-    est = LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"]).fit(nile)
-    assert float(f"{est.model_.observation.item():.3g}") == 15100.0 and est.model_.noise.item() == pytest.approx(
+    est = LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"]).fit(nile)
+    assert float(f"{est.model_.observation_covariance.item():.3g}") == 15100.0 and est.model_.process_covariance.item() == pytest.approx(
         1469, rel=5e-4
     )
-    assert est.model_.observation.item() == pytest.approx(15099, rel=5e-4)
+    assert est.model_.observation_covariance.item() == pytest.approx(15099, rel=5e-4)
     assert est.report_.converged and est.n_iter_ < 150
     errors = est.standard_errors(nile)
-    assert errors["observation"].item() == pytest.approx(3145.6, rel=1e-2)
+    assert errors["observation_covariance"].item() == pytest.approx(3145.6, rel=1e-2)
 
 
 def test_em_alone_is_there_for_who_wants_it():
     y = tracks()
-    est = LinearGaussianDensity(mover(), ["observation"], accelerate=False, max_iter=7, tol=0.0)
+    est = LinearGaussianDensity(mover(), ["observation_covariance"], accelerate=False, max_iter=7, tol=0.0)
     with pytest.warns(lk.FitWarning, match="not converged"):
         est.fit(y)
-    want = lk.fit(lk.LinearLearner.of(mover(), ["observation"]), y, stop=lk.Stop(7, 0.0)).model.model
-    np.testing.assert_allclose(est.model_.observation, want.observation, rtol=1e-10)
+    want = lk.fit(lk.LinearLearner.of(mover(), ["observation_covariance"]), y, stop=lk.Stop(7, 0.0)).model.model
+    np.testing.assert_allclose(est.model_.observation_covariance, want.observation_covariance, rtol=1e-10)
 
 
 def test_tracks_with_a_silent_sensor_are_learned_and_followed():
     y = tracks()
     start = mover(noise=3.0, observation=0.1)
-    est = LinearGaussianDensity(start, ["noise", "observation"], form={"noise": "scale"}).fit(y)
+    est = LinearGaussianDensity(start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}).fit(y)
     assert est.report_.converged and (np.diff(est.report_.trace) >= -1e-8).all()
     errors = est.standard_errors(y)
-    for name in ("noise", "observation"):
+    for name in ("process_covariance", "observation_covariance"):
         off = getattr(est.model_, name) - getattr(mover(), name)
         assert (np.abs(off) <= 4 * errors[name] + 1e-12).all()
     news = [logp for _, logp in lk.follow(est.model_, y[0])]
@@ -82,13 +82,13 @@ def test_tracks_with_a_silent_sensor_are_learned_and_followed():
 @pytest.mark.slow
 def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     y = tracks()
-    est = LinearGaussianDensity(mover(noise=0.3, observation=1.0), ["noise", "observation"])
+    est = LinearGaussianDensity(mover(noise=0.3, observation=1.0), ["process_covariance", "observation_covariance"])
     with pytest.warns(lk.FitWarning, match="tends to a singular one"):
         est.fit(y)
-    assert est.report_.converged and np.linalg.eigvalsh(est.model_.noise).min() > 1e-6
+    assert est.report_.converged and np.linalg.eigvalsh(est.model_.process_covariance).min() > 1e-6
     with warnings.catch_warnings(record=True):  # "not converged" or not: that hangs on rounding
         alone = clone(est).set_params(prior=None).fit(y).model_
-    assert np.linalg.eigvalsh(alone.noise).min() < 1e-8
+    assert np.linalg.eigvalsh(alone.process_covariance).min() < 1e-8
 
 
 def test_sensors_that_agree_closely_are_no_collapse():
@@ -96,10 +96,10 @@ def test_sensors_that_agree_closely_are_no_collapse():
     rng = np.random.default_rng(0)
     level = np.cumsum(rng.normal(size=1500))
     y = np.column_stack([level, level + 1e-4 * rng.normal(size=1500)]) + 0.5 * rng.normal(size=(1500, 1))
-    start = lk.LinearGaussian(np.eye(1), np.eye(1), np.ones((2, 1)), np.eye(2), np.zeros(1), 9 * np.eye(1))
+    start = lk.LinearGaussian(transition=np.eye(1), process_covariance=np.eye(1), observation=np.ones((2, 1)), observation_covariance=np.eye(2), initial_mean=np.zeros(1), initial_covariance=9 * np.eye(1))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = LinearGaussianDensity(start, ["noise", "observation"]).fit([y]).model_.observation
+        found = LinearGaussianDensity(start, ["process_covariance", "observation_covariance"]).fit([y]).model_.observation_covariance
     apart = np.sqrt(found[0, 0] + found[1, 1] - 2 * found[0, 1])
     assert apart == pytest.approx(1e-4, rel=0.1)
 
@@ -118,19 +118,19 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
     good, both = tracks(8), short_and_silent()
     start = mover(noise=3.0, start=None)
     est = LinearGaussianDensity(
-        start, ["noise", "observation"], form={"noise": "scale"}, accelerate=accelerate, max_iter=100
+        start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}, accelerate=accelerate, max_iter=100
     )
     with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse start") as told:
         some = clone(est).fit(both, sample_weight=np.arange(1.0, 12.0))
     assert sum("diffuse start" in str(w.message) for w in told) == 1
     want = clone(est).fit(good, sample_weight=[2.0, 3, 4, 5, 7, 8, 9, 10])
-    assert np.array_equal(some.model_.noise, want.model_.noise) and some.report_.trace == want.report_.trace
+    assert np.array_equal(some.model_.process_covariance, want.model_.process_covariance) and some.report_.trace == want.report_.trace
     assert np.isfinite(some.score_samples(both)).all()
     if accelerate:
         with pytest.warns(lk.FitWarning, match="left out of learning"):
             errors = some.standard_errors(both, sample_weight=np.arange(1.0, 12.0))
         alone = want.standard_errors(good, [2, 3, 4, 5, 7, 8, 9, 10])
-        np.testing.assert_allclose(errors["observation"], alone["observation"], rtol=1e-6)
+        np.testing.assert_allclose(errors["observation_covariance"], alone["observation_covariance"], rtol=1e-6)
     with pytest.warns(lk.FitWarning, match="left out"):
         assert some.partial_fit(both).stats_.total_weight == want.partial_fit(good).stats_.total_weight
     with pytest.raises(lk.DataError, match="must be determined by some sequence"):
@@ -139,7 +139,7 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
 
 def test_passes_alone_leave_them_out_too():
     both = lk.Ragged.from_list(short_and_silent())
-    start = lk.LinearLearner.of(mover(start=None), ["observation"])
+    start = lk.LinearLearner.of(mover(start=None), ["observation_covariance"])
     with pytest.warns(lk.FitWarning, match="3 of 11") as told:
         some = lk.fit(start, both, stop=lk.Stop(5, 0.0))
     assert len(told) == 1
@@ -148,22 +148,22 @@ def test_passes_alone_leave_them_out_too():
 
 @pytest.mark.parametrize("noise, seen", [(1e-6, 15000.0), (1e6, 1e-6), (1e-30, 1.0)])
 def test_a_variance_near_0_is_no_trap(nile, noise, seen):
-    est = LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"]).fit(nile)
+    est = LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"]).fit(nile)
     assert est.report_.converged and est.model_.log_prob(nile)[0] == pytest.approx(-633.46456, abs=1e-4)
     assert (np.diff(est.report_.trace) >= -1e-12 * abs(est.report_.trace[-1])).all()
     with pytest.warns(lk.FitWarning, match="not converged"):
-        LinearGaussianDensity(L.local_level(noise, seen), ["noise", "observation"], accelerate=False).fit(nile)
+        LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"], accelerate=False).fit(nile)
 
 
 def test_a_weight_is_so_many_copies():
     y = tracks(6)
     times = [2, 1, 0, 3, 1, 1]
     copies = [y[i] for i, k in enumerate(times) for _ in range(k)]
-    est = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"})
+    est = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"})
     one = clone(est).fit(list(y), sample_weight=times)
     other = clone(est).fit(copies)
-    np.testing.assert_allclose(one.model_.observation, other.model_.observation, rtol=1e-6)
-    np.testing.assert_allclose(one.model_.noise, other.model_.noise, rtol=1e-6, atol=1e-15)
+    np.testing.assert_allclose(one.model_.observation_covariance, other.model_.observation_covariance, rtol=1e-6)
+    np.testing.assert_allclose(one.model_.process_covariance, other.model_.process_covariance, rtol=1e-6, atol=1e-15)
 
 
 def test_inputs_are_learned_from():
@@ -182,7 +182,7 @@ def test_inputs_are_learned_from():
     assert est.score_samples(np.concatenate(list(y)), np.concatenate(u), lengths=[60] * 8).shape == (8,)
     with pytest.raises(lk.DataError, match="1 inputs"):
         est.score_samples(list(y))
-    free = LinearGaussianDensity(states=1).fit(list(y), inputs=u)
+    free = LinearGaussianDensity(n_states=1).fit(list(y), inputs=u)
     assert free.model_.n_inputs == 1 and free.score(list(y), inputs=u) > est.score(list(y), inputs=u) - 5
 
 
@@ -195,13 +195,13 @@ def test_without_a_model_one_is_found():
     rng = np.random.default_rng(0)
     t = np.arange(300)
     y = 50.0 + 3 * np.sin(t / 4.0)[:, None] * [1.0, -0.5] + 0.1 * rng.normal(size=(300, 2))
-    est = LinearGaussianDensity(states=2).fit(y)
+    est = LinearGaussianDensity(n_states=2).fit(y)
     assert est.model_.states == 3
     ahead = est.forecast(y, 20)
     truth = 50.0 + 3 * np.sin((300 + np.arange(20)) / 4.0)[:, None] * [1.0, -0.5]
     assert np.abs(ahead.mean - truth).max() < 0.6
     assert (est.predict(y) - y).std() < 0.15
-    assert (est.model_.transition[2] == [0.0, 0.0, 1.0]).all() and est.model_.noise[2].tolist() == [0.0, 0.0, 0.0]
+    assert (est.model_.transition[2] == [0.0, 0.0, 1.0]).all() and est.model_.process_covariance[2].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_first_guess_does_not_depend_on_units():
@@ -209,15 +209,15 @@ def test_a_first_guess_does_not_depend_on_units():
     a = first_guess(y, 3)
     b = first_guess(lk.Ragged(y.values * [1e-6, 1e6] + [0.0, 1e3], y.offsets), 3)
     np.testing.assert_allclose(a.transition, b.transition, atol=1e-6)
-    np.testing.assert_allclose(a.emission[:, :3] * [[1e-6], [1e6]], b.emission[:, :3], rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(a.observation[:, :3] * [[1e-6], [1e6]], b.observation[:, :3], rtol=1e-5, atol=1e-12)
 
 
 def test_a_column_that_never_changes_and_one_frame_are_learned_from():
     rng = np.random.default_rng(0)
     y = np.column_stack([np.full(50, 7.0), rng.normal(size=50)])
     est = LinearGaussianDensity().fit(y)
-    assert np.isfinite(est.score(y)) and est.model_.observation[0, 0] > 0
-    one = LinearGaussianDensity(states=2).fit(y[:1])
+    assert np.isfinite(est.score(y)) and est.model_.observation_covariance[0, 0] > 0
+    one = LinearGaussianDensity(n_states=2).fit(y[:1])
     assert np.isfinite(one.score(y[:1]))
 
 
@@ -225,8 +225,8 @@ def test_a_column_that_never_changes_and_one_frame_are_learned_from():
 def test_a_column_that_never_changes_is_named_where_a_model_is_given():
     rng = np.random.default_rng(0)
     y = pd.DataFrame({"valve": np.full(50, 7.0), "flow": rng.normal(size=50)})
-    form = {"noise": "diagonal", "observation": "diagonal"}
-    est = LinearGaussianDensity(L.local_level(1.0, 1.0, dim=2), ["noise", "observation"], form=form)
+    form = {"process_covariance": "diagonal", "observation_covariance": "diagonal"}
+    est = LinearGaussianDensity(L.local_level(1.0, 1.0, dim=2), ["process_covariance", "observation_covariance"], form=form)
     with pytest.raises(lk.DomainError, match=r"column 'valve' is the same in all frames.*weak"):
         est.fit(y)
     with pytest.warns(lk.FitWarning, match="column 'valve' is the same in all frames"):
@@ -238,14 +238,14 @@ def test_a_column_that_never_changes_is_named_where_a_model_is_given():
 @pytest.mark.parametrize("offset", [1e4, 1e7, 1e8])
 def test_a_walk_far_from_0_is_learned_as_near_it(offset):
     y = np.cumsum(np.random.default_rng(0).normal(size=(200, 2)), axis=0)
-    near, far = LinearGaussianDensity(states=2).fit(y), LinearGaussianDensity(states=2).fit(y + offset)
+    near, far = LinearGaussianDensity(n_states=2).fit(y), LinearGaussianDensity(n_states=2).fit(y + offset)
     assert far.score(y + offset) == pytest.approx(near.score(y), abs=1e-4)
     assert far.report_.converged and (np.diff(far.report_.trace) >= -1e-9).all()
 
 
 def test_two_columns_that_are_one_are_learned_from():
     y = np.cumsum(np.random.default_rng(0).normal(size=200))
-    est = LinearGaussianDensity(states=2).fit(np.column_stack([y, y]))
+    est = LinearGaussianDensity(n_states=2).fit(np.column_stack([y, y]))
     assert np.abs(np.linalg.eigvals(est.model_.transition)).max() < 1.1 and est.report_.converged
 
 
@@ -256,14 +256,14 @@ def test_two_columns_that_are_one_are_learned_from():
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_more_tracks_add():
     y = tracks(12)
-    est = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"})
+    est = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"})
     whole = clone(est).fit(y)
     parts = clone(est).fit(y[:6])
     before = parts.stats_.total_weight
     parts.partial_fit(y[6:])
     assert parts.stats_.total_weight == pytest.approx(whole.stats_.total_weight) and before < parts.stats_.total_weight
-    apart = np.abs(parts.model_.observation - whole.model_.observation).max()
-    assert apart < np.abs(clone(est).fit(y[:6]).model_.observation - whole.model_.observation).max() + 0.1
+    apart = np.abs(parts.model_.observation_covariance - whole.model_.observation_covariance).max()
+    assert apart < np.abs(clone(est).fit(y[:6]).model_.observation_covariance - whole.model_.observation_covariance).max() + 0.1
     stream = clone(est)
     for i in range(12):
         stream.partial_fit(y[i : i + 1])
@@ -275,10 +275,10 @@ def test_a_fit_cut_off_goes_on(tmp_path):
     if "LinearLearner" not in __import__("likely.io.schema", fromlist=["TABLE"]).TABLE:
         pytest.skip("learners have no file yet")
     y = tracks(5)
-    est = LinearGaussianDensity(mover(), ["observation"], max_iter=60)
+    est = LinearGaussianDensity(mover(), ["observation_covariance"], max_iter=60)
     whole = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
     again = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
-    assert np.array_equal(whole.model_.observation, again.model_.observation)
+    assert np.array_equal(whole.model_.observation_covariance, again.model_.observation_covariance)
 
 
 @pytest.mark.slow
@@ -288,14 +288,14 @@ def test_files_bring_the_same_bits_back(tmp_path):
     if "LinearGaussianDensity" not in ESTIMATORS:
         pytest.skip("this estimator has no file yet")
     y = tracks(5)
-    for est in (LinearGaussianDensity(mover(), ["noise"], form={"noise": "scale"}), LinearGaussianDensity(states=2)):
+    for est in (LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "scale"}), LinearGaussianDensity(n_states=2)):
         est.fit(y)
         est.save(tmp_path / "m.likely")
         back = lk.load(tmp_path / "m.likely")
         assert np.array_equal(back.score_samples(y), est.score_samples(y))
         back.partial_fit(y)
         est.partial_fit(y)
-        assert np.array_equal(back.model_.noise, est.model_.noise)
+        assert np.array_equal(back.model_.process_covariance, est.model_.process_covariance)
 
 
 # ----------------------------------------------------------------- border
@@ -303,7 +303,7 @@ def test_files_bring_the_same_bits_back(tmp_path):
 
 def test_sequences_in_all_their_forms_are_the_same():
     y = tracks(3, gaps=0.0)
-    est = LinearGaussianDensity(mover(), ["observation"]).fit(y)
+    est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(y)
     want = est.score_samples(y)
     assert np.array_equal(est.score_samples(list(y)), want)
     assert np.array_equal(est.score_samples(y.values, lengths=y.lengths), want)
@@ -320,7 +320,7 @@ def test_sequences_in_all_their_forms_are_the_same():
 
 def test_gaps_are_filled_and_what_was_seen_stays():
     y = tracks(3)
-    est = LinearGaussianDensity(mover(), ["observation"]).fit(y)
+    est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(y)
     full = est.impute(y)
     there = ~np.isnan(y.values)
     assert np.isfinite(full.values).all() and np.array_equal(full.values[there], y.values[there])
@@ -353,18 +353,18 @@ def test_settings_that_do_not_fit_are_refused_in_words():
     with pytest.raises(lk.DomainError, match="learn must be names"):
         LinearGaussianDensity(mover(), ["speed"]).fit(y)
     with pytest.raises(lk.DomainError, match="form of noise"):
-        LinearGaussianDensity(mover(), ["noise"], form={"noise": "round"}).fit(y)
+        LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "round"}).fit(y)
     with pytest.raises(ValueError, match="states"):
-        LinearGaussianDensity(states=0).fit(y)
+        LinearGaussianDensity(n_states=0).fit(y)
 
 
 @pytest.mark.slow
 def test_a_summary_says_what_was_learned():
-    est = LinearGaussianDensity(mover(), ["observation"]).fit(tracks(3))
+    est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(tracks(3))
     told = str(est.summary())
     assert "observation[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
     assert "turned and scaled" not in told
-    free = str(LinearGaussianDensity(states=2).fit(tracks(3)).summary())
+    free = str(LinearGaussianDensity(n_states=2).fit(tracks(3)).summary())
     assert "parameters      21" in free and "turned and scaled" in free  # 4 + 6 + 3 + 3 + 2 + 3
 
 
@@ -373,7 +373,7 @@ def test_it_is_chosen_by_cross_validation():
     y = list(tracks(12))
     search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"states": [1, 2]}, cv=3).fit(y)
     assert search.best_params_["states"] == 2
-    assert np.isfinite(cross_val_score(LinearGaussianDensity(mover(), ["observation"]), tracks(12), cv=3)).all()
+    assert np.isfinite(cross_val_score(LinearGaussianDensity(mover(), ["observation_covariance"]), tracks(12), cv=3)).all()
 
 
 # ----------------------------------------------------------------- as a class density
@@ -381,11 +381,11 @@ def test_it_is_chosen_by_cross_validation():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("density", [
-    LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}),
-    pytest.param(LinearGaussianDensity(states=2), marks=pytest.mark.slow),
+    LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}),
+    pytest.param(LinearGaussianDensity(n_states=2), marks=pytest.mark.slow),
 ], ids=["a model", "from nothing"])  # fmt: skip
 def test_two_kinds_of_movers_are_told_apart(density):
-    steady, drunk = mover(noise=3.0), L.local_level(noise=0.5, observation=1.0, dim=2, start=(0.0, 1.0))
+    steady, drunk = mover(noise=3.0), L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0))
     X = [*tracks(25, 0, steady), *tracks(25, 1, drunk)]
     y = np.repeat(["steady", "drunk"], 25)
     clf = lk.BayesClassifier(density).fit(X, y)
@@ -403,9 +403,9 @@ def test_two_kinds_of_movers_are_told_apart(density):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_label_that_is_missing_is_hidden():
-    steady, drunk = mover(noise=3.0), L.local_level(noise=0.5, observation=1.0, dim=2, start=(0.0, 1.0))
+    steady, drunk = mover(noise=3.0), L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0))
     X = [*tracks(15, 0, steady), *tracks(15, 1, drunk)]
-    density = LinearGaussianDensity(mover(), ["noise", "observation"], form={"noise": "scale"}, max_iter=20)
+    density = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}, max_iter=20)
     clf = lk.BayesClassifier(density).fit(X, [*["steady"] * 15, *["drunk"] * 10, *[None] * 5])
     assert (clf.predict(X[-5:]) == "drunk").mean() >= 0.6 and clf.class_count_.sum() == pytest.approx(30)
 
@@ -416,13 +416,13 @@ def test_mixtures_of_linear_models_tell_quiet_from_wild(kind):
     rng = np.random.default_rng(0)
     quiet, wild = (lk.LinearGaussian.local_level(q, 0.1) for q in (0.01, 2.0))
     x = [*quiet.sample(8, rng, length=30), *wild.sample(8, rng, length=30)]
-    part = LinearGaussianDensity(lk.LinearGaussian.local_level(0.3, 0.3), ["noise", "observation"])
+    part = LinearGaussianDensity(lk.LinearGaussian.local_level(0.3, 0.3), ["process_covariance", "observation_covariance"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not converged")
         forms = (x, lk.Ragged.from_list(x), np.stack(x))
         m, *others = (kind(part, 2, random_state=0, max_iter=5).fit(data) for data in forms)
-    owner = m.model_.posterior(x).argmax(axis=1)
-    assert sorted({tuple(owner[:8]), tuple(owner[8:])}) == [(0,) * 8, (1,) * 8]
-    noises = sorted(float(p.noise.item()) for p in m.model_.parts.parts)
+    labels = m.model_.posterior(x).argmax(axis=1)
+    assert sorted({tuple(labels[:8]), tuple(labels[8:])}) == [(0,) * 8, (1,) * 8]
+    noises = sorted(float(p.process_covariance.item()) for p in m.model_.components.components)
     assert noises[0] < 0.1 and 1.0 < noises[1] < 4.0
     assert all(other.score_samples(x).tobytes() == m.score_samples(x).tobytes() for other in others)

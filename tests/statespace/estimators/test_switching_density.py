@@ -57,9 +57,9 @@ def test_with_all_labels_given_it_learns_the_model() -> None:
     z, y = sequences(6)
     start = [regime(0.5, 0.5, 0.05), regime(0.0, 0.5, 0.05)]
     with _quiet():
-        est = SwitchingDensity(start, learn=["transition", "noise"], max_iter=30).fit(y, given=list(z))
+        est = SwitchingDensity(start, learn=["transition", "process_covariance"], max_iter=30).fit(y, regimes=list(z))
     np.testing.assert_allclose([m.transition[0, 0] for m in est.model_.regimes], [0.9, -0.8], atol=0.1)
-    np.testing.assert_allclose(est.model_.moves, STICKY, atol=0.03)
+    np.testing.assert_allclose(est.model_.transition, STICKY, atol=0.03)
     assert (np.diff(est.report_.trace) > -1e-8).all()
     assert right(est.predict(y), z) > 0.95
 
@@ -68,7 +68,7 @@ def test_with_all_labels_given_it_learns_the_model() -> None:
 def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
     z, y = sequences()
     with _quiet():
-        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "noise"], random_state=0).fit(y)
+        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"], random_state=0).fit(y)
     found = est.predict(y)
     assert max(right(found, z), 1 - right(found, z)) > 0.93
 
@@ -89,7 +89,7 @@ def test_a_number_of_regimes_is_enough() -> None:
 def test_more_sequences_are_one_step_more() -> None:
     _, y = sequences(6, 100)
     with _quiet():
-        est = SwitchingDensity(easy(), learn=["noise"], max_iter=3).fit(y[:3])
+        est = SwitchingDensity(easy(), learn=["process_covariance"], max_iter=3).fit(y[:3])
         before = est.score(y[3:])
         est.partial_fit(y[3:])
         stream = SwitchingDensity(2, random_state=0, max_iter=3)
@@ -106,7 +106,7 @@ def test_the_usual_end_of_learning_is_no_failure_to_be_mended() -> None:
     _, y = sequences(3, 60)
     with warnings.catch_warnings():
         warnings.simplefilter("error", lk.FitWarning)
-        est = SwitchingDensity(easy(), learn=["noise"], max_iter=300, tol=0.0).fit(y)
+        est = SwitchingDensity(easy(), learn=["process_covariance"], max_iter=300, tol=0.0).fit(y)
     assert not est.report_.converged and est.report_.reason.startswith("the approximate evidence would fall")
 
 
@@ -115,13 +115,13 @@ def test_some_labels_name_the_regimes() -> None:
     z, y = sequences()
     given = [np.where(np.arange(150) < 40, s, -1) for s in z]
     with _quiet():
-        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "noise"]).fit(y, given=given)
+        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"]).fit(y, regimes=given)
     assert right(est.predict(y), z) > 0.93
 
 
 def test_probabilities_and_paths_go_together() -> None:
     z, y = sequences()
-    est = SwitchingDensity(easy(), learn=["noise"], max_iter=2, tol=1e9).fit(y)
+    est = SwitchingDensity(easy(), learn=["process_covariance"], max_iter=2, tol=1e9).fit(y)
     p = est.predict_proba(y)
     np.testing.assert_allclose(p.values.sum(axis=1), 1.0, atol=1e-9)
     assert np.array_equal(p.values.argmax(axis=1), est.predict(y).values)
@@ -142,8 +142,8 @@ def test_weights_are_copies() -> None:
     with _quiet():
         a = SwitchingDensity(easy(), max_iter=3).fit(y, sample_weight=[2.0, 0.0, 1.0])
         b = SwitchingDensity(easy(), max_iter=3).fit(Ragged.of([y[0], y[0], y[2]]))
-    np.testing.assert_allclose(a.model_.moves, b.model_.moves, atol=1e-9)
-    np.testing.assert_allclose(a.model_.regimes[1].noise, b.model_.regimes[1].noise, atol=1e-8)
+    np.testing.assert_allclose(a.model_.transition, b.model_.transition, atol=1e-9)
+    np.testing.assert_allclose(a.model_.regimes[1].process_covariance, b.model_.regimes[1].process_covariance, atol=1e-8)
 
 
 def test_gaps_and_inputs() -> None:
@@ -159,7 +159,7 @@ def test_gaps_and_inputs() -> None:
 
 def test_alarms_come_from_what_was_seen_so_far() -> None:
     _, y = sequences()
-    est = SwitchingDensity(easy(), learn=["noise"], max_iter=2, tol=1e9).fit(y)
+    est = SwitchingDensity(easy(), learn=["process_covariance"], max_iter=2, tol=1e9).fit(y)
     dear = est.alarms(np.array(y[0]), [[0, 100], [1, 0]])
     plain = est.alarms(np.array(y[0]))
     assert (dear.actions >= plain.actions).all() and dear.actions.sum() > plain.actions.sum()
@@ -170,14 +170,14 @@ def test_alarms_come_from_what_was_seen_so_far() -> None:
 
 
 def test_manners_of_an_estimator() -> None:
-    est = SwitchingDensity(easy(), learn=["noise"], max_iter=3)
+    est = SwitchingDensity(easy(), learn=["process_covariance"], max_iter=3)
     same = clone(est)
-    assert same.max_iter == 3 and same.get_params()["learn"] == ["noise"]
+    assert same.max_iter == 3 and same.get_params()["learn"] == ["process_covariance"]
     with pytest.raises(NotFittedError):
         est.predict([[0.0]])
     with _quiet():
         assert est.fit(sequences()[1]) is est
-    assert est.n_features_in_ == 1 and est.n_iter_ == 3 and np.array_equal(easy().moves, est.regimes.moves)
+    assert est.n_features_in_ == 1 and est.n_iter_ == 3 and np.array_equal(easy().transition, est.n_regimes.transition)
 
 
 def test_what_is_wrong_is_said() -> None:
@@ -191,9 +191,9 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(DomainError, match="diffuse"):
         SwitchingDensity([LinearGaussian.local_level(1.0, 1.0)] * 2).fit(y)
     with pytest.raises(DomainError, match=r"SwitchingDensity: given regimes must lie in 0 … 1.*got 5"):
-        SwitchingDensity(easy()).fit(y, given=[[5] * 20] * 2)
+        SwitchingDensity(easy()).fit(y, regimes=[[5] * 20] * 2)
     with pytest.raises(ShapeError, match="SwitchingDensity: given must have the regime of every frame"):
-        SwitchingDensity(easy()).fit(y, given=[[0] * 3] * 2)
+        SwitchingDensity(easy()).fit(y, regimes=[[0] * 3] * 2)
     with pytest.raises(ValueError, match="at least one non-zero"):
         SwitchingDensity(easy()).fit(y, sample_weight=[0.0, 0.0])
     with pytest.raises(NotFittedError):
@@ -220,7 +220,7 @@ def test_the_nile_falls_in_1899() -> None:
     with gzip.open(path) as file:
         y = np.array(json.load(file)["nile"]["series"][0]["raw"], dtype=np.float64)
     y = (y - y.mean()) / y.std()
-    calm, jump = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.5]], [0.0], [[4.0]]) for q in (0.0, 1.0))
+    calm, jump = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[4.0]]) for q in (0.0, 1.0))
     model = SwitchingLinearGaussian((calm, jump), [[0.99, 0.01], [0.99, 0.01]], [1.0, 0.0])
     jumps = model.smooth(y).regimes[:, 1]
     assert jumps.argmax() == 28 and jumps[28] > 0.5 and (np.delete(jumps, 28) < 0.5).all()
@@ -240,5 +240,5 @@ def test_regimes_of_few_frames_are_lifted_off_a_singular_observation():
         singular += any("is singular, its frames are too few" in str(note.message) for note in notes)
         assert np.isfinite(model.log_prob([x])).all()
         for one in model.regimes:
-            assert np.linalg.eigvalsh(one.observation).min() > 1e-11 * x.var()
+            assert np.linalg.eigvalsh(one.observation_covariance).min() > 1e-11 * x.var()
     assert singular >= 3

@@ -23,12 +23,12 @@ def test_forecasts_are_conditioning_of_frames_to_come(make, seed):
     mean, cov, _ = oracle.given() if model.diffuse is None else oracle.flat(model)
     ahead = model.forecast(y, steps, u, future)
     for i in range(steps):
-        C, P = model.emission, oracle.block(cov, T + i)
+        C, P = model.observation, oracle.block(cov, T + i)
         close(ahead.states[i], mean[T + i], 1e-9)
         close(ahead.state_covariance[i], P, 1e-9)
         seen = C @ mean[T + i] + (0.0 if u is None else model.feedthrough @ future[i])
         close(ahead.mean[i], seen, 1e-9)
-        close(ahead.covariance[i], C @ P @ C.T + model.observation, 1e-9)
+        close(ahead.covariance[i], C @ P @ C.T + model.observation_covariance, 1e-9)
 
 
 def test_a_forecast_from_a_belief_is_that_from_its_frames():
@@ -42,7 +42,7 @@ def test_a_forecast_from_a_belief_is_that_from_its_frames():
 @pytest.mark.slow
 def test_intervals_hold_what_they_promise():
     """2,000 series, the 80 % interval of the third frame ahead: a binomial count, false alarms 1e-6."""
-    model = lk.LinearGaussian([[0.9]], ONE, ONE, [[0.5]], [0.0], ONE)
+    model = lk.LinearGaussian(transition=[[0.9]], process_covariance=ONE, observation=ONE, observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=ONE)
     n, inside = 2000, 0
     for y in model.sample(n, np.random.default_rng(3), 13):
         low, high = model.forecast(y[:10], 3).interval(0.8)
@@ -68,12 +68,12 @@ def test_what_cannot_be_foretold():
         level.forecast([1.0], 1).interval(1.0)
     with pytest.raises(DataError, match="one sequence"):
         level.forecast([[1.0], [2.0]], 1)
-    driven = lk.LinearGaussian(ONE, ONE, ONE, ONE, [0.0], ONE, control=ONE)
+    driven = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE, control=ONE)
     with pytest.raises(DataError, match=r"inputs of the next 2 frames.*future="):
         driven.forecast([1.0], 2, inputs=[1.0])
     with pytest.raises(ShapeError, match=r"future must have shape \(2, 1\)"):
         driven.forecast([1.0], 2, inputs=[1.0], future=[1.0])
-    short = lk.LinearGaussian(np.ones((3, 1, 1)), ONE, ONE, ONE)
+    short = lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE)
     with pytest.raises(DataError, match="matrices for 3 frames"):
         short.forecast([1.0, 2.0, 3.0], 1)
     with pytest.raises(DomainError, match="does not change"):
@@ -81,7 +81,7 @@ def test_what_cannot_be_foretold():
 
 
 def test_variances_stand_beside_standard_deviations():
-    model = lk.LinearGaussian.local_level(noise=1.0, observation=2.0)
+    model = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=2.0)
     y = np.array([[1.0], [2.0], [np.nan], [1.5]])
     for found in (model.filter(y), model.smooth(y), model.forecast(y, 3)):
         np.testing.assert_allclose(found.variance, found.std**2)

@@ -33,7 +33,7 @@ def use_every_way():
                         model.smooth(some, known), model.smooth(some, known, lag=4)
                 known = None if u is None else u[-1]
                 belief = model.belief_after(y[:4], None if u is None else u[:4])
-                for b in (belief, model_files.loads(model_files.dumps(belief)), model.initial()):
+                for b in (belief, model_files.loads(model_files.dumps(belief)), model.initial_belief()):
                     model.update(model.predict(b, known), y[0], known)
                     model.update(model.predict(b, known), fixed[0], known)
                 model.forecast(y[:4], 1, None if u is None else u[:4], None if u is None else u[:1])
@@ -60,7 +60,7 @@ def example(rng, changing, start, inputs):
     each = (6,) if changing else ()
     A, C = np.broadcast_to([[0.9, 0.1], [0.0, 0.8]], (*each, 2, 2)), rng.normal(size=(*each, 2, 2))
     F, G = (rng.normal(size=(*each, 2, 1)), rng.normal(size=(2, 1))) if inputs else (None, None)
-    model = LinearGaussian(A, np.eye(2), C, np.eye(2), np.zeros(2), start, F, G)
+    model = LinearGaussian(transition=A, process_covariance=np.eye(2), observation=C, observation_covariance=np.eye(2), initial_mean=np.zeros(2), initial_covariance=start, control=F, feedthrough=G)
     return model, rng.normal(size=(6, 2)), rng.normal(size=(6, 1)) if inputs else None
 
 

@@ -21,10 +21,10 @@ from tests.reference.make_linear_em import START, series
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "linear_em.json").read_text())
 FORMS = [
     ("all", None, {}),
-    ("variances", ["noise", "observation"], {"noise": "diagonal", "observation": "spherical"}),
-    ("a mask", ["transition", "noise"], {"transition": np.array([[True, False], [True, True]])}),
-    ("shared", ["emission", "observation"], {"emission": np.array([[1, 2], [2, 1]]), "observation": np.array([1, 0])}),
-    ("sizes", ["noise", "observation", "mean"], {"noise": "scale", "observation": "scale"}),
+    ("variances", ["process_covariance", "observation_covariance"], {"process_covariance": "diagonal", "observation_covariance": "spherical"}),
+    ("a mask", ["transition", "process_covariance"], {"transition": np.array([[True, False], [True, True]])}),
+    ("shared", ["observation", "observation_covariance"], {"observation": np.array([[1, 2], [2, 1]]), "observation_covariance": np.array([1, 0])}),
+    ("sizes", ["process_covariance", "observation_covariance", "mean"], {"process_covariance": "scale", "observation_covariance": "scale"}),
 ]
 
 
@@ -90,8 +90,8 @@ def test_the_score_is_the_slope_of_log_p(name, learn, form):
 def test_the_score_of_sizes_of_what_changes():
     T = 12
     sizes = np.linspace(0.0, 2.0, T)[:, None, None]  # the first noise is not used; nothing says it is regular
-    m = model(noise=np.array(START["noise"]) * sizes, observation=np.array(START["observation"]) * (sizes + 0.5))
-    learner = LinearLearner.of(m, ["noise", "observation"], {"noise": "scale", "observation": "scale"})
+    m = model(noise=np.array(START["process_covariance"]) * sizes, observation=np.array(START["observation_covariance"]) * (sizes + 0.5))
+    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale", "observation_covariance": "scale"})
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     coordinates = Coordinates(m, m.collect(y), learner.structure)
     score = coordinates.slope(np.zeros(2), slopes(m, m.collect(y)))
@@ -130,14 +130,14 @@ def test_inputs_that_only_observations_feel_leave_the_transition_alone():
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_parts_add_up_to_the_whole(offset):
     y = gappy(n=8, offset=offset)
-    m = model(transition=np.eye(2), mean=np.linalg.solve(START["emission"], [offset, offset]))
+    m = model(transition=np.eye(2), mean=np.linalg.solve(START["observation"], [offset, offset]))
     whole = m.collect(y)
     parts = m.collect(y[:3]) + m.collect(y[3:7]) + m.collect(y[7:8])
-    for name in ("starts", "moves", "seen", "noise", "observed", "first_scatter", "noise_by", "entropy", "frames"):
+    for name in ("starts", "moves", "seen", "process_covariance", "observed", "first_scatter", "noise_by", "entropy", "frames"):
         a, b = getattr(whole, name), getattr(parts, name)
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max(initial=1.0), err_msg=name)
     one, other = m.refit(whole), m.refit(parts)
-    np.testing.assert_allclose(one.noise, other.noise, rtol=1e-9)
+    np.testing.assert_allclose(one.process_covariance, other.process_covariance, rtol=1e-9)
     assert (m.collect(y[:0]) + whole).frames == whole.frames
 
 
@@ -172,17 +172,17 @@ def y_blocks(y, weight):
 
 def test_a_singular_noise_stays_singular():
     push = np.array([[0.05], [0.1], [0.7]])
-    m = LinearGaussian(np.eye(3), push @ push.T, [[1.0, 0.0, 0.0]], [[1.0]], np.zeros(3), np.diag([1.0, 1.0, 0.0]))
+    m = LinearGaussian(transition=np.eye(3), process_covariance=push @ push.T, observation=[[1.0, 0.0, 0.0]], observation_covariance=[[1.0]], initial_mean=np.zeros(3), initial_covariance=np.diag([1.0, 1.0, 0.0]))
     y = Ragged.of(np.cumsum(np.sin(np.arange(60.0) ** 2)))
     found = fit(m, y, stop=Stop(20, 0.0))
-    assert np.linalg.matrix_rank(found.model.noise, tol=1e-9 * found.model.noise.max()) == 1
-    assert np.array_equal(found.model.covariance[2], np.zeros(3)) and found.model.mean[2] == 0
+    assert np.linalg.matrix_rank(found.model.process_covariance, tol=1e-9 * found.model.process_covariance.max()) == 1
+    assert np.array_equal(found.model.initial_covariance[2], np.zeros(3)) and found.model.initial_mean[2] == 0
     assert (np.diff(found.trace) > -1e-9).all()
 
 
 def test_a_mask_cannot_lead_off_the_flat_of_a_singular_noise():
     """Only a row that noise does not reach is free: any change would be impossible, so there is none."""
-    m = LinearGaussian([[1.0, 1.0], [0.0, 1.0]], np.diag([0.0, 1.0]), [[1.0, 0.0]], [[1.0]], np.zeros(2), np.eye(2))
+    m = LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.diag([0.0, 1.0]), observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=np.zeros(2), initial_covariance=np.eye(2))
     learner = LinearLearner.of(m, ["transition"], {"transition": np.array([[True, True], [False, False]])})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert np.array_equal(learner.refit(learner.collect(y)).model.transition, m.transition)
@@ -192,17 +192,17 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
     """Irregular steps, one of which takes no time at all: its noise is 0 and says nothing."""
     dt = np.abs(np.sin(np.arange(39.0))) + 0.1
     dt[5] = 0.0
-    m = LinearGaussian.constant_velocity(dim=1, dt=dt, noise=3.0, observation=1.0)
+    m = LinearGaussian.constant_velocity(dim=1, dt=dt, spectral_density=3.0, observation_variance=1.0)
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
-    learner = LinearLearner.of(m, ["noise", "observation"], {"noise": "scale"})
+    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale"})
     report = learned(learner, y)
 
     def minus(x):
         size, seen = np.exp(x)
-        return -m.replace(noise=m.noise * size, observation=m.observation * seen).log_prob(y).sum()
+        return -m.replace(process_covariance=m.process_covariance * size, observation_covariance=m.observation_covariance * seen).log_prob(y).sum()
 
     found = report.model.model
-    here = np.log([found.noise[1, 0, 0] / m.noise[1, 0, 0], found.observation.item()])
+    here = np.log([found.process_covariance[1, 0, 0] / m.process_covariance[1, 0, 0], found.observation_covariance.item()])
     best = minimize(minus, here, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
     assert report.objective == pytest.approx(-best.fun, abs=1e-6) and report.objective > report.trace[0] + 1
     stats = learner.collect(y)
@@ -215,8 +215,8 @@ def test_what_cannot_be_learned_is_refused_in_words():
     for learn, form, words in [
         (["speed"], None, "learn must be names"),
         (["control"], None, "control can be learned where the model has one"),
-        (["noise"], {"emission": "full"}, "a form is for what is learned"),
-        (["noise"], {"noise": "round"}, "must be one of"),
+        (["process_covariance"], {"observation": "full"}, "a form is for what is learned"),
+        (["process_covariance"], {"process_covariance": "round"}, "must be one of"),
     ]:
         with pytest.raises(DomainError, match=words):
             LinearLearner.of(m, learn, form)
@@ -225,7 +225,7 @@ def test_what_cannot_be_learned_is_refused_in_words():
     with pytest.raises(DomainError, match="the start is known"):
         LinearLearner.of(LinearGaussian.local_level(), ["mean"])
     with pytest.raises(DomainError, match="scale"):
-        LinearLearner.of(model(noise=np.tile(START["noise"], (4, 1, 1))), ["noise"], {"noise": np.array([1, 1])})
+        LinearLearner.of(model(noise=np.tile(START["process_covariance"], (4, 1, 1))), ["process_covariance"], {"process_covariance": np.array([1, 1])})
 
 
 # ------------------------------------------------------------------------ priors
@@ -236,7 +236,7 @@ def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     y = gappy()
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
-    learner = LinearLearner.of(m, ["transition", "noise", "observation", "start"])
+    learner = LinearLearner.of(m, ["transition", "process_covariance", "observation_covariance", "start"])
     report = learned(learner, y, earlier, Stop(500, 1e-12))
     found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)
@@ -257,7 +257,7 @@ def test_a_prior_is_data_that_came_before():
     one, other = m.refit(a, LinearPrior(b)), m.refit(a + b)
     for name in START:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-10, atol=1e-13)
-    assert m.refit(a, LinearPrior(b)).noise == pytest.approx(m.refit(b, LinearPrior(a)).noise, rel=1e-9)
+    assert m.refit(a, LinearPrior(b)).process_covariance == pytest.approx(m.refit(b, LinearPrior(a)).process_covariance, rel=1e-9)
     with pytest.raises(DomainError, match="call model"):
         LinearPrior(a).update(b).point()
 
@@ -268,7 +268,7 @@ def test_a_prior_is_data_that_came_before():
 @pytest.mark.slow
 def test_climbing_reaches_what_em_creeps_toward():
     y = gappy(n=20)
-    start = LinearLearner.of(model(), ["noise", "observation"])
+    start = LinearLearner.of(model(), ["process_covariance", "observation_covariance"])
     slow = list(zip(range(300), iterate(start, y), strict=False))[-1][1]
     fast = learned(start, y, stop=Stop(500, 1e-10))
     assert fast.converged and fast.iterations < 400
@@ -301,6 +301,6 @@ def test_draws_of_what_is_missing_have_its_distribution():
     assert (np.abs(drawn[:, gone].mean(axis=0) - expected_values.values[gone]) < 5 * error).all()
     smoothed = model().smooth(y[0])
     f = int(np.flatnonzero(gone.all(axis=1))[0])
-    C = np.array(START["emission"])
-    want = C @ smoothed.covariance[f] @ C.T + START["observation"]
+    C = np.array(START["observation"])
+    want = C @ smoothed.covariance[f] @ C.T + START["observation_covariance"]
     np.testing.assert_allclose(np.cov(drawn[:, f].T), want, rtol=0.25, atol=0.15)

@@ -32,8 +32,8 @@ def problem(seed):
     each = (T,) if seed % 2 else ()
     start = covariance(rng, d, 1 if seed % 5 == 0 else d)
     made = lk.LinearGaussian(
-        0.7 * rng.normal(size=(*each, d, d)), covariance(rng, d, max(1, d - 1) if seed % 3 == 0 else d, each),
-        rng.normal(size=(*each, p, d)), covariance(rng, p, None, each), rng.normal(size=d), start,
+        transition=0.7 * rng.normal(size=(*each, d, d)), process_covariance=covariance(rng, d, max(1, d - 1) if seed % 3 == 0 else d, each),
+        observation=rng.normal(size=(*each, p, d)), observation_covariance=covariance(rng, p, None, each), initial_mean=rng.normal(size=d), initial_covariance=start,
         control=rng.normal(size=(*each, d, k)) if k else None, feedthrough=rng.normal(size=(p, k)) if k else None,
     )  # fmt: skip
     y = 2 * rng.normal(size=(T, p))
@@ -52,8 +52,8 @@ def diffuse_problem(seed):
     start[q:, q:] = covariance(rng, d - q) if q < d else 0.0
     directions = np.eye(d)[:, :q] if seed % 3 else rng.normal(size=(d, q))
     made = lk.LinearGaussian(
-        0.7 * rng.normal(size=(*each, d, d)), covariance(rng, d, None, each), rng.normal(size=(*each, p, d)),
-        covariance(rng, p, None, each), rng.normal(size=d), start, control=rng.normal(size=(d, k)) if k else None,
+        transition=0.7 * rng.normal(size=(*each, d, d)), process_covariance=covariance(rng, d, None, each), observation=rng.normal(size=(*each, p, d)),
+        observation_covariance=covariance(rng, p, None, each), initial_mean=rng.normal(size=d), initial_covariance=start, control=rng.normal(size=(d, k)) if k else None,
         feedthrough=rng.normal(size=(p, k)) if k else None, diffuse=directions,
     )  # fmt: skip
     y = 2 * rng.normal(size=(T, p))
@@ -124,9 +124,9 @@ def test_unknown_starts_are_the_limit_of_wide_ones(seed):
 def test_a_wide_start_comes_near_an_unknown_one_and_stays_exact():
     """Rows of unlike size are turned largest first: else a variance of 1e20 would leave 1e-6 of rounding."""
     A, y = [[1.0, 1.0], [0.0, 1.0]], [1.0, 2.0, 4.0, 3.0]
-    unknown = lk.LinearGaussian(A, np.zeros((2, 2)), [[1.0, 0.0]], ONE).smooth(y)
+    unknown = lk.LinearGaussian(transition=A, process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE).smooth(y)
     for kappa in (1e16, 1e20, 1e28, 1e34, 1e40):
-        wide = lk.LinearGaussian(A, np.zeros((2, 2)), [[1.0, 0.0]], ONE, [0.0, 0.0], kappa * np.eye(2)).smooth(y)
+        wide = lk.LinearGaussian(transition=A, process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE, initial_mean=[0.0, 0.0], initial_covariance=kappa * np.eye(2)).smooth(y)
         close(wide.mean, unknown.mean, 1e-14)
         close(wide.covariance, unknown.covariance, 1e-14)
         assert wide.log_prob + np.log(kappa) == pytest.approx(unknown.log_prob, abs=1e-12)
@@ -143,7 +143,7 @@ def test_noise_is_kept_beside_the_widest_start(kappa):
         close(a.covariance[1:], b.covariance[1:], 1e-13)
     close(a.covariance[0], b.covariance[0], 1e-13)
     assert a.log_prob + 0.5 * np.log(kappa) == pytest.approx(b.log_prob, abs=1e-11)
-    one = lk.LinearGaussian(ONE, ONE, ONE, ONE, [0.0], [[kappa]])
+    one = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=[[kappa]])
     close(one.filter([1.0, 2.0, 3.0]).covariance.ravel(), [1.0, 2 / 3, 0.625], 1e-13)
 
 
@@ -154,8 +154,8 @@ def noiseless_problem(seed):
     p, q, T = int(rng.integers(1, d - 1)), int(rng.integers(2, d + 1)), int(rng.integers(d + 1, 9))
     start = covariance(rng, d, int(rng.integers(1, d)))
     made = lk.LinearGaussian(
-        rng.normal(size=(d, d)), covariance(rng, d), rng.normal(size=(p, d)), np.zeros((p, p)), rng.normal(size=d),
-        start, diffuse=rng.normal(size=(d, q)),
+        transition=rng.normal(size=(d, d)), process_covariance=covariance(rng, d), observation=rng.normal(size=(p, d)), observation_covariance=np.zeros((p, p)), initial_mean=rng.normal(size=d),
+        initial_covariance=start, diffuse=rng.normal(size=(d, q)),
     )  # fmt: skip
     return made, rng.normal(size=(T, p)), None
 
@@ -183,8 +183,8 @@ def test_singular_transitions_with_singular_noise(seed):
     inner = int(rng.integers(1, d))
     A = rng.normal(size=(d, inner)) @ rng.normal(size=(inner, d)) / d
     model = lk.LinearGaussian(
-        A, covariance(rng, d, int(rng.integers(1, d))), rng.normal(size=(p, d)), covariance(rng, p),
-        rng.normal(size=d), covariance(rng, d, int(rng.integers(1, d + 1))),
+        transition=A, process_covariance=covariance(rng, d, int(rng.integers(1, d))), observation=rng.normal(size=(p, d)), observation_covariance=covariance(rng, p),
+        initial_mean=rng.normal(size=d), initial_covariance=covariance(rng, d, int(rng.integers(1, d + 1))),
     )  # fmt: skip
     y = model.sample(1, rng, T)[0]
     oracle = Dense(model, y)
@@ -200,7 +200,7 @@ def test_states_seen_without_noise_are_found_exactly(seed):
     rng = np.random.default_rng(seed)
     d, p, T = int(rng.integers(1, 4)), int(rng.integers(1, 3)), 8
     A, C, nothing = rng.normal(size=(d, d)), rng.normal(size=(p, d)), np.zeros((d, d))
-    model = lk.LinearGaussian(A, nothing, C, np.zeros((p, p)), np.zeros(d), nothing, diffuse=np.eye(d))
+    model = lk.LinearGaussian(transition=A, process_covariance=nothing, observation=C, observation_covariance=np.zeros((p, p)), initial_mean=np.zeros(d), initial_covariance=nothing, diffuse=np.eye(d))
     x = [rng.normal(size=d)]
     for _ in range(T - 1):
         x.append(A @ x[-1])
@@ -217,16 +217,16 @@ def test_states_seen_without_noise_are_found_exactly(seed):
 
 def test_what_counts_as_known_does_not_depend_on_units():
     for unit in (1e-12, 1.0, 1e12):
-        model = lk.LinearGaussian(np.eye(1), [[0.0]], [[unit]], [[0.0]])
+        model = lk.LinearGaussian(transition=np.eye(1), process_covariance=[[0.0]], observation=[[unit]], observation_covariance=[[0.0]])
         found = model.smooth(np.array([3.0, 3.0]) * unit)
         close(found.mean.ravel(), [3.0, 3.0], 1e-14)
         assert np.isfinite(found.log_prob)
-        slope = lk.LinearGaussian([[1.0, unit], [0.0, 1.0]], np.zeros((2, 2)), [[1.0, 0.0]], ONE)
+        slope = lk.LinearGaussian(transition=[[1.0, unit], [0.0, 1.0]], process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE)
         close(slope.smooth([1.0, 2.0, 3.0]).mean[0] * [1, unit], [1.0, 1.0], 1e-12)
 
 
 def test_partly_known_beliefs_say_what_is_open():
-    trend = lk.LinearGaussian([[1.0, 1.0], [0.0, 1.0]], np.zeros((2, 2)), [[1.0, 0.0]], ONE)
+    trend = lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE)
     found = trend.filter([1.0, 2.0, 3.0])
     assert found.covariance[0].tolist() == [[1.0, 0.0], [0.0, np.inf]]
     assert found.mean[0, 0] == pytest.approx(1.0) and np.isfinite(found.covariance[1]).all()
@@ -281,11 +281,11 @@ def test_a_lag_over_frames_that_say_nothing():
 
 def test_one_state_seen_twice_at_one_time():
     """Two sensors read one after the other with nothing in between are one frame of two entries."""
-    two = lk.LinearGaussian(ONE, ONE, [[1.0], [1.0]], np.diag([1.0, 2.0]), [0.0], [[4.0]])
+    two = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=[[1.0], [1.0]], observation_covariance=np.diag([1.0, 2.0]), initial_mean=[0.0], initial_covariance=[[4.0]])
     y = np.array([[1.0, 2.0], [0.5, np.nan], [3.0, 1.0]])
     A, Q = np.ones((6, 1, 1)), np.tile([[[1.0]], [[0.0]]], (3, 1, 1))
     R = np.tile([[[1.0]], [[2.0]]], (3, 1, 1))
-    one = lk.LinearGaussian(A, Q, ONE, R, [0.0], [[4.0]])
+    one = lk.LinearGaussian(transition=A, process_covariance=Q, observation=ONE, observation_covariance=R, initial_mean=[0.0], initial_covariance=[[4.0]])
     a, b = two.smooth(y), one.smooth(y.reshape(-1))
     close(b.mean[::2], a.mean, 1e-13)
     close(b.mean[1::2], a.mean, 1e-13)
@@ -295,8 +295,8 @@ def test_one_state_seen_twice_at_one_time():
 
 def test_entries_that_are_copies_of_each_other():
     """A singular observation: the second entry is twice the first, so that it says nothing, or cannot be."""
-    both = lk.LinearGaussian(ONE, ONE, [[1.0], [2.0]], [[1.0, 2.0], [2.0, 4.0]], [0.0], ONE)
-    alone = lk.LinearGaussian(ONE, ONE, ONE, ONE, [0.0], ONE)
+    both = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=[[1.0], [2.0]], observation_covariance=[[1.0, 2.0], [2.0, 4.0]], initial_mean=[0.0], initial_covariance=ONE)
+    alone = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE)
     y = np.array([1.0, -1.0, 2.0])
     a, b = both.smooth(np.column_stack([y, 2 * y])), alone.smooth(y)
     close(a.mean, b.mean, 1e-12)
@@ -309,8 +309,8 @@ def test_entries_that_are_copies_of_each_other():
 
 
 def steady_model(rng):
-    made = lk.LinearGaussian.constant_velocity(dim=2, dt=0.1, noise=0.3, observation=1.0)
-    return lk.LinearGaussian(made.transition, made.noise, made.emission, made.observation, np.zeros(4), np.eye(4))
+    made = lk.LinearGaussian.constant_velocity(dim=2, dt=0.1, spectral_density=0.3, observation_variance=1.0)
+    return lk.LinearGaussian(transition=made.transition, process_covariance=made.process_covariance, observation=made.observation, observation_covariance=made.observation_covariance, initial_mean=np.zeros(4), initial_covariance=np.eye(4))
 
 
 def test_what_has_settled_gives_the_numbers_of_what_has_not():
@@ -319,8 +319,8 @@ def test_what_has_settled_gives_the_numbers_of_what_has_not():
     y = model.sample(1, rng, 3000)[0].copy()
     y[1500] = np.nan
     y[2200, 0] = np.nan
-    every = [np.tile(a, (3000, 1, 1)) for a in (model.transition, model.noise, model.emission, model.observation)]
-    plain = lk.LinearGaussian(*every, model.mean, model.covariance)
+    every = [np.tile(a, (3000, 1, 1)) for a in (model.transition, model.process_covariance, model.observation, model.observation_covariance)]
+    plain = lk.LinearGaussian(*every, model.initial_mean, model.initial_covariance)
     for verb in ("filter", "smooth"):
         fast, slow = getattr(model, verb)(y), getattr(plain, verb)(y)
         for a, b in zip(fast, slow, strict=True):
@@ -333,7 +333,7 @@ def test_what_has_settled_gives_the_numbers_of_what_has_not():
 def test_the_settled_gain_solves_riccatis_equation():
     rng = np.random.default_rng(1)
     for model in (steady_model(rng), lk.LinearGaussian.local_level(1469.0, 15099.0)):
-        A, C, Q, R = model.transition, model.emission, model.noise, model.observation
+        A, C, Q, R = model.transition, model.observation, model.process_covariance, model.observation_covariance
         P = solve_discrete_are(A.T, C.T, Q, R)
         K = P @ C.T @ np.linalg.inv(C @ P @ C.T + R)
         found = model.steady_state()
@@ -343,14 +343,14 @@ def test_the_settled_gain_solves_riccatis_equation():
 
 
 def test_a_state_that_nobody_sees_does_not_settle():
-    blind = lk.LinearGaussian(np.eye(2), np.eye(2), [[1.0, 0.0]], ONE, np.zeros(2), np.eye(2))
+    blind = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE, initial_mean=np.zeros(2), initial_covariance=np.eye(2))
     with pytest.raises(NotConverged, match="multiplied by 1 in a frame and never seen"):
         blind.steady_state()
     with pytest.raises(NotConverged, match="still changes by a share of"):
         steady_state(lk.LinearGaussian.local_level(1e-8, 1.0), most=500)
     with pytest.raises(DomainError, match="matrices for 3 frames"):
-        lk.LinearGaussian(np.ones((3, 1, 1)), ONE, ONE, ONE).steady_state()
-    fading = lk.LinearGaussian(np.diag([1.0, 0.5]), np.eye(2), [[1.0, 0.0]], ONE)
+        lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE).steady_state()
+    fading = lk.LinearGaussian(transition=np.diag([1.0, 0.5]), process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE)
     assert fading.steady_state().covariance[1, 1] == pytest.approx(4 / 3)
 
 
@@ -387,7 +387,7 @@ def test_many_series_are_each_by_itself(monkeypatch):
 
 
 def test_nothing_and_next_to_nothing():
-    model = lk.LinearGaussian(ONE, ONE, ONE, ONE, [0.0], ONE)
+    model = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE)
     none = lk.Ragged(np.empty((0, 1)), [0])
     assert len(model.log_prob(none)) == 0 and len(model.filter(none).mean) == 0 and len(model.smooth(none).mean) == 0
     found = model.smooth([np.empty((0, 1)), [[1.0]], np.empty((0, 1))])
@@ -451,9 +451,9 @@ def test_following_is_filtering_and_a_restart_changes_no_bit(make, seed):
     belief, again, total = None, None, 0.0
     for t, frame in enumerate(y):
         known = None if u is None else u[t]
-        ahead = model.initial() if belief is None else model.predict(belief, known)
+        ahead = model.initial_belief() if belief is None else model.predict(belief, known)
         belief, news = model.update(ahead, frame, known)
-        other = model.initial() if again is None else model.predict(again, known)
+        other = model.initial_belief() if again is None else model.predict(again, known)
         other, told = model.update(model_files.loads(model_files.dumps(other)), frame, known)
         again = model_files.loads(model_files.dumps(other))
         assert belief.mean.tobytes() == again.mean.tobytes() and belief.root.tobytes() == again.root.tobytes()
@@ -482,10 +482,10 @@ def test_follow_takes_single_numbers():
 
 
 def test_frames_that_cannot_be_are_minus_infinity_and_teach_nothing():
-    exact = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], [[0.0]])
+    exact = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=[[0.0]])
     assert exact.log_prob([1.0, 1.0])[0] == 0.0 and exact.log_prob([1.0, 2.0])[0] == -np.inf
     for first in ([[0.0]], None):
-        model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], first)
+        model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=first)
         with pytest.warns(FitWarning, match="filter: frame 1 of sequence 0 is impossible"):
             found = model.filter([1.0, 2.0, 1.0])
         assert found.log_prob == -np.inf and found.mean.ravel().tolist() == [1.0, 1.0, 1.0]
@@ -497,7 +497,7 @@ def test_frames_that_cannot_be_are_minus_infinity_and_teach_nothing():
 @pytest.mark.parametrize("first", [[[0.0]], None])
 def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
     """Noise-free frames that contradict each other were ignored by `filter` and `smooth` without a word."""
-    model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], first)
+    model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=first)
     y = [np.ones(3), np.array([1.0, np.nan, 5.0, 1.0, 7.0]), np.array([1.0, 2.0])]
     with pytest.warns(FitWarning) as told:
         found = model.filter(y) if verb is None else model.smooth(y, **verb)
@@ -508,7 +508,7 @@ def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
 
 
 def test_no_note_where_every_frame_can_be(recwarn):
-    model = lk.LinearGaussian(ONE, [[0.0]], ONE, [[0.0]], [1.0], [[0.0]])
+    model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=[[0.0]])
     model.filter([1.0, 1.0]), model.smooth([1.0, np.nan]), model.smooth([[1.0], [1.0]], lag=0)
     assert not recwarn.list
 
@@ -519,9 +519,9 @@ def test_outliers_never_make_nan(size, at):
     y = np.zeros(1000)
     y[at] = size
     for model in (
-        lk.LinearGaussian(ONE, ONE, ONE, ONE, [0.0], ONE),
-        lk.LinearGaussian(ONE, [[1e-4]], ONE, [[1e-4]]),
-        lk.LinearGaussian([[1.0, 1.0], [0.0, 1.0]], np.eye(2), [[1.0, 0.0]], ONE),
+        lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE),
+        lk.LinearGaussian(transition=ONE, process_covariance=[[1e-4]], observation=ONE, observation_covariance=[[1e-4]]),
+        lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE),
     ):
         found = model.smooth(y)
         assert not np.isnan(found.log_prob) and np.isfinite(found.mean).all() and np.isfinite(found.covariance).all()
@@ -539,7 +539,7 @@ def test_learning_names_the_frame_whose_square_is_no_number():
 
 def test_states_that_explode_are_refused():
     with pytest.raises(DomainError, match=r"states must stay in the range of numbers.*eigenvalues"):
-        lk.LinearGaussian([[1e3]], ONE, ONE, ONE, [0.0], ONE).filter(np.full(300, np.nan))
+        lk.LinearGaussian(transition=[[1e3]], process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE).filter(np.full(300, np.nan))
 
 
 # ---------------------------------------------------------------- long, thin and of any unit
@@ -548,12 +548,12 @@ def test_states_that_explode_are_refused():
 def thin_model():
     """Noise of rank one and tiny, sharp observations: 1e-12 against 1."""
     noise = 1e-12 * np.outer([0.5, 1.0], [0.5, 1.0])
-    return lk.LinearGaussian([[1.0, 1.0], [0.0, 1.0]], noise, [[1.0, 0.0]], [[1e-12]], np.zeros(2), 1e12 * np.eye(2))
+    return lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=noise, observation=[[1.0, 0.0]], observation_covariance=[[1e-12]], initial_mean=np.zeros(2), initial_covariance=1e12 * np.eye(2))
 
 
 def plain_covariances(model, steps):
     """P → A P Aᵀ + Q → (I − K C) P, as textbooks have it."""
-    A, Q, C, R, P = model.transition, model.noise, model.emission, model.observation, model.covariance
+    A, Q, C, R, P = model.transition, model.process_covariance, model.observation, model.observation_covariance, model.initial_covariance
     for _ in range(steps):
         K = P @ C.T / (C @ P @ C.T + R)
         P = P - K @ C @ P
@@ -583,7 +583,7 @@ def test_roots_stay_positive_for_a_million_steps():
 
 @pytest.mark.slow
 def test_ten_million_frames():
-    model = lk.LinearGaussian([[0.9]], ONE, ONE, ONE)
+    model = lk.LinearGaussian(transition=[[0.9]], process_covariance=ONE, observation=ONE, observation_covariance=ONE)
     y = np.random.default_rng(0).normal(size=10_000_000)
     whole = model.log_prob(y)[0]
     belief, total = None, 0.0
@@ -592,7 +592,7 @@ def test_ten_million_frames():
             total, belief = model.log_prob(piece)[0], model.belief_after(piece)
             continue
         ahead = model.predict(belief)
-        on = lk.LinearGaussian([[0.9]], ONE, ONE, ONE, ahead.mean, ahead.covariance)
+        on = lk.LinearGaussian(transition=[[0.9]], process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=ahead.mean, initial_covariance=ahead.covariance)
         total, belief = total + on.log_prob(piece)[0], on.belief_after(piece)
     assert np.isfinite(whole) and total == pytest.approx(whole, rel=1e-11)
 
@@ -604,9 +604,9 @@ def test_other_units_and_axes_of_the_state_change_nothing_that_is_seen(seed, uni
     S = unit * (np.eye(model.states) + np.triu(np.random.default_rng(seed).normal(size=(model.states,) * 2), 1))
     inv = np.linalg.inv(S)
     turned = lk.LinearGaussian(
-        S @ model.transition @ inv, _symmetric(S @ model.noise @ S.T), model.emission @ inv, model.observation,
-        S @ model.mean, _symmetric(S @ model.covariance @ S.T), None if u is None else S @ model.control,
-        model.feedthrough,
+        transition=S @ model.transition @ inv, process_covariance=_symmetric(S @ model.process_covariance @ S.T), observation=model.observation @ inv, observation_covariance=model.observation_covariance,
+        initial_mean=S @ model.initial_mean, initial_covariance=_symmetric(S @ model.initial_covariance @ S.T), control=None if u is None else S @ model.control,
+        feedthrough=model.feedthrough,
     )  # fmt: skip
     a, b = model.smooth(y, u), turned.smooth(y, u)
     assert a.log_prob == pytest.approx(b.log_prob, rel=1e-9, abs=1e-9)
@@ -619,8 +619,8 @@ def test_other_units_and_axes_of_the_state_change_nothing_that_is_seen(seed, uni
 def test_other_units_of_observations_cost_their_logarithm(seed, unit):
     model, y, u = problem(seed)
     scaled = lk.LinearGaussian(
-        model.transition, model.noise, unit * model.emission, unit**2 * model.observation, model.mean, model.covariance,
-        model.control, None if u is None else unit * model.feedthrough,
+        transition=model.transition, process_covariance=model.process_covariance, observation=unit * model.observation, observation_covariance=unit**2 * model.observation_covariance, initial_mean=model.initial_mean, initial_covariance=model.initial_covariance,
+        control=model.control, feedthrough=None if u is None else unit * model.feedthrough,
     )  # fmt: skip
     a, b = model.smooth(y, u), scaled.smooth(unit * y, u)
     close(b.mean, a.mean, 1e-9)
@@ -639,40 +639,40 @@ def _symmetric(a):
     ("change", "error", "words"),
     [
         ({"transition": [[1.0, 0.0]]}, ShapeError, "transition must have shape"),
-        ({"noise": [[1.0]]}, ShapeError, "noise must have shape"),
-        ({"noise": [[1.0, 2.0], [2.0, 1.0]]}, DomainError, "noise must be symmetric, with no negative variance"),
-        ({"observation": [[-1.0]]}, DomainError, "observation must be symmetric"),
-        ({"observation": [[np.nan]]}, DomainError, "observation must be finite"),
+        ({"process_covariance": [[1.0]]}, ShapeError, "noise must have shape"),
+        ({"process_covariance": [[1.0, 2.0], [2.0, 1.0]]}, DomainError, "noise must be symmetric, with no negative variance"),
+        ({"observation_covariance": [[-1.0]]}, DomainError, "observation must be symmetric"),
+        ({"observation_covariance": [[np.nan]]}, DomainError, "observation must be finite"),
         ({"mean": [0.0]}, ShapeError, "mean must have shape"),
         ({"covariance": [[1.0, 0.5], [0.0, 1.0]]}, DomainError, "covariance must be symmetric"),
-        ({"emission": np.ones((3, 1, 2)), "noise": np.ones((2, 2, 2))}, ShapeError, "each of the same frames"),
+        ({"observation": np.ones((3, 1, 2)), "process_covariance": np.ones((2, 2, 2))}, ShapeError, "each of the same frames"),
         ({"control": np.ones((3, 1))}, ShapeError, "control must have shape"),
         ({"diffuse": [[1.0, 2.0], [1.0, 2.0]]}, DomainError, "must be independent"),
         ({"transition": "text"}, ShapeError, "must be numbers"),
     ],
 )
 def test_models_that_cannot_be(change, error, words):
-    parts = {"transition": np.eye(2), "noise": np.eye(2), "emission": [[1.0, 0.0]], "observation": ONE}
+    parts = {"transition": np.eye(2), "process_covariance": np.eye(2), "observation": [[1.0, 0.0]], "observation_covariance": ONE}
     with pytest.raises(error, match=words):
         lk.LinearGaussian(**{**parts, **change})
 
 
 def test_frames_that_do_not_fit():
-    model = lk.LinearGaussian(np.eye(2), np.eye(2), np.eye(2), np.eye(2))
+    model = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
     with pytest.raises(ShapeError, match="rows must have shape"):
         model.log_prob(np.zeros((3, 3)))
     with pytest.raises(DataError, match="sequence 1"):
         model.log_prob([np.zeros((2, 2)), np.array([[0.0, 1.0], [np.inf, 0.0]])])
     with pytest.raises(ShapeError, match="one frame of 2 columns"):
-        model.update(model.initial(), [1.0, 2.0, 3.0])
+        model.update(model.initial_belief(), [1.0, 2.0, 3.0])
     with pytest.raises(DataError, match="must be finite"):
-        model.update(model.initial(), [1.0, np.inf])
-    driven = lk.LinearGaussian(ONE, ONE, ONE, ONE, control=[[1.0, 2.0]])
+        model.update(model.initial_belief(), [1.0, np.inf])
+    driven = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, control=[[1.0, 2.0]])
     with pytest.raises(DataError, match="2 inputs"):
         driven.log_prob([1.0, 2.0])
     with pytest.raises(DataError, match="inputs must be known"):
         driven.log_prob([1.0, 2.0], np.array([[1.0, 2.0], [np.nan, 0.0]]))
-    short = lk.LinearGaussian(np.ones((3, 1, 1)), ONE, ONE, ONE)
+    short = lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE)
     with pytest.raises(ShapeError, match="a model of 3 frames"):
         short.log_prob(np.zeros(4))
     with pytest.raises(DataError, match="matrices for 3 frames"):
@@ -681,7 +681,7 @@ def test_frames_that_do_not_fit():
 
 @pytest.mark.parametrize("kind", ["int8", "uint16", "bool", ">f8", "float32"])
 def test_any_kind_of_number_and_memory_is_taken(kind):
-    model = lk.LinearGaussian(np.eye(2), np.eye(2), np.eye(2), np.eye(2))
+    model = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
     y = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
     want = model.log_prob(y.astype(float))
     for rows in (y.astype(kind), np.asfortranarray(y.astype(kind)), y.astype(kind)[::-1][::-1]):
@@ -692,6 +692,6 @@ def test_the_form_of_the_notes():
     rng = np.random.default_rng(0)
     A, B, C, D = (rng.normal(size=s) for s in ((2, 2), (2, 1), (3, 2), (3, 3)))
     model = lk.LinearGaussian.from_letters(A, B, C, D, mean=np.zeros(2), covariance=np.eye(2))
-    close(model.noise, B @ B.T)
-    close(model.observation, D @ D.T)
+    close(model.process_covariance, B @ B.T)
+    close(model.observation_covariance, D @ D.T)
     assert (model.states, model.dim, model.n_inputs, model.length) == (2, 3, 0, None)

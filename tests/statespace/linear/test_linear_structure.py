@@ -16,7 +16,7 @@ BLOCKS = [("scale", [0, 1]), ("spherical", [2]), ("fixed", [3, 4])]
 
 
 def moving_with_season(noise=1.0, season=0.1):
-    return L.constant_velocity(dim=1, dt=0.5, noise=noise, observation=0.3) + L.seasonal(4, season)
+    return L.constant_velocity(dim=1, dt=0.5, spectral_density=noise, observation_variance=0.3) + L.seasonal(4, season)
 
 
 @pytest.mark.parametrize("form", ["diagonal", "spherical", np.array([1, 1]), np.array([3, 3])])
@@ -34,26 +34,26 @@ def test_a_scatter_below_rounding_takes_no_variance_away_for_good(form):
 def test_blocks_are_learned_each_by_itself():
     rng = np.random.default_rng(0)
     true = moving_with_season()
-    y = true.replace(diffuse=None, covariance=np.eye(5)).sample(4, rng, 150)
+    y = true.replace(diffuse=None, initial_covariance=np.eye(5)).sample(4, rng, 150)
     start = moving_with_season(20.0, 3.0)
-    learner = LinearLearner.of(start, ["noise"], {"noise": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]})
+    learner = LinearLearner.of(start, ["process_covariance"], {"process_covariance": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]})
     report = learned(learner, y)
-    found = report.model.model.noise
+    found = report.model.model.process_covariance
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
-    np.testing.assert_allclose(found[:2, :2] / found[0, 0], true.noise[:2, :2] / true.noise[0, 0], rtol=1e-9)
+    np.testing.assert_allclose(found[:2, :2] / found[0, 0], true.process_covariance[:2, :2] / true.process_covariance[0, 0], rtol=1e-9)
     assert not found[:2, 2:].any() and not found[3:].any()
-    errors = standard_errors(report.model.model, y, ["noise"], learner.structure.form)
+    errors = standard_errors(report.model.model, y, ["process_covariance"], learner.structure.form)
     assert errors.names == ("noise[0, 0]", "noise[2, 2]")
     for at in ((0, 0), (2, 2)):
-        assert abs(found[at] - true.noise[at]) < 4 * errors["noise"][at]
+        assert abs(found[at] - true.process_covariance[at]) < 4 * errors["process_covariance"][at]
     assert report.objective >= true.log_prob(y).sum()
 
 
 def test_a_step_in_blocks_is_that_of_each_block():
     rng = np.random.default_rng(1)
     old, scatter = (a @ a.T for a in rng.normal(size=(2, 5, 7)))
-    learner = LinearLearner.of(L(np.eye(5), old, np.eye(5), np.eye(5)), ["noise"], {"noise": BLOCKS})
-    new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["noise"])
+    learner = LinearLearner.of(L(np.eye(5), old, np.eye(5), np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS})
+    new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
     for kind, at in BLOCKS[:2]:
         inside = np.ix_(at, at)
         assert np.array_equal(new[inside], spread_from(old[inside], scatter[inside], 3.0, np.zeros(2), kind))
@@ -61,12 +61,12 @@ def test_a_step_in_blocks_is_that_of_each_block():
 
 
 def test_blocks_are_filed(tmp_path):
-    learner = LinearLearner.of(moving_with_season(), ["noise"], {"noise": BLOCKS[:2]})
+    learner = LinearLearner.of(moving_with_season(), ["process_covariance"], {"process_covariance": BLOCKS[:2]})
     save(learner, tmp_path / "a.likely")
     back = load(tmp_path / "a.likely")
-    assert np.array_equal(back.structure.form["noise"], learner.structure.form["noise"])
+    assert np.array_equal(back.structure.form["process_covariance"], learner.structure.form["process_covariance"])
     y = np.sin(np.arange(40.0) ** 2)
-    assert np.array_equal(back.refit(back.collect(y)).model.noise, learner.refit(learner.collect(y)).model.noise)
+    assert np.array_equal(back.refit(back.collect(y)).model.process_covariance, learner.refit(learner.collect(y)).model.process_covariance)
 
 
 @pytest.mark.parametrize(
@@ -81,23 +81,23 @@ def test_blocks_are_filed(tmp_path):
 )
 def test_blocks_that_are_none_are_refused_in_words(form, words):
     with pytest.raises((DomainError, ShapeError), match=words):
-        LinearLearner.of(moving_with_season(), ["noise"], {"noise": form})
+        LinearLearner.of(moving_with_season(), ["process_covariance"], {"process_covariance": form})
 
 
 @pytest.mark.parametrize(
     "noise, learn, form, count",
     [
-        (np.array([[0.25, 0.5], [0.5, 1.0]]), ["noise"], "full", 1),
-        (np.diag([0.0, 1.0]), ["noise"], "diagonal", 1),
-        (np.diag([0.0, 1.0]), ["noise"], "spherical", 1),
-        (np.diag([0.0, 0.0]), ["noise"], "scale", 0),
-        (np.diag([0.0, 1.0]), ["transition", "noise"], "full", 3),
-        (np.eye(2), ["transition", "noise", "start"], "full", 12),
-        (np.eye(2), ["noise"], [("full", [0]), ("fixed", [1])], 1),
+        (np.array([[0.25, 0.5], [0.5, 1.0]]), ["process_covariance"], "full", 1),
+        (np.diag([0.0, 1.0]), ["process_covariance"], "diagonal", 1),
+        (np.diag([0.0, 1.0]), ["process_covariance"], "spherical", 1),
+        (np.diag([0.0, 0.0]), ["process_covariance"], "scale", 0),
+        (np.diag([0.0, 1.0]), ["transition", "process_covariance"], "full", 3),
+        (np.eye(2), ["transition", "process_covariance", "start"], "full", 12),
+        (np.eye(2), ["process_covariance"], [("full", [0]), ("fixed", [1])], 1),
     ],
 )
 def test_numbers_that_cannot_move_are_not_counted(noise, learn, form, count):
     m = L([[1.0, 1.0], [0.0, 1.0]], noise, [[1.0, 0.0]], [[1.0]], [0.0, 0.0], np.eye(2))
-    learner = LinearLearner.of(m, learn, {"noise": form})
+    learner = LinearLearner.of(m, learn, {"process_covariance": form})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert learner.n_parameters == count == len(Coordinates(m, m.collect(y), learner.structure))

@@ -17,7 +17,7 @@ class Cut(Exception):
 
 
 def learner(**other):
-    return LinearLearner.of(LinearGaussian(**{**START, **other}), ["transition", "noise", "observation"])
+    return LinearLearner.of(LinearGaussian(**{**START, **other}), ["transition", "process_covariance", "observation_covariance"])
 
 
 def data(seed=0):
@@ -87,7 +87,7 @@ def test_cut_off_in_the_first_passes_it_comes_to_the_same_bits(tmp_path):
     with pytest.raises(Cut):
         learned(learner(), y, stop=Stop(200, 1e-9), checkpoint=Failing(path))
     again = learned(learner(), y, stop=Stop(200, 1e-9), checkpoint=Checkpoint(path))
-    assert again.trace == whole.trace and np.array_equal(again.model.model.noise, whole.model.model.noise)
+    assert again.trace == whole.trace and np.array_equal(again.model.model.process_covariance, whole.model.model.process_covariance)
 
 
 def test_a_finished_climb_is_found_again_and_other_data_are_refused(tmp_path, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_finished_climb_is_found_again_and_other_data_are_refused(tmp_path, mo
     looks = stopping(monkeypatch, 10**9, None)
     again = learned(learner(), y, stop=Stop(200, 1e-9), checkpoint=Checkpoint(path))
     assert again.trace == whole.trace and again.converged and again.reason == whole.reason and looks[0] == 0
-    assert np.array_equal(again.model.model.noise, whole.model.model.noise)
+    assert np.array_equal(again.model.model.process_covariance, whole.model.model.process_covariance)
     with pytest.raises(DataError, match="same data"):
         learned(learner(), data(1), stop=Stop(200, 1e-9), checkpoint=Checkpoint(path))
 

@@ -36,9 +36,9 @@ def gappy(m, seed=0):
 
 FORMS = [
     {},
-    {"noise": "diagonal", "observation": "spherical"},
-    {"noise": "scale", "observation": "scale"},
-    {"noise": [("full", [0]), ("scale", [1])], "observation": np.array([1, 0])},
+    {"process_covariance": "diagonal", "observation_covariance": "spherical"},
+    {"process_covariance": "scale", "observation_covariance": "scale"},
+    {"process_covariance": [("full", [0]), ("scale", [1])], "observation_covariance": np.array([1, 0])},
 ]
 
 
@@ -47,12 +47,12 @@ FORMS = [
 def test_slopes_are_those_of_log_p(form, prior):
     m = LinearGaussian(**START)
     y = gappy(m)
-    learner = LinearLearner.of(m, ["noise", "observation", "covariance"], form)
+    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance", "covariance"], form)
     learner = learner.refit(learner.collect(y))
     m = learner.model
     distribution = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
     found = lifts(m, looks(y)(m), distribution, learner.structure)
-    assert {lift.name for lift in found} == {"noise", "observation", "covariance"}
+    assert {lift.name for lift in found} == {"process_covariance", "observation_covariance", "covariance"}
 
     def total(at):
         return float(at.log_prob(y).sum()) + (distribution.log_density(at) if distribution else 0.0)
@@ -67,8 +67,8 @@ def test_slopes_are_those_of_log_p(form, prior):
 def test_sizes_of_what_changes_with_time_too():
     T = 30
     sizes = np.linspace(0.2, 2.0, T)[:, None, None]
-    m = LinearGaussian(**{**START, "noise": np.array(START["noise"]) * sizes})
-    learner = LinearLearner.of(m, ["noise"], {"noise": "scale"})
+    m = LinearGaussian(**{**START, "process_covariance": np.array(START["process_covariance"]) * sizes})
+    learner = LinearLearner.of(m, ["process_covariance"], {"process_covariance": "scale"})
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     (lift,) = lifts(m, looks(y)(m), None, learner.structure)
     h = 1e-5
@@ -80,7 +80,7 @@ def test_sizes_of_what_changes_with_time_too():
 def test_the_share_falls_with_the_variance():
     """Below the data's scale, variance / share is that scale, whatever the variance."""
     y = walk()
-    learner = LinearLearner.of(LEVEL(1.0, 4.0), ["noise"])
+    learner = LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance"])
     scales = []
     for noise in (1e-3, 1e-4, 1e-5):
         m = LEVEL(noise, 4.0)
@@ -90,12 +90,12 @@ def test_the_share_falls_with_the_variance():
 
 
 @pytest.mark.parametrize("tiny", [1e-6, 1e-12, 1e-20, 1e-60])
-@pytest.mark.parametrize("which", ["noise", "observation"])
+@pytest.mark.parametrize("which", ["process_covariance", "observation_covariance"])
 def test_a_variance_that_is_lost_is_found_again(tiny, which):
     y = walk()
-    want = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), Ragged.of(y))
-    start = LEVEL(tiny, 6.0) if which == "noise" else LEVEL(9.0, tiny)
-    learner = LinearLearner.of(start, ["noise", "observation"])
+    want = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), Ragged.of(y))
+    start = LEVEL(tiny, 6.0) if which == "process_covariance" else LEVEL(9.0, tiny)
+    learner = LinearLearner.of(start, ["process_covariance", "observation_covariance"])
     found = doubt(start, looks(y), None, learner.structure, 1e-3)
     assert which in [lift.name for lift in found.lifts]
     report = learned(learner, Ragged.of(y))
@@ -106,8 +106,8 @@ def test_a_variance_that_is_lost_is_found_again(tiny, which):
 def test_a_variance_that_belongs_at_0_is_left_there():
     """Differences of white noise: a level that moves would explain them worse, however little."""
     y = np.diff(np.random.default_rng(1).normal(size=301))
-    reports = [learned(LinearLearner.of(LEVEL(q, 1.0), ["noise", "observation"]), Ragged.of(y)) for q in (1e-9, 1.0)]
-    assert all(r.converged and r.model.model.noise.item() < 1e-5 for r in reports)
+    reports = [learned(LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)) for q in (1e-9, 1.0)]
+    assert all(r.converged and r.model.model.process_covariance.item() < 1e-5 for r in reports)
     assert reports[0].objective == pytest.approx(reports[1].objective, abs=1e-3)
     found = doubt(reports[0].model.model, looks(y), None, reports[0].model.structure, 1e-3)
     assert not found.lifts and not found.cut
@@ -118,11 +118,11 @@ def test_em_alone_does_not_call_it_converged():
 
     y = Ragged.of(walk())
     stop = Stop(200, 1e-8)
-    stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["noise", "observation"]), y, stop=stop)
+    stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop)
     assert stuck.converged
     told = doubted(stuck, y, 1e-8)
     assert not told.converged and "begin with a greater noise" in told.reason
-    good = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["noise", "observation"]), y)
+    good = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
     assert doubted(good, y, 1e-8).converged
 
 
@@ -134,8 +134,8 @@ def test_trend_and_season_end_at_one_place():
     reached = []
     for size in (1e-6, 1.0):
         m = LinearGaussian.local_trend(size, size * 1e-2, size) + LinearGaussian.seasonal(6, size * 1e-2)
-        form = {"noise": np.array([1, 2, 3, 0, 0, 0, 0])}
-        reached.append(learned(LinearLearner.of(m, ["noise", "observation"], form), Ragged.of(y)).objective)
+        form = {"process_covariance": np.array([1, 2, 3, 0, 0, 0, 0])}
+        reached.append(learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)).objective)
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
 
 
@@ -143,11 +143,11 @@ def test_trend_and_season_end_at_one_place():
 def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     """The start's variance is 0 at the maximum. Raised for a look, it bends the slopes of all others: at a maximum a
     fit said "not converged: begin with a greater observation"."""
-    m = LinearGaussian([[0.95]], [[0.5]], [[1.0]], [[0.5]], [0.0], [[1e-9]])
+    m = LinearGaussian(transition=[[0.95]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1e-9]])
     y = m.sample(1, np.random.default_rng(seed), 40)
-    m = m.replace(mean=y[0][0])
-    top = learned(LinearLearner.of(m, ["noise", "observation"]), y, stop=Stop(2000, 1e-14)).model.model
-    every = LinearLearner.of(top, ["noise", "observation", "covariance"]).structure
+    m = m.replace(initial_mean=y[0][0])
+    top = learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)).model.model
+    every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "covariance"]).structure
     first = lifts(top, looks(y)(top), None, every)
     assert [lift.name for lift in first if lift.lost] == ["covariance"]
     found = doubt(top, looks(y), None, every, 1e-13)

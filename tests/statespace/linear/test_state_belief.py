@@ -40,9 +40,9 @@ def test_beliefs_that_cannot_be():
     for time in (-1, 2**60, 1.5, True):
         with pytest.raises(DomainError, match="number of a frame"):
             StateBelief([0.0, 0.0], ROOT, time)
-    two = lk.LinearGaussian(np.eye(2), np.eye(2), np.eye(2), np.eye(2))
+    two = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
     with pytest.raises(ShapeError, match="same state"):
-        StateBelief([0.0], [[1.0]], 0, two.initial().loose)
+        StateBelief([0.0], [[1.0]], 0, two.initial_belief().loose)
     for verb in (two.predict, lambda belief: two.update(belief, [0.0, 0.0])):
         with pytest.raises(ShapeError, match="a belief of 2 entries"):
             verb(StateBelief([0.0], [[1.0]]))
@@ -51,7 +51,7 @@ def test_beliefs_that_cannot_be():
 
 
 def test_what_is_not_known_has_no_density():
-    belief = lk.LinearGaussian.local_level(1.0, 1.0).initial()
+    belief = lk.LinearGaussian.local_level(1.0, 1.0).initial_belief()
     assert belief.variance.tolist() == [np.inf]
     with pytest.raises(DomainError, match="see more observations first"):
         belief.log_prob([[0.0]])

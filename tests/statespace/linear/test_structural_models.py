@@ -38,13 +38,13 @@ def assert_smooths(model, y, tol=1e-8):
 
 
 def test_constant_velocity_is_discretized_exactly():
-    m = LinearGaussian.constant_velocity(dim=2, dt=0.1, noise=[0.3, 0.6], observation=[1.0, 4.0])
+    m = LinearGaussian.constant_velocity(dim=2, dt=0.1, spectral_density=[0.3, 0.6], observation_variance=[1.0, 4.0])
     h = 0.1
     block = np.array([[h**3 / 3, h**2 / 2], [h**2 / 2, h]])
-    np.testing.assert_allclose(m.noise, np.kron(block, np.diag([0.3, 0.6])), rtol=1e-15)
+    np.testing.assert_allclose(m.process_covariance, np.kron(block, np.diag([0.3, 0.6])), rtol=1e-15)
     np.testing.assert_array_equal(m.transition[:2], [[1, 0, h, 0], [0, 1, 0, h]])
-    np.testing.assert_array_equal(m.emission, np.eye(2, 4))
-    np.testing.assert_array_equal(m.observation, np.diag([1.0, 4.0]))
+    np.testing.assert_array_equal(m.observation, np.eye(2, 4))
+    np.testing.assert_array_equal(m.observation_covariance, np.diag([1.0, 4.0]))
 
 
 @pytest.mark.parametrize("name", ["constant_velocity", "constant_acceleration"])
@@ -57,7 +57,7 @@ def test_tracks_with_gaps(name):
 
 def test_irregular_steps():
     t = np.sort(np.random.default_rng(0).random(9)) * 5
-    model = LinearGaussian.constant_velocity(dt=np.diff(t), noise=0.3)
+    model = LinearGaussian.constant_velocity(dt=np.diff(t), spectral_density=0.3)
     assert model.transition.shape == (9, 2, 2)
     np.testing.assert_array_equal(model.transition[1:, 0, 1], np.diff(t))
     assert_smooths(model, walk(9))
@@ -66,15 +66,15 @@ def test_irregular_steps():
 def test_two_observations_at_once():
     t = np.array([0.0, 1.0, 1.0, 2.0, 3.5])
     assert_smooths(
-        LinearGaussian.constant_velocity(dt=np.diff(t), observation=0.5), np.array([0.0, 1.0, 2.0, 1.0, 3.0])
+        LinearGaussian.constant_velocity(dt=np.diff(t), observation_variance=0.5), np.array([0.0, 1.0, 2.0, 1.0, 3.0])
     )
 
 
 def test_one_step_of_twice_the_length_is_two_steps():
-    one, two = (LinearGaussian.constant_acceleration(dt=h, noise=2.0) for h in (0.2, 0.4))
-    A, Q = one.transition, one.noise
+    one, two = (LinearGaussian.constant_acceleration(dt=h, spectral_density=2.0) for h in (0.2, 0.4))
+    A, Q = one.transition, one.process_covariance
     np.testing.assert_allclose(A @ A, two.transition, rtol=1e-14)
-    np.testing.assert_allclose(A @ Q @ A.T + Q, two.noise, rtol=1e-13)
+    np.testing.assert_allclose(A @ Q @ A.T + Q, two.process_covariance, rtol=1e-13)
 
 
 # ------------------------------------------------------------- levels and seasons
@@ -85,7 +85,7 @@ def test_levels_and_trends():
     assert_smooths(LinearGaussian.local_level([[2.0, 1.0], [1.0, 2.0]], 3.0, dim=2), walk(15, 2))
     assert_smooths(LinearGaussian.local_trend(0.3, 0.1, 2.0), walk(20))
     assert_smooths(LinearGaussian.local_trend(0.0, 0.1, 2.0, dim=2), walk(12, 2))
-    assert_smooths(LinearGaussian.local_trend(0.3, 0.0, 2.0, start=([1.0, 0.0], [4.0, 0.1])), walk(20))
+    assert_smooths(LinearGaussian.local_trend(0.3, 0.0, 2.0, initial=([1.0, 0.0], [4.0, 0.1])), walk(20))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_seasons_repeat_and_add_up_to_nothing(period):
         assert m.transition.shape == (period - 1, period - 1)
         x, seen = rng.standard_normal(period - 1), []
         for _ in range(2 * period):
-            seen.append(float((m.emission @ x)[0]))
+            seen.append(float((m.observation @ x)[0]))
             x = m.transition @ x
         np.testing.assert_allclose(seen[:period], seen[period:], atol=1e-12)
         assert abs(sum(seen[:period])) < 1e-12
@@ -124,10 +124,10 @@ def test_a_fixed_season_is_the_same_in_both_forms():
 
 
 def test_cycles():
-    m = LinearGaussian.cycle(8, 0.9, noise=2.0, observation=1.0)
-    np.testing.assert_allclose(m.covariance, solve_discrete_lyapunov(m.transition, m.noise), rtol=1e-12, atol=1e-12)
+    m = LinearGaussian.cycle(8, 0.9, cycle_variance=2.0, observation_variance=1.0)
+    np.testing.assert_allclose(m.initial_covariance, solve_discrete_lyapunov(m.transition, m.process_covariance), rtol=1e-12, atol=1e-12)
     assert_smooths(m, walk(20))
-    assert_smooths(LinearGaussian.cycle(8, 1.0, noise=2.0, observation=1.0), walk(20))
+    assert_smooths(LinearGaussian.cycle(8, 1.0, cycle_variance=2.0, observation_variance=1.0), walk(20))
     x = np.linalg.matrix_power(LinearGaussian.cycle(8, 1.0).transition, 8)
     np.testing.assert_allclose(x, np.eye(2), atol=1e-14)
 
@@ -144,22 +144,22 @@ def test_autoregression_is_its_autocovariance():
         gamma.append(a * gamma[-1] + b * gamma[-2])
     y = walk(12)[:, 0]
     y[4] = 0.3
-    model = LinearGaussian.ar([a, b], noise=q)
-    np.testing.assert_allclose(model.covariance, toeplitz(gamma[:2]), rtol=1e-12)
+    model = LinearGaussian.ar([a, b], innovation_variance=q)
+    np.testing.assert_allclose(model.initial_covariance, toeplitz(gamma[:2]), rtol=1e-12)
     want = multivariate_normal(np.zeros(12), toeplitz(gamma[:12])).logpdf(y)
     assert model.log_prob(y)[0] == pytest.approx(want, rel=1e-10)
     noisy = multivariate_normal(np.full(12, 3.0), toeplitz(gamma[:12]) + 0.5 * np.eye(12)).logpdf(y)
-    assert LinearGaussian.ar([a, b], q, observation=0.5, mean=3.0).log_prob(y)[0] == pytest.approx(noisy, rel=1e-10)
+    assert LinearGaussian.ar([a, b], q, observation_variance=0.5, mean=3.0).log_prob(y)[0] == pytest.approx(noisy, rel=1e-10)
 
 
 def test_autoregression_about_an_unknown_mean():
-    model = LinearGaussian.ar([0.5, 0.2], noise=1.0, observation=0.1, mean=None)
+    model = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1, mean=None)
     assert start_of(model)[2].shape == (3, 1)
     y = walk(15) + 100.0
     assert_smooths(model, y)
-    g = LinearGaussian.ar([0.5, 0.2], noise=1.0, observation=0.1)
+    g = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1)
     V = np.zeros((15, 15))
-    P, power = g.covariance, np.eye(2)
+    P, power = g.initial_covariance, np.eye(2)
     for k in range(15):
         V += (power @ P)[0, 0] * (np.eye(15, k=k) + np.eye(15, k=-k)) * (0.5 if k == 0 else 1.0)
         power = g.transition @ power
@@ -171,7 +171,7 @@ def test_autoregression_about_an_unknown_mean():
 
 def test_vector_autoregression():
     phi = np.array([[[0.5, 0.1], [0.0, 0.4]], [[-0.2, 0.0], [0.1, 0.1]]])
-    model = LinearGaussian.ar(phi, noise=[[1.0, 0.3], [0.3, 2.0]], observation=0.2, mean=[1.0, -1.0])
+    model = LinearGaussian.ar(phi, innovation_variance=[[1.0, 0.3], [0.3, 2.0]], observation_variance=0.2, mean=[1.0, -1.0])
     np.testing.assert_array_equal(model.transition[:2, :4], np.concatenate(phi, axis=1))
     assert_smooths(model, walk(10, 2))
 
@@ -179,10 +179,10 @@ def test_vector_autoregression():
 def test_autoregression_that_does_not_settle_can_be_given_a_start():
     with pytest.raises(DomainError, match="unit circle"):
         LinearGaussian.ar([1.2, -0.2])
-    model = LinearGaussian.ar([1.2, -0.2], observation=1.0, start=(0.0, 10.0))
-    np.testing.assert_array_equal(model.covariance, 10.0 * np.eye(2))
+    model = LinearGaussian.ar([1.2, -0.2], observation_variance=1.0, initial=(0.0, 10.0))
+    np.testing.assert_array_equal(model.initial_covariance, 10.0 * np.eye(2))
     assert_smooths(model, walk(10))
-    about = LinearGaussian.ar([1.2, -0.2], observation=1.0, mean=5.0, start=([0.0, 0.0, 5.0], [10.0, 10.0, 0.0]))
+    about = LinearGaussian.ar([1.2, -0.2], observation_variance=1.0, mean=5.0, initial=([0.0, 0.0, 5.0], [10.0, 10.0, 0.0]))
     assert_smooths(about, walk(10))
 
 
@@ -192,13 +192,13 @@ def test_autoregression_that_does_not_settle_can_be_given_a_start():
 def test_sum_of_three():
     parts = [
         LinearGaussian.local_trend(0.1, 0.1, 1.0), LinearGaussian.seasonal(4, 0.2),
-        LinearGaussian.ar([0.5], 0.3, observation=0.5),
+        LinearGaussian.ar([0.5], 0.3, observation_variance=0.5),
     ]  # fmt: skip
     model = parts[0] + parts[1] + parts[2]
     again = sum(parts)
     np.testing.assert_array_equal(model.transition, again.transition)
-    np.testing.assert_array_equal(model.observation, [[1.5]])
-    np.testing.assert_array_equal(model.emission, [[1, 0, 1, 0, 0, 1]])
+    np.testing.assert_array_equal(model.observation_covariance, [[1.5]])
+    np.testing.assert_array_equal(model.observation, [[1, 0, 1, 0, 0, 1]])
     _, P, D = start_of(model)
     assert np.linalg.matrix_rank(D) == 5
     np.testing.assert_allclose(P[5, 5], 0.3 / 0.75)
@@ -207,7 +207,7 @@ def test_sum_of_three():
     found = model.smooth(y)
     signals = components(found, *parts)
     total = sum(signal.mean for signal in signals)
-    np.testing.assert_allclose(total, found.mean @ model.emission.T, atol=1e-12)
+    np.testing.assert_allclose(total, found.mean @ model.observation.T, atol=1e-12)
     np.testing.assert_allclose(signals[0].covariance[:, 0, 0], found.covariance[:, 0, 0])
 
 
@@ -240,12 +240,12 @@ def test_sum_over_time():
 
 
 def test_sum_shares_its_inputs():
-    one = LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]], control=[[2.0, 0.0]])
-    two = LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]], feedthrough=[[0.0, 3.0]])
+    one = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0, 0.0]])
+    two = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], feedthrough=[[0.0, 3.0]])
     model = one + two + LinearGaussian.ar([0.1])
     np.testing.assert_array_equal(model.control, [[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     np.testing.assert_array_equal(model.feedthrough, [[0.0, 3.0]])
-    other = LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]], control=[[2.0]])
+    other = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0]])
     with pytest.raises(ShapeError, match="equally many"):
         one + other
 
@@ -265,15 +265,15 @@ def test_what_does_not_add():
 BAD = [
     (lambda L: L.constant_velocity(dim=0), DomainError, "whole number from 1"),
     (lambda L: L.constant_velocity(dim=1.5), DomainError, "whole number"),
-    (lambda L: L.constant_velocity(dim=2, noise=[1.0, 2.0, 3.0]), ShapeError, "2 variances"),
-    (lambda L: L.constant_velocity(noise=-1.0), DomainError, "no variance below 0"),
+    (lambda L: L.constant_velocity(dim=2, spectral_density=[1.0, 2.0, 3.0]), ShapeError, "2 variances"),
+    (lambda L: L.constant_velocity(spectral_density=-1.0), DomainError, "no variance below 0"),
     (lambda L: L.constant_velocity(dt=[1.0, -1.0]), DomainError, "negative"),
     (lambda L: L.constant_velocity(dt=[[1.0]]), ShapeError, "T − 1"),
     (lambda L: L.constant_velocity(dt=np.nan), DomainError, "finite"),
-    (lambda L: L.local_level(noise="much"), ShapeError, "numbers"),
+    (lambda L: L.local_level(level_variance="much"), ShapeError, "numbers"),
     (lambda L: L.local_level([[1.0, 2.0], [2.0, 1.0]], dim=2), DomainError, "covariance"),
-    (lambda L: L.local_level(start=3.0), ShapeError, r"\(mean, covariance\)"),
-    (lambda L: L.local_level(start=([1.0, 2.0], 1.0)), ShapeError, r"shape \(1,\)"),
+    (lambda L: L.local_level(initial=3.0), ShapeError, r"\(mean, covariance\)"),
+    (lambda L: L.local_level(initial=([1.0, 2.0], 1.0)), ShapeError, r"shape \(1,\)"),
     (lambda L: L.seasonal(4.5), DomainError, "whole number from 2"),
     (lambda L: L.seasonal(1), DomainError, "whole number from 2"),
     (lambda L: L.seasonal(np.inf), DomainError, "finite"),
@@ -313,7 +313,7 @@ def test_co2_through_its_gaps():
     whole = (trend + season).smooth(y)
     gone = np.random.default_rng(0).random(len(y)) < 0.1
     some = (trend + season).smooth(np.where(gone, np.nan, y))
-    seen = some.mean @ (trend + season).emission.T
+    seen = some.mean @ (trend + season).observation.T
     both = gone & ~np.isnan(y)
     assert np.sqrt(np.mean((seen[both, 0] - y[both]) ** 2)) < 0.5  # ppm, where the season swings by 6
     up, _ = components(whole, trend, season)

@@ -116,11 +116,11 @@ def log_posterior(x, y, V):
 def test_the_iterated_update_finds_the_mode(y):
     y, V = np.array(y), np.array([0.01, 1e-4])
     f = ExtendedFilter(model(V), iterations=100)
-    after, _ = f.update(f.initial(), y)
+    after, _ = f.update(f.initial_belief(), y)
     best = minimize(lambda x: -log_posterior(x, y, V), after.mean + 0.05, method="Nelder-Mead",
                     options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 4000})  # fmt: skip
     np.testing.assert_allclose(after.mean, best.x, atol=1e-6)
-    once, _ = ExtendedFilter(model(V)).update(f.initial(), y)
+    once, _ = ExtendedFilter(model(V)).update(f.initial_belief(), y)
     assert log_posterior(after.mean, y, V) > log_posterior(once.mean, y, V)
 
 
@@ -134,12 +134,12 @@ def test_every_iteration_climbs():
     heights = []
     for n in range(2, 12):
         f = ExtendedFilter(m, iterations=n)
-        heights.append(height(f.update(f.initial(), [0.1])[0].mean[0]))
+        heights.append(height(f.update(f.initial_belief(), [0.1])[0].mean[0]))
     assert (np.diff(heights) >= -1e-9).all()
     assert heights[0] >= height(3.0)
-    plain = ExtendedFilter(m).update(ExtendedFilter(m).initial(), [0.1])[0].mean[0]
+    plain = ExtendedFilter(m).update(ExtendedFilter(m).initial_belief(), [0.1])[0].mean[0]
     assert height(plain) < height(3.0)
-    assert f.update(f.initial(), [0.1])[0].mean[0] == pytest.approx(np.tan(0.1), abs=1e-2)
+    assert f.update(f.initial_belief(), [0.1])[0].mean[0] == pytest.approx(np.tan(0.1), abs=1e-2)
 
 
 @pytest.mark.parametrize(("curve", "y"), [(lambda x: np.sin(2 * x), -2.0), (lambda x: np.log1p(x**2), -2.0)])
@@ -147,7 +147,7 @@ def test_the_prior_shortens_steps(curve, y):
     """No state explains the observation: steps judged by the likelihood alone end beside the mode."""
     m = StateSpace(lk.Gaussian([-2.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(curve(x), 0.05))
     f = ExtendedFilter(m, iterations=60)
-    x = f.update(f.initial(), [y])[0].mean[0]
+    x = f.update(f.initial_belief(), [y])[0].mean[0]
     height = [-0.5 * ((y - curve(z)) ** 2 / 0.05 + (z + 2.0) ** 2) for z in (x - 1e-5, x + 1e-5)]
     assert height[1] - height[0] == pytest.approx(0.0, abs=1e-7)  # 2e-5 times the slope of the log posterior
 
@@ -155,7 +155,7 @@ def test_the_prior_shortens_steps(curve, y):
 def test_counts_reach_the_mode_of_their_own_distribution():
     m = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Poisson(np.exp(x)))
     f = ExtendedFilter(m, iterations=60)
-    after, _ = f.update(f.initial(), [9.0])
+    after, _ = f.update(f.initial_belief(), [9.0])
     x = after.mean[0]
     assert 9.0 - np.exp(x) - (x - 1.0) / 0.5 == pytest.approx(0.0, abs=1e-6)  # the slope of the log posterior
 
@@ -163,8 +163,8 @@ def test_counts_reach_the_mode_of_their_own_distribution():
 def test_the_iterated_update_skips_what_is_missing():
     f = ExtendedFilter(model([0.5, 0.01]), iterations=50)
     only = ExtendedFilter(model(0.5, lambda x: polar(x)[:, :1]), iterations=50)
-    here, news = f.update(f.initial(), [7.0, np.nan])
-    there, same = only.update(only.initial(), [7.0])
+    here, news = f.update(f.initial_belief(), [7.0, np.nan])
+    there, same = only.update(only.initial_belief(), [7.0])
     np.testing.assert_allclose(here.mean, there.mean, atol=1e-9)
     assert news == pytest.approx(same, abs=1e-8)
 

@@ -114,7 +114,7 @@ def test_a_sensor_without_noise(make):
     track = f.filter(np.array([[1.0], [1.0]]))
     np.testing.assert_allclose(track.mean[1], [0.5, 0.5], atol=1e-7)
     assert track.log_prob == pytest.approx(-0.25 - 0.5 * np.log(4 * np.pi), abs=1e-6)  # the second says nothing new
-    after, logp = f.update(f.predict(f.update(f.initial(), [1.0])[0]), [1.5])
+    after, logp = f.update(f.predict(f.update(f.initial_belief(), [1.0])[0]), [1.5])
     assert logp == -np.inf
     np.testing.assert_allclose(after.mean, [0.5, 0.5], atol=1e-7)
 
@@ -160,7 +160,7 @@ def test_forecasts_are_those_of_the_joint_distribution(make):
     np.testing.assert_allclose(ahead.state_covariance, covariance[6:], atol=1e-9)
     np.testing.assert_allclose(ahead.mean, mean[6:] @ C.T + u[6:] @ G.T, atol=1e-9)
     np.testing.assert_allclose(ahead.covariance, C @ covariance[6:] @ C.T + V, atol=1e-9)
-    belief = f.initial()
+    belief = f.initial_belief()
     for t in range(6):
         belief, _ = f.update(belief if t == 0 else f.predict(belief, u[t]), y[t], u[t])
     np.testing.assert_array_equal(f.forecast(steps=3, future=u[6:], belief=belief).states, ahead.states)
@@ -327,7 +327,7 @@ def test_settings_and_data_that_cannot_be_used():
     with pytest.raises(DataError, match="row 1, column 0"):
         ExtendedFilter(model).filter(np.array([[0.0, 1.0], [np.inf, 1.0]]))
     with pytest.raises(DataError, match="finite"):
-        ExtendedFilter(model).update(ExtendedFilter(model).initial(), [np.inf, 0.0])
+        ExtendedFilter(model).update(ExtendedFilter(model).initial_belief(), [np.inf, 0.0])
     with pytest.raises(DataError, match="numbers"):
         ExtendedFilter(model).filter([["a", "b"]])
     with pytest.raises(ShapeError, match="2 entries"):
@@ -339,7 +339,7 @@ def test_settings_and_data_that_cannot_be_used():
     with pytest.raises(DomainError, match="steps"):
         ExtendedFilter(model).forecast(np.zeros((3, 2)), 0)
     with pytest.raises(DomainError, match="one density"):
-        ExtendedFilter(StateSpace(lk.Gaussian([[0.0], [1.0]], 1.0), still, still)).initial()
+        ExtendedFilter(StateSpace(lk.Gaussian([[0.0], [1.0]], 1.0), still, still)).initial_belief()
 
 
 def test_sequences_without_frames():
@@ -364,7 +364,7 @@ def level(offset, sd):
     distributions = StateSpace(lk.Gaussian([offset], v), lambda x: lk.Gaussian(x, v), lambda x: lk.Gaussian(x, v))
     grain = np.spacing(offset)
     y = offset + np.round(np.array([0.0, 1.0, 2.0, 1.0]) * sd / grain) * grain
-    return distributions, lk.LinearGaussian([[1.0]], [[v]], [[1.0]], [[v]], [offset], [[v]]), y
+    return distributions, lk.LinearGaussian(transition=[[1.0]], process_covariance=[[v]], observation=[[1.0]], observation_covariance=[[v]], initial_mean=[offset], initial_covariance=[[v]]), y
 
 
 @every

@@ -102,7 +102,7 @@ def test_covariances_that_depend_on_the_state_are_averaged(make):
         lambda x: lk.Gaussian(0 * x, x**2, kind="diagonal"),
     )
     f = make(m)
-    belief, logp = f.update(f.initial(), [1.0])
+    belief, logp = f.update(f.initial_belief(), [1.0])
     assert logp == pytest.approx(-0.5 * (np.log(2 * np.pi * 5.0) + 1 / 5.0))
     assert belief.mean == pytest.approx([2.0])
 
@@ -112,7 +112,7 @@ def test_covariances_that_depend_on_the_state_are_averaged(make):
 )
 def test_the_square_of_a_gaussian_has_its_true_moments(f):
     m = StateSpace(lk.Gaussian([0.5], 0.3), lambda x: lk.Gaussian(x**2, 0.1), lambda x: lk.Gaussian(x, 1.0))
-    ahead = f(m).predict(f(m).initial())
+    ahead = f(m).predict(f(m).initial_belief())
     assert ahead.mean[0] == pytest.approx(0.25 + 0.3)
     assert ahead.covariance[0, 0] == pytest.approx(2 * 0.3**2 + 4 * 0.25 * 0.3 + 0.1, rel=1e-6)
 

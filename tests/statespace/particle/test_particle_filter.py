@@ -22,7 +22,7 @@ FALSE_ALARM = 4.9  # standard errors: 1e-6 for a normal mean of 200
 
 def ratios(model: StateSpace, y: np.ndarray, exact: float, n: int, seeds: int = SEEDS, **how) -> np.ndarray:
     """Ẑ / Z over many seeds."""
-    logs = [ParticleFilter(model, n, seed=s, **how).run(y, keep=False).log_evidence for s in range(seeds)]
+    logs = [ParticleFilter(model, n, random_state=s, **how).run(y, keep=False).log_evidence for s in range(seeds)]
     return np.exp(np.array(logs) - exact)
 
 
@@ -76,7 +76,7 @@ def test_weights_before_the_step_belong_to_its_increment():
     """The plain mean of α (the textbook's slip) is far off where weights were uneven: the test would see it."""
     m = level()
     _, y = m.simulate(40, 5)
-    run = ParticleFilter(m.distributions(), 20_000, seed=1).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, random_state=1).run(y)
     exact = m.filtered(y)[2]
     assert abs(run.log_evidence - exact.sum()) < 0.1
     plain = []
@@ -92,14 +92,14 @@ def test_forty_steps_of_a_local_level():
     m = level()
     _, y = m.simulate(40, 13)
     exact = m.given(y)[2]
-    logs = [ParticleFilter(m.distributions(), 20_000, seed=s).log_prob(y)[0] for s in range(5)]
+    logs = [ParticleFilter(m.distributions(), 20_000, random_state=s).log_prob(y)[0] for s in range(5)]
     assert abs(np.mean(logs) - exact) < 0.06  # deviation of one run 0.03, measured
 
 
 def test_increments_add_up():
     m = turning()
     _, y = m.simulate(10, 1)
-    run = ParticleFilter(m.distributions(), 5000, seed=3).run(y)
+    run = ParticleFilter(m.distributions(), 5000, random_state=3).run(y)
     np.testing.assert_allclose(run.log_evidences, m.filtered(y)[2], atol=0.12)
     assert run.log_evidence == run.log_evidences.sum() == run.log_prob
 
@@ -114,7 +114,7 @@ def test_means_and_covariances(make, proposal):
     _, y = m.simulate(15, 7)
     y[4] = np.nan
     mean, covariance, _ = m.filtered(y)
-    run = ParticleFilter(m.distributions(), 20_000, seed=2, proposal=proposal).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, random_state=2, proposal=proposal).run(y)
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     assert np.abs((run.mean - mean) / deviation).max() < 0.1  # 1/√(N/10) is 0.02: five deviations
     scale = deviation[:, :, None] * deviation[:, None, :]
@@ -126,7 +126,7 @@ def test_quantiles_and_histories():
     m = level()
     _, y = m.simulate(8, 2)
     mean, covariance, _ = m.filtered(y)
-    run = ParticleFilter(m.distributions(), 20_000, seed=2).run(y)
+    run = ParticleFilter(m.distributions(), 20_000, random_state=2).run(y)
     low, high = run.quantile([0.1, 0.9])[:, :, 0].T
     want = mean[:, 0] + np.array([[-1.2816], [1.2816]]) * np.sqrt(covariance[:, 0, 0])
     np.testing.assert_allclose([low, high], want, atol=0.08)
@@ -168,8 +168,8 @@ def test_looking_ahead_varies_less():
 def test_guided_is_the_exact_update_of_a_linear_model():
     """Then weights before the observation and after it depend on the old state alone: α = p(y | x′)."""
     m = turning()
-    f = ParticleFilter(m.distributions(), 50, proposal="guided", threshold=0.0)
-    first, _ = f.update(f.initial(), [0.3])
+    f = ParticleFilter(m.distributions(), 50, proposal="guided", ess_threshold=0.0)
+    first, _ = f.update(f.initial_belief(), [0.3])
     second, _ = f.update(f.predict(first), [0.7])
     S = m.C @ m.Q @ m.C.T + m.R
     away = 0.7 - (first.states @ m.A.T @ m.C.T)[:, 0]
@@ -183,7 +183,7 @@ def test_guided_with_counts_and_curved_sensors():
     """Observation distributions that are no Gaussian, means that are no line: weights correct what the proposal missed."""
     counts = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(0.9 * x, 0.2), lambda x: lk.Poisson(np.exp(x)))
     y = np.array([3.0, 5.0, 2.0, 0.0, 1.0])
-    exact = ParticleFilter(counts, 400_000, seed=1).log_prob(y)[0]
+    exact = ParticleFilter(counts, 400_000, random_state=1).log_prob(y)[0]
     assert unbiased(ratios(counts, y, exact, 100, proposal="guided"))
     bearing = StateSpace(
         lk.Gaussian([1.0, 1.0], 0.1),
@@ -191,7 +191,7 @@ def test_guided_with_counts_and_curved_sensors():
         lambda x: lk.Gaussian(np.stack([np.hypot(*x.T), np.arctan2(*x.T)], 1), [0.01, 0.02]),
     )
     y = np.array([[1.5, 0.7], [1.4, 0.8], [np.nan, 0.9], [1.6, np.nan]])
-    exact = ParticleFilter(bearing, 400_000, seed=1).log_prob(y)[0]
+    exact = ParticleFilter(bearing, 400_000, random_state=1).log_prob(y)[0]
     assert unbiased(ratios(bearing, y, exact, 200, proposal="guided"))
 
 
@@ -244,7 +244,7 @@ def test_states_and_frames_that_a_model_imagines():
     m = turning()
     rng = np.random.default_rng(0)
     run = m.distributions().sample(300, rng, 3)
-    last = [ParticleFilter(m.distributions(), 60, seed=i).smooth(y, 1).paths[0] for i, y in enumerate(run.observations)]
+    last = [ParticleFilter(m.distributions(), 60, random_state=i).smooth(y, 1).paths[0] for i, y in enumerate(run.observations)]
     again = np.array(last)
     for g in (lambda x: x, np.square, lambda x: x[:, :1] * x[:, 1:]):
         a, b = g(run.states).reshape(300, -1), g(again).reshape(300, -1)
@@ -264,7 +264,7 @@ def test_following_gives_the_same_bits(proposal):
     m = turning()
     _, y = m.simulate(12, 8)
     y[5] = np.nan
-    f = ParticleFilter(m.distributions(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, seed=4)
+    f = ParticleFilter(m.distributions(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, random_state=4)
     run = f.run(y)
     for t, (belief, news) in enumerate(lk.follow(f, y)):
         np.testing.assert_array_equal(belief.states, run.particles[t])
@@ -309,7 +309,7 @@ def test_numbers_belong_to_their_frame_where_the_kind_of_distribution_changes(ga
         lambda x, t: lk.Gaussian(x, 1.0) if gaussian_at(t) else Walk(x),
         lambda x: lk.Gaussian(x, 1e6),
     )
-    f, y = ParticleFilter(m, n, seed=1, threshold=0), np.zeros(47)
+    f, y = ParticleFilter(m, n, random_state=1, ess_threshold=0), np.zeros(47)
     run = f.run(y)
     for t, (belief, _) in enumerate(lk.follow(f, y)):
         np.testing.assert_array_equal(belief.states, run.beliefs[t].states)
@@ -321,7 +321,7 @@ def test_numbers_belong_to_their_frame_where_the_kind_of_distribution_changes(ga
 def test_a_belief_can_be_written_down():
     m = level()
     f = ParticleFilter(m.distributions(), 50, proposal="guided")
-    b, _ = f.update(f.predict(f.update(f.initial(), 0.4)[0]), 0.2)
+    b, _ = f.update(f.predict(f.update(f.initial_belief(), 0.4)[0]), 0.2)
     for belief in (b, f.predict(b)):
         parts = belief._parts()
         again = ParticleBelief(**parts)
@@ -334,8 +334,8 @@ def test_a_belief_can_be_written_down():
 def test_two_sensors_of_one_frame():
     """A second observation of the same frame weighs what the first one placed."""
     m = turning()
-    f = ParticleFilter(m.distributions(), 40_000, proposal="guided", seed=5)
-    belief, first = f.update(f.initial(), [0.5])
+    f = ParticleFilter(m.distributions(), 40_000, proposal="guided", random_state=5)
+    belief, first = f.update(f.initial_belief(), [0.5])
     belief, second = f.update(belief, [0.2])
     twice = Linear(m.A, m.Q, np.vstack([m.C, m.C]), np.kron(np.eye(2), m.R), m.m, m.P)
     mean, _, exact = twice.given(np.array([[0.5, 0.2]]))
@@ -347,7 +347,7 @@ def test_predictions_are_of_the_frame_ahead():
     m = turning()
     for proposal in ("bootstrap", "guided", "auxiliary"):
         f = ParticleFilter(m.distributions(), 40_000, proposal=proposal)
-        b, _ = f.update(f.initial(), [0.5])
+        b, _ = f.update(f.initial_belief(), [0.5])
         ahead = f.predict(f.predict(b))
         mean, covariance, _ = m.given(np.array([[0.5]]), 3)
         assert ahead.time == 2 and not ahead.seen
@@ -390,7 +390,7 @@ def test_one_particle(proposal):
     m = turning()
     _, y = m.simulate(5, 1)
     for threshold in (0.0, 1.0):
-        run = ParticleFilter(m.distributions(), 1, proposal=proposal, threshold=threshold).run(y)
+        run = ParticleFilter(m.distributions(), 1, proposal=proposal, ess_threshold=threshold).run(y)
         assert np.isfinite(run.log_evidence) and (run.weights == 1.0).all() and (run.covariance == 0).all()
 
 
@@ -436,7 +436,7 @@ def test_many_sequences():
 def test_every_sequence_depends_on_the_seed():
     m = turning(1.0)
     y = [m.simulate(5, i)[1] for i in range(3)]
-    one, other, again = (ParticleFilter(m.distributions(), 50, seed=seed).log_prob(y) for seed in (1, 2, 1))
+    one, other, again = (ParticleFilter(m.distributions(), 50, random_state=seed).log_prob(y) for seed in (1, 2, 1))
     assert (one != other).all() and (one == again).all()
 
 
@@ -558,7 +558,7 @@ def test_a_proposal_of_inputs():
             return lk.Gaussian(y / 1.001, 1e-3 / 1.001)
         return lk.Gaussian((1e-3 * (x + u) + 0.5 * y) / 0.501, 0.5e-3 / 0.501)
 
-    exact = lk.LinearGaussian([[1.0]], [[0.5]], [[1.0]], [[1e-3]], [0.0], [[1.0]], control=[[1.0]]).log_prob(y, u)[0]
+    exact = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[1e-3]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[1.0]]).log_prob(y, u)[0]
     found = ParticleFilter(driven, 500, proposal=propose).run(y, u)
     assert found.log_evidence == pytest.approx(exact, abs=0.05) and found.ess.min() > 250
     with pytest.raises(DataError, match="inputs"):
@@ -576,10 +576,10 @@ def test_particles_that_somebody_placed_stay(proposal, time):
 
 def test_guided_moves_the_first_particles_of_its_own():
     m = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x, 1e-4))
-    f = ParticleFilter(m, 500, proposal="guided", seed=3)
-    belief, news = f.update(f.initial(), 2.0)
+    f = ParticleFilter(m, 500, proposal="guided", random_state=3)
+    belief, news = f.update(f.initial_belief(), 2.0)
     assert belief.ess > 499 and news == pytest.approx(lk.Gaussian([0.0], 1.0001).log_prob([[2.0]])[0], abs=1e-3)
-    uneven = f.initial().replace(log_weights=np.log(np.r_[0.5, np.full(499, 0.5 / 499)]))
+    uneven = f.initial_belief().replace(log_weights=np.log(np.r_[0.5, np.full(499, 0.5 / 499)]))
     np.testing.assert_array_equal(f.update(uneven, 2.0)[0].states, uneven.states)
 
 
@@ -606,7 +606,7 @@ def test_frames_of_the_wrong_shape():
     with pytest.raises(ShapeError):
         f.run(np.zeros((3, 2)))
     with pytest.raises(ShapeError, match="one by one"):
-        f.update(f.initial(), np.zeros((2, 1)))
+        f.update(f.initial_belief(), np.zeros((2, 1)))
     with pytest.raises(DataError, match="finite"):
         f.run([0.1, np.inf])
 
@@ -674,8 +674,8 @@ def forgetful() -> dict[str, StateSpace]:
 def test_states_that_forget_do_not_run_dry(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        run = ParticleFilter(forgetful()[name], 400, seed=1).run(wandering(), keep=False)
-        assert len(list(lk.follow(ParticleFilter(forgetful()[name], 400, seed=1), wandering()))) == 600
+        run = ParticleFilter(forgetful()[name], 400, random_state=1).run(wandering(), keep=False)
+        assert len(list(lk.follow(ParticleFilter(forgetful()[name], 400, random_state=1), wandering()))) == 600
     assert not run.impoverished.any()
 
 
@@ -702,7 +702,7 @@ TOLD = (
 def test_states_that_hardly_move_run_dry(noise, proposal):
     y = np.random.default_rng(3).normal(size=400)
     with pytest.warns(FitWarning, match=TOLD):
-        run = ParticleFilter(all_but_constant(noise), 300, proposal=proposal, seed=1).run(y, keep=False)
+        run = ParticleFilter(all_but_constant(noise), 300, proposal=proposal, random_state=1).run(y, keep=False)
     assert run.impoverished.tolist() == [False, True]
     assert np.median(run.ess) > 50
 
@@ -710,7 +710,7 @@ def test_states_that_hardly_move_run_dry(noise, proposal):
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
     """As soon as a run over the frames so far would tell of it, and by the line that asks for the next belief."""
-    y, pf = np.random.default_rng(3).normal(size=400), ParticleFilter(all_but_constant(1e-12), 300, seed=1)
+    y, pf = np.random.default_rng(3).normal(size=400), ParticleFilter(all_but_constant(1e-12), 300, random_state=1)
     frames = 0
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -732,7 +732,7 @@ def test_what_never_varied_cannot_run_dry():
         lambda x: lk.Gaussian(x, np.array([0.1, 0.0])),
         lambda x: lk.Gaussian(x[:, :1], 0.5),
     )
-    run = ParticleFilter(model, 300, seed=1).run(wandering(), keep=False)
+    run = ParticleFilter(model, 300, random_state=1).run(wandering(), keep=False)
     assert not run.impoverished.any()
 
 
@@ -761,7 +761,7 @@ def test_a_robot_whose_beacons_have_scales_of_their_own(data_dir):
 
     start = lk.Gaussian([0.0, 0.0, truth[0, 3], 0, 0, 0, 0], np.array([0.01, 0.01, 0.01, *[0.0056] * 4]))
     with pytest.warns(FitWarning, match="no longer tell"):
-        run = ParticleFilter(StateSpace(start, transition, observation), 500, seed=1).run(
+        run = ParticleFilter(StateSpace(start, transition, observation), 500, random_state=1).run(
             ranges[:T], inputs[:T], keep=False
         )
     assert not run.impoverished[:3].any() and run.impoverished[3:].sum() >= 2

@@ -22,7 +22,7 @@ def test_moments_of_paths(make, proposal):
     _, y = m.simulate(12, 5)
     y[6] = np.nan
     mean, covariance, _ = m.given(y)
-    found = ParticleFilter(m.distributions(), 10_000, proposal=proposal, seed=1).smooth(y, 2000)
+    found = ParticleFilter(m.distributions(), 10_000, proposal=proposal, random_state=1).smooth(y, 2000)
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     assert np.abs((found.mean - mean) / deviation).max() < 0.16  # 0.03 a path set and particles: five deviations
     scale = deviation[:, :, None] * deviation[:, None, :]
@@ -37,7 +37,7 @@ def test_paths_hang_together():
     """Lag-one covariances are those of the smoother: each path is one draw of all states together."""
     m = level()
     _, y = m.simulate(6, 4)
-    found = ParticleFilter(m.distributions(), 4000, seed=2).smooth(y, 4000).paths[:, :, 0]
+    found = ParticleFilter(m.distributions(), 4000, random_state=2).smooth(y, 4000).paths[:, :, 0]
     _, cov = m.joint(6)
     gain = cov @ np.linalg.inv(cov + np.eye(6))
     np.testing.assert_allclose(np.cov(found.T), cov - gain @ cov, atol=0.06)
@@ -47,7 +47,7 @@ def test_smoothing_is_no_genealogy():
     """After many resamplings ancestors of early frames are few; paths drawn backwards are many."""
     m = level()
     _, y = m.simulate(60, 4)
-    f = ParticleFilter(m.distributions(), 300, threshold=1.0)
+    f = ParticleFilter(m.distributions(), 300, ess_threshold=1.0)
     few = len(np.unique(f.run(y).genealogy()[:, 0]))
     assert few < 20 < 80 < len(np.unique(f.smooth(y, 300).paths[:, 0]))
 
@@ -56,7 +56,7 @@ def test_smoothing_is_no_genealogy():
 def test_rejection_and_looking_at_all_agree(monkeypatch):
     m = turning()
     _, y = m.simulate(5, 3)
-    f = ParticleFilter(m.distributions(), 500, seed=3)
+    f = ParticleFilter(m.distributions(), 500, random_state=3)
     quick = f.smooth(y, 2000)
     monkeypatch.setattr(particle_smoother, "log_peak", lambda distribution: None)
     slow = f.smooth(y, 2000)
@@ -90,7 +90,7 @@ def test_other_distributions_and_singular_noise():
 
 
 def test_the_same_paths_again_and_edges():
-    f = ParticleFilter(level().distributions(), 100, seed=5)
+    f = ParticleFilter(level().distributions(), 100, random_state=5)
     a, b = f.smooth([0.1, 0.2], 7), f.smooth([0.1, 0.2], 7)
     np.testing.assert_array_equal(a.paths, b.paths)
     assert a.log_prob == a.log_evidence == f.run([0.1, 0.2]).log_evidence and "7 paths" in repr(a)

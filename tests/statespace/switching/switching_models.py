@@ -14,7 +14,7 @@ P2 = [[0.9, 0.1], [0.2, 0.8]]
 
 def regime(a: float = 0.9, q: float = 0.1, r: float = 0.2, c: float = 1.0, **more: object) -> LinearGaussian:
     """Two states, one column."""
-    return LinearGaussian([[a, 0.1], [0.0, 0.8]], np.diag([q, q / 2]), [[c, 0.3]], [[r]], [0.0, 0.5], np.eye(2), **more)
+    return LinearGaussian(transition=[[a, 0.1], [0.0, 0.8]], process_covariance=np.diag([q, q / 2]), observation=[[c, 0.3]], observation_covariance=[[r]], initial_mean=[0.0, 0.5], initial_covariance=np.eye(2), **more)
 
 
 def two() -> SwitchingLinearGaussian:
@@ -35,8 +35,8 @@ def along(model: SwitchingLinearGaussian, path: tuple[int, ...]) -> LinearGaussi
     inputs = {
         n: np.stack([getattr(r, n) for r in m]) for n in ("control", "feedthrough") if getattr(m[0], n) is not None
     }
-    names = ("transition", "noise", "emission", "observation")
-    return LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].mean, m[0].covariance, **inputs)
+    names = ("transition", "process_covariance", "observation", "observation_covariance")
+    return LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].initial_mean, m[0].initial_covariance, **inputs)
 
 
 def all_paths(model: SwitchingLinearGaussian, y: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -44,7 +44,7 @@ def all_paths(model: SwitchingLinearGaussian, y: np.ndarray, u: np.ndarray | Non
     T, K, d = len(y), model.n_regimes, model.states
     logs, paths, means, covs = [], list(product(range(K), repeat=T)), [], []
     for path in paths:
-        chain = np.log(model.starts[path[0]]) + sum(np.log(model.moves[a, b]) for a, b in pairwise(path))
+        chain = np.log(model.initial[path[0]]) + sum(np.log(model.transition[a, b]) for a, b in pairwise(path))
         found = along(model, path).smooth(y, u)
         logs.append(chain + found.log_prob)
         means.append(found.mean)

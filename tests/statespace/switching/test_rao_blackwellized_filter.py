@@ -40,7 +40,7 @@ def test_evidence_is_unbiased_and_regimes_are_right(way: dict[str, object]) -> N
     """The mean of 200 estimates is tested at 1e-4 (two-sided t); regimes within five standard errors, 20 numbers."""
     y, n = observed(), 12
     exact = two().exact(y)
-    runs = [RaoBlackwellizedFilter(two(), n, seed=seed, **way).run(y) for seed in range(SEEDS)]  # type: ignore[arg-type]
+    runs = [RaoBlackwellizedFilter(two(), n, random_state=seed, **way).run(y) for seed in range(SEEDS)]  # type: ignore[arg-type]
     ratio = np.exp([r.log_evidence - exact.log_prob for r in runs])
     error = ratio.std(ddof=1) / np.sqrt(SEEDS)
     assert error > 0 and abs(ratio.mean() - 1.0) < student.ppf(1 - 0.5e-4, SEEDS - 1) * error
@@ -91,7 +91,7 @@ def test_inputs_count() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_following_and_restarting_give_the_bits_of_a_run(way: dict[str, object]) -> None:
-    y, f = observed(30), RaoBlackwellizedFilter(two(), 15, seed=4, **way)  # type: ignore[arg-type]
+    y, f = observed(30), RaoBlackwellizedFilter(two(), 15, random_state=4, **way)  # type: ignore[arg-type]
     run = f.run(y)
     followed = list(lk.follow(f, y))
     np.testing.assert_array_equal(run.log_evidences, [news for _, news in followed])
@@ -103,13 +103,13 @@ def test_following_and_restarting_give_the_bits_of_a_run(way: dict[str, object])
 
 def test_several_sequences_have_their_own_draws() -> None:
     y = observed(25)
-    first, second = RaoBlackwellizedFilter(two(), 8, seed=1).run([y, y])
-    assert first.log_evidence == RaoBlackwellizedFilter(two(), 8, seed=1).run(y).log_evidence
+    first, second = RaoBlackwellizedFilter(two(), 8, random_state=1).run([y, y])
+    assert first.log_evidence == RaoBlackwellizedFilter(two(), 8, random_state=1).run(y).log_evidence
     assert first.log_evidence != second.log_evidence
 
 
 def test_a_frame_no_path_can_explain() -> None:
-    still = LinearGaussian([[1.0]], [[0.0]], [[1.0]], [[0.0]], [0.0], [[0.0]])
+    still = LinearGaussian(transition=[[1.0]], process_covariance=[[0.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[0.0]])
     f = RaoBlackwellizedFilter(SwitchingLinearGaussian((still, still), [[0.5, 0.5], [0.5, 0.5]]), 5)
     with pytest.warns(UserWarning, match="no path can explain frame 1"):
         run = f.run([0.0, 1.0, 0.0])
@@ -139,7 +139,7 @@ def test_thinning_keeps_weights_on_average_and_never_doubles() -> None:
 
 def test_long_runs_stay_sound() -> None:
     y = two().sample(1, np.random.default_rng(3), 600)[0]
-    run = RaoBlackwellizedFilter(two(), 60, seed=2).run(y)
+    run = RaoBlackwellizedFilter(two(), 60, random_state=2).run(y)
     assert np.isfinite(run.log_evidences).all() and (np.linalg.eigvalsh(run.covariance) > 0).all()
     assert run.log_evidence == pytest.approx(float(two().log_prob([y])[0]), abs=4.0)
 
@@ -148,10 +148,10 @@ def test_long_runs_stay_sound() -> None:
 @pytest.mark.parametrize("threshold", [0.0, 0.02])
 def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
     """Without resampling, weights of 30 paths differ by more than e^700 after some thousand frames."""
-    quiet, wild = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[0.01]], [0.0], [[1.0]]) for q in (1e-4, 25.0))
+    quiet, wild = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.01]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (1e-4, 25.0))
     sharp = SwitchingLinearGaussian((quiet, wild), [[0.9, 0.1], [0.1, 0.9]])
     y = np.array(sharp.sample(1, np.random.default_rng(0), 2000)[0])
-    run = RaoBlackwellizedFilter(sharp, 30, resample="systematic", threshold=threshold, seed=1).run(y)
+    run = RaoBlackwellizedFilter(sharp, 30, resample="systematic", ess_threshold=threshold, random_state=1).run(y)
     assert np.isfinite(run.log_evidences).all() and np.isfinite(run.mean).all()
     assert run.log_evidence <= float(sharp.log_prob([y])[0]) + 10.0
     assert len(set(np.asarray(run.belief.particle).tolist())) == 30
@@ -159,9 +159,9 @@ def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
 
 def test_paths_that_cannot_be_are_left_out_and_the_others_go_on() -> None:
     """Regime 0 allows no change, so that a change leaves only the paths in regime 1."""
-    still, walk = (LinearGaussian([[1.0]], [[q]], [[1.0]], [[1e-6]], [0.0], [[1.0]]) for q in (1e-300, 1.0))
+    still, walk = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1e-6]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (1e-300, 1.0))
     f = RaoBlackwellizedFilter(
-        SwitchingLinearGaussian((still, walk), [[0.5, 0.5], [0.5, 0.5]]), 8, resample="systematic", threshold=0.0
+        SwitchingLinearGaussian((still, walk), [[0.5, 0.5], [0.5, 0.5]]), 8, resample="systematic", ess_threshold=0.0
     )
     y = np.concatenate([np.zeros(5), [1e150], np.full(5, 1e150)])
     run = f.run(y)
@@ -177,10 +177,10 @@ def test_weights_add_up_to_one_after_an_outlier(way: dict[str, object]) -> None:
 
 
 def test_it_is_a_value_that_files_keep(tmp_path: Path) -> None:
-    f, y = RaoBlackwellizedFilter(two(), 9, resample="residual", seed=3), observed()
+    f, y = RaoBlackwellizedFilter(two(), 9, resample="residual", random_state=3), observed()
     lk.save(f, tmp_path / "f.likely")
     again = lk.load(tmp_path / "f.likely")
-    assert isinstance(again, RaoBlackwellizedFilter) and again.resample == "residual" and again.n == 9
+    assert isinstance(again, RaoBlackwellizedFilter) and again.resample == "residual" and again.n_particles == 9
     np.testing.assert_array_equal(again.run(y).regime_posterior, f.run(y).regime_posterior)
     np.testing.assert_array_equal(again.filter(y).mean, f.run(y).mean)
     assert f.log_prob(y).shape == (1,) and f.log_prob([y, y]).shape == (2,)

@@ -32,17 +32,17 @@ def labeled() -> tuple[Ragged, list[list[int]], list[list[np.ndarray]]]:
 
 def test_labeled_stretches_are_separate_fits() -> None:
     y, given, apart = labeled()
-    learn = ["transition", "noise", "observation"]
+    learn = ["transition", "process_covariance", "observation_covariance"]
     start = SwitchingLinearGaussian((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
     stop = Stop(12, 0.0)
-    data = Blocks.of(y, None, given=lk_masks(given, y))
+    data = Blocks.of(y, None, log_mask=lk_masks(given, y))
     together = learned(SwitchingLearner.of(start, learn), data, stop=stop).model
     for k in (0, 1):
         alone = fit(LinearLearner.of(start.regimes[k], learn), Ragged.of(apart[k]), stop=stop).model.model
         for name in learn:
             np.testing.assert_allclose(getattr(together.regimes[k], name), getattr(alone, name), rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(together.moves, np.eye(2))
-    np.testing.assert_allclose(together.starts, [0.5, 0.5])
+    np.testing.assert_allclose(together.transition, np.eye(2))
+    np.testing.assert_allclose(together.initial, [0.5, 0.5])
 
 
 def lk_masks(given: object, y: Ragged) -> Ragged:
@@ -54,14 +54,14 @@ def lk_masks(given: object, y: Ragged) -> Ragged:
 def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
     """Along a known path the model is one time-varying Kalman model: its moments must be those."""
     z, y = simulated(1, 40)
-    stats = two().collect(y, given=z)
+    stats = two().collect(y, log_mask=z)
     path = np.array(z[0])
     counts = np.zeros((2, 2))
     np.add.at(counts, (path[:-1], path[1:]), 1.0)
-    np.testing.assert_allclose(stats.moves, counts, atol=1e-12)
+    np.testing.assert_allclose(stats.transition, counts, atol=1e-12)
     m = [two().regimes[k] for k in path]
-    names = ("transition", "noise", "emission", "observation")
-    chain = LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].mean, m[0].covariance)
+    names = ("transition", "process_covariance", "observation", "observation_covariance")
+    chain = LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].initial_mean, m[0].initial_covariance)
     known = chain.smooth(np.array(y[0]))
     there = path == 1
     want = np.einsum("ti,tj->ij", known.mean[there], known.mean[there]) + known.covariance[there].sum(axis=0)
@@ -78,14 +78,14 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
         + A @ known.covariance[into - 1].sum(axis=0) @ A.T
     )
     np.testing.assert_allclose(stats.regimes[1].noise, want, atol=1e-9)
-    chance = np.log(two().starts[path[0]]) + np.log(two().moves[path[:-1], path[1:]]).sum()
+    chance = np.log(two().initial[path[0]]) + np.log(two().transition[path[:-1], path[1:]]).sum()
     assert two().objective(stats) == pytest.approx(known.log_prob + chance, abs=1e-8)
 
 
 def test_exact_learning_with_labels_never_falls() -> None:
     z, y = simulated()
     learner = SwitchingLearner.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
-    report = learned(learner, Blocks.of(y, None, given=lk_masks(list(z), y)), stop=Stop(15, 0.0))
+    report = learned(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=Stop(15, 0.0))
     assert len(report.trace) == 16 and (np.diff(report.trace) > -1e-8).all()
 
 
@@ -100,7 +100,7 @@ def test_weights_are_copies_and_statistics_add() -> None:
     copies = two().collect(Ragged.of([y[0], y[0], y[2]]))
     added = two().collect(y[:1]) * 2.0 + two().collect(y[2:])
     for other in (copies, added):
-        np.testing.assert_allclose(weighted.moves, other.moves, atol=1e-10)
+        np.testing.assert_allclose(weighted.transition, other.transition, atol=1e-10)
         np.testing.assert_allclose(weighted.entropy, other.entropy, atol=1e-8)
         for a, b in zip(weighted.regimes, other.regimes, strict=True):
             np.testing.assert_allclose(a.noise, b.noise, atol=1e-9)
@@ -111,11 +111,11 @@ def test_weights_are_copies_and_statistics_add() -> None:
 def test_one_regime_learns_as_kalman_does() -> None:
     _, y = simulated(3, 40)
     y = Ragged.of([np.where(np.arange(len(s))[:, None] % 7 == 3, np.nan, s) for s in y])
-    learn, stop = ["transition", "noise", "observation"], Stop(8, 0.0)
+    learn, stop = ["transition", "process_covariance", "observation_covariance"], Stop(8, 0.0)
     one = learned(SwitchingLearner.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop)
     alone = fit(LinearLearner.of(regime(), learn), y, stop=stop)
     np.testing.assert_allclose(one.trace, alone.trace, rtol=1e-9)
-    np.testing.assert_allclose(one.model.regimes[0].noise, alone.model.model.noise, rtol=1e-7)
+    np.testing.assert_allclose(one.model.regimes[0].process_covariance, alone.model.model.process_covariance, rtol=1e-7)
 
 
 @pytest.mark.slow
@@ -127,14 +127,14 @@ def test_inputs_are_learned() -> None:
     blank = tuple(m.replace(control=m.control * 0.3) for m in driven().regimes)
     start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)
-    report = learned(SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, given=known), stop=Stop(300, 0.0))
-    assert report.trace[-1] > driven().objective(driven().collect(both, given=known))  # the maximum beats the truth
+    report = learned(SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, log_mask=known), stop=Stop(300, 0.0))
+    assert report.trace[-1] > driven().objective(driven().collect(both, log_mask=known))  # the maximum beats the truth
     for m, true in zip(report.model.regimes, driven().regimes, strict=True):
         np.testing.assert_allclose(m.control[0], true.control[0], atol=0.2)
 
 
 def scalar(a: float, q: float) -> LinearGaussian:
-    return LinearGaussian([[a]], [[q]], [[1.0]], [[0.1]], [0.0], [[1.0]])
+    return LinearGaussian(transition=[[a]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]])
 
 
 @pytest.mark.slow
@@ -142,42 +142,42 @@ def test_hidden_regimes_are_found() -> None:
     true = SwitchingLinearGaussian((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)
     start = SwitchingLinearGaussian((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
-    report = learned(SwitchingLearner.of(start, ["transition", "noise"]), y, prior="weak", stop=Stop(60, 1e-5))
+    report = learned(SwitchingLearner.of(start, ["transition", "process_covariance"]), y, prior="weak", stop=Stop(60, 1e-5))
     found = report.model
     assert report.trace[-1] > report.trace[0] + 50 and found.log_prob(y).sum() > true.log_prob(y).sum() - 5
     right = [np.mean(m.smooth(y).regimes.values.argmax(axis=1) == z.values) for m in (found, true)]
     assert right[0] > 0.9 and right[0] > right[1] - 0.03
     np.testing.assert_allclose([m.transition[0, 0] for m in found.regimes], [0.95, -0.7], atol=0.1)
-    np.testing.assert_allclose(np.diagonal(found.moves), [0.97, 0.95], atol=0.04)
+    np.testing.assert_allclose(np.diagonal(found.transition), [0.97, 0.95], atol=0.04)
 
 
 def test_what_is_not_learned_stays() -> None:
     _, y = simulated()
-    learner = SwitchingLearner.of(two(), [["noise"], []], chain=("moves",))
+    learner = SwitchingLearner.of(two(), [["process_covariance"], []], chain=("transition",))
     after = learner.refit(learner.collect(y)).model
-    assert after.regimes[1].noise is two().regimes[1].noise or np.array_equal(
-        after.regimes[1].noise, two().regimes[1].noise
+    assert after.regimes[1].process_covariance is two().regimes[1].process_covariance or np.array_equal(
+        after.regimes[1].process_covariance, two().regimes[1].process_covariance
     )
-    assert not np.array_equal(after.regimes[0].noise, two().regimes[0].noise)
-    assert np.array_equal(after.starts, two().starts) and not np.array_equal(after.moves, two().moves)
+    assert not np.array_equal(after.regimes[0].process_covariance, two().regimes[0].process_covariance)
+    assert np.array_equal(after.initial, two().initial) and not np.array_equal(after.transition, two().transition)
 
 
 def test_moves_that_cannot_be_stay_impossible() -> None:
     _, y = simulated()
-    model = two().replace(moves=np.array([[0.9, 0.1], [0.0, 1.0]]))
+    model = two().replace(transition=np.array([[0.9, 0.1], [0.0, 1.0]]))
     after = model.refit(model.collect(y), model.weak_prior(model.collect(y)))
-    assert after.moves[1].tolist() == [0.0, 1.0]
+    assert after.transition[1].tolist() == [0.0, 1.0]
 
 
 def test_what_is_wrong_is_said() -> None:
     _, y = simulated(2, 5)
     with pytest.raises(DomainError, match="one for each of 2"):
-        SwitchingLearner.of(two(), [["noise"]] * 3)
+        SwitchingLearner.of(two(), [["process_covariance"]] * 3)
     with pytest.raises(DomainError, match="chain must be"):
-        SwitchingLearner.of(two(), chain="noise")
+        SwitchingLearner.of(two(), chain="process_covariance")
     with pytest.raises(ShapeError, match="weights must be one per sequence"):
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):
-        two().collect(y, given=[[0, 1]])
+        two().collect(y, log_mask=[[0, 1]])
     with pytest.raises(DomainError, match=r"SwitchingLinearGaussian: given regimes must lie in 0 … 1.*got 2"):
-        two().collect(y, given=[[0] * 5, [2] * 5])
+        two().collect(y, log_mask=[[0] * 5, [2] * 5])

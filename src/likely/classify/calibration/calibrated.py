@@ -100,36 +100,36 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         self._validate_params()
         self.__dict__.pop("trained_prior_", None)
         X = as_table(X)
-        classes, owner, weight = checked_targets(X, y, sample_weight, self)
+        classes, labels, weight = checked_targets(X, y, sample_weight, self)
         with said_once():
             if isinstance(self.cv, str):
-                self._adopt(self.estimator, *self._seen_classes(classes, owner))
-                self._learn_map(self._own_scores(X, owner, weight, groups), owner, weight)
+                self._adopt(self.estimator, *self._seen_classes(classes, labels))
+                self._learn_map(self._own_scores(X, labels, weight, groups), labels, weight)
             else:
                 self._refuse_pairwise()
                 estimator = one_score_a_class(self.estimator)
                 self._note_weights(estimator, weight)
-                self._adopt(fitted(estimator, X, classes[owner], weight), classes, owner)
-                self._learn_map(*self._left_out(estimator, X, classes, owner, weight, groups))
-        self.class_prior_ = _shares(owner, weight, len(self.classes_))
+                self._adopt(fitted(estimator, X, classes[labels], weight), classes, labels)
+                self._learn_map(*self._left_out(estimator, X, classes, labels, weight, groups))
+        self.class_prior_ = _shares(labels, weight, len(self.classes_))
         return self
 
     def learned_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
         """What `fit` learns from rows left out, the map and the floor of scores, without the estimator of all rows."""
         X = as_table(X)
-        classes, owner, weight = checked_targets(X, y, sample_weight, self)
-        self._adopt(self.estimator, classes, owner)
+        classes, labels, weight = checked_targets(X, y, sample_weight, self)
+        self._adopt(self.estimator, classes, labels)
         with said_once():
-            self._learn_map(*self._left_out(self.estimator, X, classes, owner, weight, None))
+            self._learn_map(*self._left_out(self.estimator, X, classes, labels, weight, None))
         return self.calibration_, self.floor_
 
     def _left_out(
-        self, estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, groups: Any
+        self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
     ) -> tuple[HeldOut, Index, Array | None]:
         """Scores of rows left out, with true classes and weights of the rows that they speak of."""
-        copies = Copies(X, owner, weight, groups).written_out(self.cv)
-        found = self._cross_scores(estimator, copies.X, classes, copies.owner, copies.weight, copies.groups)
-        return found, copies.owner, copies.weight
+        copies = Copies(X, labels, weight, groups).written_out(self.cv)
+        found = self._cross_scores(estimator, copies.X, classes, copies.labels, copies.weight, copies.groups)
+        return found, copies.labels, copies.weight
 
     def log_posterior(self, X: Any) -> Array:
         """Calibrated log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -191,18 +191,18 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     # ------------------------------------------------------------ held-out scores
 
     def _cross_scores(
-        self, estimator: Any, X: Any, classes: NDArray[Any], owner: Index, weight: Array | None, groups: Any
+        self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
     ) -> HeldOut:
         """Each row scored by a copy that did not see it."""
         if len(classes) == 1:
             return HeldOut.nothing(1)
-        splits = make_splits(X, owner, self.cv, weight=weight, groups=groups, seed=self._seed())
+        splits = make_splits(X, labels, self.cv, weight=weight, groups=groups, seed=self._seed())
         if groups is None and (self.cv is None or isinstance(self.cv, Integral)):
-            splits = list(_singles_always_train(splits, owner, classes))
-        response, y = response_of(estimator), classes[owner]
+            splits = list(_singles_always_train(splits, labels, classes))
+        response, y = response_of(estimator), classes[labels]
 
         def scored(split: Split) -> Array:
-            _tell_of_absent(split, owner, classes)
+            _tell_of_absent(split, labels, classes)
             model = fitted(estimator, X, y, weight, split.train, posteriors_only=True)
             return raw_scores(model, take_rows(X, split.test), classes, response)
 
@@ -210,18 +210,18 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         raw = in_threads(scored, splits)
         return HeldOut.joined(raw, [split.test for split in splits], len(classes))
 
-    def _own_scores(self, X: Any, owner: Index, weight: Array | None, groups: Any) -> HeldOut:
+    def _own_scores(self, X: Any, labels: Index, weight: Array | None, groups: Any) -> HeldOut:
         """A fitted estimator's scores of the rows at hand, in folds for choosing among maps."""
         response = response_of(self.estimator_)
-        rows = np.arange(len(owner)) if weight is None else np.flatnonzero(weight > 0)
+        rows = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
         raw = raw_scores(self.estimator_, take_rows(X, rows), self.classes_, response)
-        splits = make_splits(raw, owner[rows], 5, groups=None if groups is None else np.asarray(groups)[rows])
+        splits = make_splits(raw, labels[rows], 5, groups=None if groups is None else np.asarray(groups)[rows])
         fold = np.zeros(len(rows), dtype=np.intp)
         for k, split in enumerate(splits):
             fold[split.test] = k
         return HeldOut(raw, rows, fold)
 
-    def _seen_classes(self, classes: NDArray[Any], owner: Index) -> tuple[NDArray[Any], Index]:
+    def _seen_classes(self, classes: NDArray[Any], labels: Index) -> tuple[NDArray[Any], Index]:
         """The classes of a fitted estimator, and where they stand in these rows' order."""
         check_is_fitted(self.estimator)
         own = np.asarray(self.estimator.classes_)
@@ -230,12 +230,12 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
             expected = f"labels must be among the fitted estimator's classes {own.tolist()[:12]}"
             raise DataError(sentence("CalibratedClassifier", expected, repr(unknown[0])))
         order = np.unique(own)
-        owner[:] = np.searchsorted(order, classes)[owner]
-        return order, owner
+        labels[:] = np.searchsorted(order, classes)[labels]
+        return order, labels
 
     # ------------------------------------------------------------------- learning
 
-    def _learn_map(self, held_out: HeldOut, owner: Index, weight: Array | None) -> None:
+    def _learn_map(self, held_out: HeldOut, labels: Index, weight: Array | None) -> None:
         """The map from held-out scores to posteriors, of the kind that was asked for or does best."""
         raw, rows, fold = held_out
         w = np.ones(len(rows)) if weight is None else weight[rows]
@@ -254,10 +254,10 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         self.method_ = self.method
         if self.method == "auto":
             discriminant = response == "decision_function"
-            self.method_, self.log_loss_ = choose_method(scores, owner[rows], fold, w, discriminant=discriminant)
-        self.calibration_ = calibrate(scores, owner[rows], w, method=self.method_)
+            self.method_, self.log_loss_ = choose_method(scores, labels[rows], fold, w, discriminant=discriminant)
+        self.calibration_ = calibrate(scores, labels[rows], w, method=self.method_)
 
-    def _adopt(self, estimator: Any, classes: NDArray[Any], owner: Index) -> None:
+    def _adopt(self, estimator: Any, classes: NDArray[Any], labels: Index) -> None:
         self.estimator_, self.classes_ = estimator, classes
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
@@ -310,11 +310,11 @@ class HeldOut(NamedTuple):
         return cls(np.concatenate(raw), np.concatenate(rows), fold)
 
 
-def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[Any]) -> Iterator[Split]:
+def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[Any]) -> Iterator[Split]:
     """A class that has no second row to learn from stays in training: it cannot be held out."""
     for split in splits:
-        absent = np.setdiff1d(owner[split.test], owner[split.train])
-        alone = np.isin(owner[split.test], absent)
+        absent = np.setdiff1d(labels[split.test], labels[split.train])
+        alone = np.isin(labels[split.test], absent)
         if alone.any():
             named = enumerated("class", map(repr, classes[absent].tolist()))
             one = len(absent) == 1
@@ -328,14 +328,14 @@ def _singles_always_train(splits: list[Split], owner: Index, classes: NDArray[An
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
-def _tell_of_absent(split: Split, owner: Index, classes: NDArray[Any]) -> None:
-    absent = np.setdiff1d(np.arange(len(classes)), owner[split.train])
+def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
+    absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
         told = f"{named} {'is' if one else 'are'} absent from a training fold: rows there count as never expected"
         tell(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
 
 
-def _shares(owner: Index, weight: Array | None, classes: int) -> Array:
-    count = np.bincount(owner, weight, classes)
+def _shares(labels: Index, weight: Array | None, classes: int) -> Array:
+    count = np.bincount(labels, weight, classes)
     return count / count.sum()

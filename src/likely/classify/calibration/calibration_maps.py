@@ -72,10 +72,10 @@ class Temperature(Value):
         return np.logaddexp(np.log1p(-self.lapse) + out, np.log(self.lapse / self.classes))
 
     @classmethod
-    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> Temperature:
-        """The largest temperature within half a standard error of the most likely; `owner` (n,) is the true class."""
-        z, owner, w = _sample(scores, owner, weight, "Temperature")
-        slope, lapse = slope_and_lapse(z, owner, w)
+    def fit(cls, scores: Any, labels: Any, weight: Any = None) -> Temperature:
+        """The largest temperature within half a standard error of the most likely; `labels` (n,) is the true class."""
+        z, labels, w = _sample(scores, labels, weight, "Temperature")
+        slope, lapse = slope_and_lapse(z, labels, w)
         return cls.trusted(temperature=np.asarray(1 / slope), classes=z.shape[1], lapse=np.asarray(lapse))
 
 
@@ -111,11 +111,11 @@ class LogisticMap(Value):
         return _normalized(np.einsum("nj,cj->nc", z, self.slope) + self.offset)
 
     @classmethod
-    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> LogisticMap:
-        """The map of greatest (penalized) likelihood; `owner` (n,) is the index of the true class."""
-        z, owner, w = _sample(scores, owner, weight, "LogisticMap")
+    def fit(cls, scores: Any, labels: Any, weight: Any = None) -> LogisticMap:
+        """The map of greatest (penalized) likelihood; `labels` (n,) is the index of the true class."""
+        z, labels, w = _sample(scores, labels, weight, "LogisticMap")
         size, C = common_size(z, w), z.shape[1]
-        targets = smoothed_targets(owner, w, C, shared=C != 2)
+        targets = smoothed_targets(labels, w, C, shared=C != 2)
         slope, offset = (platt if C == 2 else shrunken_matrix)(z / size, targets, w)
         slope = slope - slope.mean(axis=1, keepdims=True)  # it was learned on rows about their mean
         return cls.trusted(slope=slope / size, offset=offset)
@@ -158,11 +158,11 @@ class IsotonicMap(Value):
         return np.interp(odds, self.knots[own], self.levels[own])
 
     @classmethod
-    def fit(cls, scores: Any, owner: Any, weight: Any = None) -> IsotonicMap:
-        """The nearest rising curves; `owner` (n,) is the index of the true class."""
-        z, owner, w = _sample(scores, owner, weight, "IsotonicMap")
+    def fit(cls, scores: Any, labels: Any, weight: Any = None) -> IsotonicMap:
+        """The nearest rising curves; `labels` (n,) is the index of the true class."""
+        z, labels, w = _sample(scores, labels, weight, "IsotonicMap")
         odds = one_against_rest(z)
-        curves = [rising_curve(odds[:, c], owner == c, w) for c in range(z.shape[1])]
+        curves = [rising_curve(odds[:, c], labels == c, w) for c in range(z.shape[1])]
         offsets = np.cumsum([0, *(len(knots) for knots, _ in curves)])
         knots, levels = (np.concatenate(parts) for parts in zip(*curves, strict=True))
         return cls.trusted(knots=knots, levels=levels, offsets=offsets.astype(np.intp))
@@ -176,23 +176,23 @@ METHODS: dict[str, Fit] = {  # the simplest first: it wins a tie
 }
 
 
-def calibrate(scores: Any, owner: Any, weight: Any = None, *, method: str = "temperature") -> Any:
+def calibrate(scores: Any, labels: Any, weight: Any = None, *, method: str = "temperature") -> Any:
     """Learn a map of one kind from scores (n, C) and true classes (n,).
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=20_000)
-    >>> owner = (rng.random(20_000) < 1 / (1 + np.exp(-s))).astype(int)
-    >>> round(float(calibrate(np.stack([0 * s, 5 * s], axis=1), owner).temperature), 1)  # five times too sure
+    >>> label = (rng.random(20_000) < 1 / (1 + np.exp(-s))).astype(int)
+    >>> round(float(calibrate(np.stack([0 * s, 5 * s], axis=1), label).temperature), 1)  # five times too sure
     4.9
     """
     if method not in METHODS:
         raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
     with one_blas_thread():  # the products are small: two threads would mostly wait for each other
-        return METHODS[method](scores, owner, weight)
+        return METHODS[method](scores, labels, weight)
 
 
 def choose_method(
-    scores: Any, owner: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
+    scores: Any, labels: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
 ) -> tuple[str, dict[str, float]]:
     """The simplest kind of map within one standard error of the best on folds that it was not learned from.
 
@@ -201,13 +201,13 @@ def choose_method(
     comes first if the scores are values of a `discriminant` function, whose zero need not be where the classes are
     equally probable (Platt, 1999), and temperature if they are log-probabilities, of which some may be far off.
     """
-    z, owner, w = _sample(scores, owner, weight, "calibrate")
+    z, labels, w = _sample(scores, labels, weight, "calibrate")
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
     names = ("logistic", "temperature", "isotonic") if discriminant and z.shape[1] == 2 else tuple(METHODS)
     if len(np.unique(fold)) < 2:
         return names[0], {}
     with one_blas_thread():
-        losses = {name: _tried(METHODS[name], z, owner, w, fold) for name in names}
+        losses = {name: _tried(METHODS[name], z, labels, w, fold) for name in names}
     mean = {name: float(np.average(loss, weights=w)) for name, loss in losses.items()}
     best = losses[min(mean, key=mean.__getitem__)]
     return next(name for name, loss in losses.items() if _is_near(loss - best, w)), mean
@@ -220,13 +220,13 @@ def _is_near(excess: Array, w: Array) -> bool:
     return bool(middle <= np.sqrt(spread / w.sum()))
 
 
-def log_loss(log_posterior: Array, owner: Index, weight: Array | None = None) -> float:
+def log_loss(log_posterior: Array, labels: Index, weight: Array | None = None) -> float:
     """Weighted mean of −log p(true class).
 
     >>> round(log_loss(np.log([[0.5, 0.5], [0.2, 0.8]]), np.array([0, 1])), 4)
     0.4581
     """
-    return float(np.average(-log_posterior[np.arange(len(owner)), owner], weights=weight))
+    return float(np.average(-log_posterior[np.arange(len(labels)), labels], weights=weight))
 
 
 def one_against_rest(scores: Array) -> Array:
@@ -259,13 +259,13 @@ def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:
         raise DomainError(sentence("IsotonicMap", "levels must rise with the knots, above 0 and below 1"))
 
 
-def _tried(fit: Fit, z: Array, owner: Index, w: Array, fold: Any) -> Array:
+def _tried(fit: Fit, z: Array, labels: Index, w: Array, fold: Any) -> Array:
     """−log p(true class) of each row (n,) under a map that the other folds taught."""
     loss = np.empty(len(z))
     for k in np.unique(fold):
         here = fold == k
-        log_p = fit(z[~here], owner[~here], w[~here]).log_posterior(z[here])
-        loss[here] = -log_p[np.arange(len(log_p)), owner[here]]
+        log_p = fit(z[~here], labels[~here], w[~here]).log_posterior(z[here])
+        loss[here] = -log_p[np.arange(len(log_p)), labels[here]]
     return loss
 
 
@@ -285,18 +285,18 @@ def _scores(scores: Any, classes: int | None, whose: str) -> Array:
     return z
 
 
-def _sample(scores: Any, owner: Any, weight: Any, whose: str) -> tuple[Array, Index, Array]:
+def _sample(scores: Any, labels: Any, weight: Any, whose: str) -> tuple[Array, Index, Array]:
     """What a map is learned from: centered scores, true classes and weights, rows without weight left out."""
     z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
-    owner, w = np.asarray(owner), np.ones(len(z)) if w is None else w
-    if owner.shape != (len(z),) or owner.dtype.kind not in "iu":
-        raise ShapeError(sentence(whose, f"owner must be whole numbers, one per row ({len(z)})", owner.shape))
-    if len(owner) and (owner.min() < 0 or owner.max() >= z.shape[1]):
-        raise DataError(sentence(whose, f"owner must lie in 0 … {z.shape[1] - 1}", f"{owner.min()} … {owner.max()}"))
+    labels, w = np.asarray(labels), np.ones(len(z)) if w is None else w
+    if labels.shape != (len(z),) or labels.dtype.kind not in "iu":
+        raise ShapeError(sentence(whose, f"labels must be whole numbers, one per row ({len(z)})", labels.shape))
+    if len(labels) and (labels.min() < 0 or labels.max() >= z.shape[1]):
+        raise DataError(sentence(whose, f"labels must lie in 0 … {z.shape[1] - 1}", f"{labels.min()} … {labels.max()}"))
     if not (w > 0).any():
         raise DataError(sentence(whose, "at least one row with a weight is needed", "none"))
-    z, owner, w = (part[w > 0] for part in (z, owner.astype(np.intp), w))
-    return z - z.mean(axis=1, keepdims=True), owner, w
+    z, labels, w = (part[w > 0] for part in (z, labels.astype(np.intp), w))
+    return z - z.mean(axis=1, keepdims=True), labels, w
 
 
 def _normalized(logits: Array) -> Array:

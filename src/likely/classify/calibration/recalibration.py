@@ -38,7 +38,7 @@ class Recalibration(NamedTuple):
 
 
 def recalibrated(
-    log_posterior: Array, owner: Index, fold: Index | None, weight: Array | None,
+    log_posterior: Array, labels: Index, fold: Index | None, weight: Array | None,
     allowed: Callable[[Array], bool] = lambda log_posterior: True, sequences: bool = False,
 ) -> Recalibration | None:  # fmt: skip
     """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
@@ -50,18 +50,18 @@ def recalibrated(
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
-    if n < FEWEST or C < 2 or any(len(np.unique(owner[fold != k])) < C for k in np.unique(fold)):
+    if n < FEWEST or C < 2 or any(len(np.unique(labels[fold != k])) < C for k in np.unique(fold)):
         return None
     scores = floored(log_posterior)
-    tried = {method: _cross_fitted(scores, owner, fold, weight, method) for method in _methods(min(n, MOST), C)}
+    tried = {method: _cross_fitted(scores, labels, fold, weight, method) for method in _methods(min(n, MOST), C)}
     known = {"temperature"} if sequences else set()
-    helps = {name for name, lp in tried.items() if name in known or _gains(lp, scores, owner, weight)}
+    helps = {name for name, lp in tried.items() if name in known or _gains(lp, scores, labels, weight)}
     helpful = {name: lp for name, lp in tried.items() if name in helps and allowed(lp)}
     if not helpful:
         return None
-    best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, owner), weight).value)
-    method = next(name for name, lp in helpful.items() if not _gains(best, lp, owner, weight))
-    return Recalibration(_learned(scores, owner, weight, np.arange(n), method), method, helpful[method])
+    best = max(helpful.values(), key=lambda lp: mean(_of_truth(lp, labels), weight).value)
+    method = next(name for name, lp in helpful.items() if not _gains(best, lp, labels, weight))
+    return Recalibration(_learned(scores, labels, weight, np.arange(n), method), method, helpful[method])
 
 
 def _methods(n: int, C: int) -> list[str]:
@@ -70,9 +70,9 @@ def _methods(n: int, C: int) -> list[str]:
     return [name for name in METHODS if fit.get(name, True)]
 
 
-def _gains(log_posterior: Array, other: Array, owner: Index, weight: Array | None) -> bool:
+def _gains(log_posterior: Array, other: Array, labels: Index, weight: Array | None) -> bool:
     """Whether one explains the labels better than the other, by more than a standard error."""
-    gain = mean(_of_truth(log_posterior, owner) - _of_truth(other, owner), weight)
+    gain = mean(_of_truth(log_posterior, labels) - _of_truth(other, labels), weight)
     return bool(gain.value > gain.se)
 
 
@@ -94,23 +94,23 @@ def _folds(fold: Index | None, n: int) -> Index:
     return np.random.default_rng(0).permutation(n) % FOLDS
 
 
-def _cross_fitted(scores: Array, owner: Index, fold: Index, weight: Array | None, method: str) -> Array:
+def _cross_fitted(scores: Array, labels: Index, fold: Index, weight: Array | None, method: str) -> Array:
     out = np.empty_like(scores)
     for k in np.unique(fold):
         here = fold == k
-        out[here] = _learned(scores, owner, weight, np.flatnonzero(~here), method).log_posterior(scores[here])
+        out[here] = _learned(scores, labels, weight, np.flatnonzero(~here), method).log_posterior(scores[here])
     return out
 
 
-def _learned(scores: Array, owner: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
+def _learned(scores: Array, labels: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
     """The map of these rows, or of MOST of them, taken evenly from each class, where they are more."""
     if len(rows) > MOST:
-        rows = rows[np.argsort(owner[rows], kind="stable")]
-        first = np.unique(owner[rows], return_index=True)[1]  # no class is left out
+        rows = rows[np.argsort(labels[rows], kind="stable")]
+        first = np.unique(labels[rows], return_index=True)[1]  # no class is left out
         rows = rows[np.union1d(first, np.linspace(0, len(rows) - 1, MOST).round().astype(np.intp))]
-    return calibrate(scores[rows], owner[rows], None if weight is None else weight[rows], method=method)
+    return calibrate(scores[rows], labels[rows], None if weight is None else weight[rows], method=method)
 
 
-def _of_truth(log_posterior: Array, owner: Index) -> Array:
+def _of_truth(log_posterior: Array, labels: Index) -> Array:
     normal = log_posterior - np.logaddexp.reduce(log_posterior, axis=1, keepdims=True)
-    return np.asarray(np.take_along_axis(normal, owner[:, None], axis=1)[:, 0])
+    return np.asarray(np.take_along_axis(normal, labels[:, None], axis=1)[:, 0])

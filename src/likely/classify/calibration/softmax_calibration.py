@@ -26,15 +26,15 @@ def common_size(z: Array, w: Array) -> float:
     return float(size) if size > 0 else 1.0
 
 
-def smoothed_targets(owner: Index, w: Array, C: int, shared: bool) -> Array:
+def smoothed_targets(labels: Index, w: Array, C: int, shared: bool) -> Array:
     """Platt's targets: N rows of a class leave 1 / (N + 2) to the other classes.
 
     `shared`: N counts the rows of all classes, for maps whose sharpness all classes teach together.
     """
-    count = np.bincount(owner, w, C)
+    count = np.bincount(labels, w, C)
     left = 1 / (np.full(C, count.sum()) + 2) if shared else 1 / (count + 2)
-    targets = np.repeat((left / max(C - 1, 1))[owner][:, None], C, axis=1)
-    targets[np.arange(len(owner)), owner] = 1 - left[owner] if C > 1 else 1.0
+    targets = np.repeat((left / max(C - 1, 1))[labels][:, None], C, axis=1)
+    targets[np.arange(len(labels)), labels] = 1 - left[labels] if C > 1 else 1.0
     return targets
 
 
@@ -48,7 +48,7 @@ LAPSES = 0.5  # fictitious lapses, and as many fictitious rows without one
 SLOPES = np.linspace(-9.0, 9.0, 37)  # logarithms that are tried, in units of a usual row's largest score
 
 
-def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float]:
+def slope_and_lapse(z: Array, labels: Index, weight: Array) -> tuple[float, float]:
     """The slope b and the lapse rate l of p = (1 − l) softmax(b z) + l / C.
 
     The most likely ones, with half a fictitious lapse and half a fictitious row without (Krichevsky and Trofimov,
@@ -65,7 +65,7 @@ def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float
 
     def loss(log_slope: float) -> float:
         if log_slope not in known:
-            known[log_slope] = _best_lapse(np.exp(log_slope) / unit * z, owner, weight)
+            known[log_slope] = _best_lapse(np.exp(log_slope) / unit * z, labels, weight)
         return known[log_slope][0]
 
     tried = [loss(float(b)) for b in SLOPES]
@@ -84,10 +84,10 @@ def slope_and_lapse(z: Array, owner: Index, weight: Array) -> tuple[float, float
     return float(np.exp(high) / unit), known[high][1]
 
 
-def _best_lapse(z: Array, owner: Index, w: Array) -> tuple[float, float]:
+def _best_lapse(z: Array, labels: Index, w: Array) -> tuple[float, float]:
     """The least −log-likelihood of scores z, and the lapse rate where it is, by Newton's steps in its logit."""
     C, n = z.shape[1], float(w.sum())
-    own = np.exp(log_softmax(z, axis=1)[np.arange(len(z)), owner])
+    own = np.exp(log_softmax(z, axis=1)[np.arange(len(z)), labels])
     ratio = own * C - 1.0  # p C = 1 + (1 − l) ratio
     low, high = 0.0, 1.0
     lapse = LAPSES / (n + 2.0 * LAPSES)

@@ -52,7 +52,7 @@ class Trait:
 
 
 def profile(
-    columns: Mapping[str, Any], kinds: Mapping[str, str], owner: Index, n_clusters: int, weight: Array | None = None
+    columns: Mapping[str, Any], kinds: Mapping[str, str], labels: Index, n_clusters: int, weight: Array | None = None
 ) -> list[Trait]:
     """The traits of clusters, by columns of numbers (NaN: missing) and of words (None), the most telling first.
 
@@ -60,38 +60,38 @@ def profile(
     >>> found[0].values.tolist(), found[0].apart.tolist()
     ([0.0, 2.0], [-1.0, 1.0])
     """
-    w = np.ones(len(owner)) if weight is None else np.asarray(weight, dtype=np.float64)
+    w = np.ones(len(labels)) if weight is None else np.asarray(weight, dtype=np.float64)
     traits: list[Trait] = []
     for name, cells in columns.items():
         if kinds[name] in ("real", "count"):
-            traits.append(_trait(name, None, np.asarray(cells, dtype=np.float64), owner, n_clusters, w))
+            traits.append(_trait(name, None, np.asarray(cells, dtype=np.float64), labels, n_clusters, w))
         else:
-            traits += _levels(name, cells, owner, n_clusters, w)
+            traits += _levels(name, cells, labels, n_clusters, w)
     return sorted(traits, key=lambda trait: -trait.most)
 
 
-def _levels(name: str, cells: Any, owner: Index, n_clusters: int, w: Array) -> list[Trait]:
+def _levels(name: str, cells: Any, labels: Index, n_clusters: int, w: Array) -> list[Trait]:
     texts = np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
     seen = np.array([cell is not None for cell in cells], dtype=bool)
     levels, which = np.unique(texts[seen], return_inverse=True)
     often = np.argsort(-np.bincount(which, w[seen], len(levels)), kind="stable")[:LEVELS]
     return [
         _trait(
-            name, str(levels[i]), np.where(seen, texts == levels[i], np.nan).astype(np.float64), owner, n_clusters, w
+            name, str(levels[i]), np.where(seen, texts == levels[i], np.nan).astype(np.float64), labels, n_clusters, w
         )
         for i in often
     ]
 
 
-def _trait(name: str, level: str | None, x: Array, owner: Index, n_clusters: int, w: Array) -> Trait:
+def _trait(name: str, level: str | None, x: Array, labels: Index, n_clusters: int, w: Array) -> Trait:
     seen = ~np.isnan(x) & (w > 0)
-    x, owner, w = x[seen], owner[seen], w[seen]
+    x, labels, w = x[seen], labels[seen], w[seen]
     total = max(float(w.sum()), 1e-300)
     overall = float(w @ x) / total
     spread = float(np.sqrt(w @ (x - overall) ** 2 / total))
-    share = np.bincount(owner, w, n_clusters)
+    share = np.bincount(labels, w, n_clusters)
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = overall + np.bincount(owner, w * (x - overall), n_clusters) / share
+        values = overall + np.bincount(labels, w * (x - overall), n_clusters) / share
         values = np.where(np.abs(values) <= 1e-9 * spread, 0.0, values)  # not a rounding error's worth of anything
         apart = np.nan_to_num((values - overall) / spread) if spread > 0 else np.zeros(n_clusters)
     return Trait(name, level, overall, values, apart)

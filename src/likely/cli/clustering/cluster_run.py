@@ -104,7 +104,7 @@ class Clusters:
     made: str
 
     @property
-    def owner(self) -> Index:
+    def labels(self) -> Index:
         """The cluster of each row (n,), from 0."""
         return self.shares.argmax(axis=1)
 
@@ -121,7 +121,7 @@ class Clusters:
     @property
     def sizes(self) -> Array:
         """Rows, or their weight, in each cluster (K,)."""
-        return np.asarray(np.bincount(self.owner, self.weight, self.shares.shape[1]), dtype=np.float64)
+        return np.asarray(np.bincount(self.labels, self.weight, self.shares.shape[1]), dtype=np.float64)
 
     @property
     def mean_certainty(self) -> float:
@@ -173,7 +173,7 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) ->
     frame = laid_out(table.frame, list(schema))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, restarts=job.restarts,
+        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, n_init=job.restarts,
                          most=most_clusters(frame, job.most, table.weight), seed=job.seed,
                          tell=lambda text: talk(f"  {text}"))  # fmt: skip
         model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
@@ -237,7 +237,7 @@ def with_clusters(c: Clusters) -> pl.DataFrame:
     """The input's columns, and of each row its cluster and how probable that is."""
     import polars as pl
 
-    new = [pl.Series("cluster", c.owner + 1), pl.Series("probability", c.certainty)]
+    new = [pl.Series("cluster", c.labels + 1), pl.Series("probability", c.certainty)]
     taken = {column.name for column in new}
     kept = c.source.rename({name: f"input {name}" for name in c.source.columns if name in taken})
     return kept.with_columns(new)

@@ -43,7 +43,7 @@ def _study(c: Clusters) -> Study:
     return Study(
         title=title_of(job), target="cluster", classes=tuple(f"cluster {i + 1}" for i in range(k)),
         source=tuple("standard input" if f == "-" else Path(f).name for f in job.files), rows=len(c.table),
-        columns=columns_of(c.table, c.owner, k, c.table.weight), set_aside=tuple(c.table.set_aside.items()),
+        columns=columns_of(c.table, c.labels, k, c.table.weight), set_aside=tuple(c.table.set_aside.items()),
         hazards=c.hazards, plane=_plane(c), made=c.made, command=job.command, fingerprint=c.table.fingerprint,
         seed=job.seed, model_file=job.model or "",
         snippet=_snippet(job.model),
@@ -76,15 +76,15 @@ def _plane(c: Clusters) -> Plane | None:
     if len(numbers) < 2 or c.shares.shape[1] < 2:
         return None
     X = c.frame.select(numbers).to_numpy()
-    plane = FisherPlane.of(X, c.owner, c.shares.shape[1], c.table.weight)
+    plane = FisherPlane.of(X, c.labels, c.shares.shape[1], c.table.weight)
     if plane is None:
         return None
     seen = plane.seen(X)
     xs, ys = grid(seen)
     some = np.sort(np.random.default_rng(c.job.seed).permutation(len(X))[:POINTS])
-    doubtful = np.where(c.certainty < SURE, -1, c.owner)
+    doubtful = np.where(c.certainty < SURE, -1, c.labels)
     return Plane(
-        points=seen[some], truth=c.owner[some], decided=doubtful[some], xs=xs, ys=ys,
+        points=seen[some], truth=c.labels[some], decided=doubtful[some], xs=xs, ys=ys,
         region=regions(plane, xs, ys, lambda places: _cluster_at(c, numbers, places)), share=plane.share,
         labels=tuple(axis_label(f"{which} direction", plane.weights[:, j], numbers)
                      for j, which in enumerate(("first", "second"))),  # type: ignore[arg-type]

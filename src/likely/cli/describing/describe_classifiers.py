@@ -73,7 +73,7 @@ def _neighbors(clf: Any) -> Iterator[str]:
 
 
 def _centers(clf: Any) -> Iterator[str]:
-    yield f"  with the {clf.center} of each class"
+    yield f"  with the {clf.centroid} of each class"
     yield f"  distance: {_metric(clf)}"
     yield ""
     yield "centers"

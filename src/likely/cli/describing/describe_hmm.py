@@ -23,7 +23,7 @@ def density_account(estimator: Any, names: list[str] | None = None, frame: list[
     """A fitted `HMMDensity`."""
     model, topology = estimator.model_, estimator.topology_
     yield f"a hidden Markov model of {_size(estimator)}, {_shape(estimator)}"
-    yield f"each state emits: {emission_words(model.emissions)}"
+    yield f"each state emits: {emission_words(model.emission)}"
     stats = estimator.stats_
     weight = f"{stats.sequences:,.6g} sequence{'s' * (stats.sequences != 1)}, {stats.total_weight:,.6g} frames"
     yield f"learned from {weight}; {model.n_parameters:,} parameters"
@@ -56,12 +56,12 @@ def classifier_account(clf: Any, frame: list[str] | None = None) -> Iterator[str
     hidden = hasattr(clf, "density_")
     if hidden:
         yield f"one hidden Markov model per class: {_size(clf.density_)}, {_shape(clf.density_)}"
-        yield f"each state emits: {emission_words(clf.model_.parts.emissions)}"
+        yield f"each state emits: {emission_words(clf.model_.components.emission)}"
     yield ""
     rows = [["class", "probability", "weight in training", *(["mean stay in a state, in frames"] if hidden else [])]]
     for c, label in enumerate(clf.classes_.tolist()[:CLASSES]):
         line = [clipped(str(label), 30), f"{clf.class_prior_[c]:.4f}", f"{clf.class_count_[c]:,.6g}"]
-        rows.append([*line, *([_stays(clf.model_.parts.member(c))] if hidden else [])])
+        rows.append([*line, *([_stays(clf.model_.components.member(c))] if hidden else [])])
     yield columns(rows, right=(1, 2))
     if len(clf.classes_) > CLASSES:
         yield f"… and {len(clf.classes_) - CLASSES} more classes"
@@ -75,7 +75,7 @@ def _stays(model: Any) -> str:
 def stay(model: Any) -> Any:
     """The expected number of frames in each emitting state before the chain leaves it (K,)."""
     with np.errstate(divide="ignore"):
-        return 1.0 / (1.0 - np.minimum(np.diag(model.chains[0].summed.moves), 1.0))
+        return 1.0 / (1.0 - np.minimum(np.diag(model.chains[0].summed.transition), 1.0))
 
 
 def states_table(estimator: Any, names: list[str], frame: list[str] | None = None) -> Iterator[str]:
@@ -88,7 +88,7 @@ def states_table(estimator: Any, names: list[str], frame: list[str] | None = Non
     for k, name in enumerate(names[:ROWS]):
         first = int(np.flatnonzero(topology.original == k)[0])
         on = [f"{stays[k]:.3g}", _next(model, k, names)] if plain else []
-        emits = emitted(model.emissions.member(first), frame)
+        emits = emitted(model.emission.member(first), frame)
         rows.append([clipped(name, 20), f"{counts[k] / max(counts.sum(), 1e-300):.1%}", *on, emits])
     yield columns(rows, right=(1, 2) if plain else (1,))
     if len(names) > ROWS:
@@ -99,9 +99,9 @@ def states_table(estimator: Any, names: list[str], frame: list[str] | None = Non
 
 def _next(model: Any, k: int, names: list[str]) -> str:
     way = model.chains[0].summed
-    on = way.moves[k].copy()
+    on = way.transition[k].copy()
     on[k] = 0.0
-    out = float(way.ends[k]) if model.ends is not None else 0.0
+    out = float(way.final[k]) if model.final is not None else 0.0
     total = on.sum() + out
     if total <= 0:
         return "–"
@@ -113,8 +113,8 @@ def _next(model: Any, k: int, names: list[str]) -> str:
 def emitted(distribution: Any, frame: list[str] | None = None) -> str:
     """The distribution of one state's frames, by what is most telling: means, rates, the likeliest words."""
     kind = type(distribution).__name__
-    if hasattr(distribution, "names") and hasattr(distribution, "parts"):  # a product
-        return "; ".join(_part(str(name), part) for name, part in distribution.parts[:COLUMNS])
+    if hasattr(distribution, "names") and hasattr(distribution, "components"):  # a product
+        return "; ".join(_part(str(name), part) for name, part in distribution.components[:COLUMNS])
     if kind == "Categorical":
         return words_of(distribution)
     if kind == "Mixture":
@@ -129,8 +129,8 @@ def _part(name: str, distribution: Any) -> str:
 def _middle(distribution: Any) -> Any:
     """Where a distribution of numbers lies; None for others."""
     if type(distribution).__name__ == "Mixture":
-        parts = _middle(untied(distribution.parts))
-        index = getattr(distribution.parts, "index", None)
+        parts = _middle(untied(distribution.components))
+        index = getattr(distribution.components, "index", None)
         return None if parts is None else np.asarray(distribution.weights) @ (parts if index is None else parts[index])
     return distribution.mean if type(distribution).__name__ in NUMBERS else getattr(distribution, "probs", None)
 
@@ -160,13 +160,13 @@ def emission_words(distribution: Any) -> str:
     """
     kind = type(distribution).__name__
     if kind == "Tied":
-        return f"{emission_words(distribution.parts)}, shared by some states"
-    if hasattr(distribution, "names") and hasattr(distribution, "parts"):
+        return f"{emission_words(distribution.components)}, shared by some states"
+    if hasattr(distribution, "names") and hasattr(distribution, "components"):
         return "independent parts: " + "; ".join(
-            f"{name}: {emission_words(part)}" for name, part in distribution.parts[:6]
+            f"{name}: {emission_words(part)}" for name, part in distribution.components[:6]
         )
     if kind == "Mixture":
-        inner = emission_words(distribution.parts).removeprefix("a ")
+        inner = emission_words(distribution.components).removeprefix("a ")
         return f"a mixture of {distribution.size} parts, each a {inner}"
     if kind == "Categorical":
         return f"a distribution of {distribution.probs.shape[-1]} levels"
@@ -189,10 +189,10 @@ def _shape(estimator: Any) -> str:
     topology = estimator.topology
     if isinstance(topology, str):
         words = topology
-    elif np.ndim(topology) == 1 and not hasattr(topology, "moves"):
+    elif np.ndim(topology) == 1 and not hasattr(topology, "transition"):
         words = f"steps {', '.join(map(str, np.asarray(topology).tolist()))}"
     else:
         words = "a topology of its own"
-    ends = "its end is modeled" if estimator.topology_.ends is not None else "may stop anywhere"
-    nulls = len(estimator.topology_.starts) - estimator.topology_.states
+    ends = "its end is modeled" if estimator.topology_.final is not None else "may stop anywhere"
+    nulls = len(estimator.topology_.initial) - estimator.topology_.states
     return f"{words}, {ends}" + (f", {nulls} null state{'s' * (nulls != 1)}" if nulls else "")

@@ -79,7 +79,7 @@ def _loadings(axis: Any, names: list[str]) -> str:
 def _mixture(model: Any) -> Iterator[str]:
     told = model.summary()
     facts = told.facts
-    yield f"a mixture of {model.model_.size} parts: {_kind(model.model_.parts)}"
+    yield f"a mixture of {model.model_.size} parts: {_kind(model.model_.components)}"
     learned = f"learned from {_weight(facts['rows'])}, {facts['columns']} columns"
     yield f"{learned}; {facts['parameters']:,} parameters, log-likelihood {number(facts['log-likelihood'])}"
     yield f"AIC {number(facts['AIC'])}, BIC {number(facts['BIC'])}; prior: {facts['prior']}"
@@ -102,9 +102,9 @@ def _middles(rows: Any, k: int) -> dict[str, float]:
 
 
 def _kind(distribution: Any) -> str:
-    if isinstance(getattr(distribution, "parts", None), tuple):  # a product names its parts
+    if isinstance(getattr(distribution, "components", None), tuple):  # a product names its parts
         return "products of " + ", ".join(
-            f"{name}: {type(part).__name__}" for name, part in distribution.parts[:COLUMNS]
+            f"{name}: {type(part).__name__}" for name, part in distribution.components[:COLUMNS]
         )
     kind = getattr(distribution, "kind", "")
     return f"{kind} {type(distribution).__name__}".strip() if isinstance(kind, str) else type(distribution).__name__

@@ -12,8 +12,8 @@ from likely.statespace.linear.result_repr import counted
 
 WIDEST = 6  # rows and columns of a matrix that is written out
 REGIMES = 12  # that are told of
-MATRICES = ("transition", "noise", "emission", "observation", "control", "feedthrough")
-TIMED = ("drift", "diffusion", "emission", "observation")
+MATRICES = ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough")
+TIMED = ("drift", "diffusion", "observation", "observation_covariance")
 
 
 def linear_account(model: Any) -> Iterator[str]:
@@ -87,8 +87,8 @@ def tracker_account(tracker: Any) -> Iterator[str]:
     if rule.clutter == 0:
         yield "without clutter: whatever is measured is the target's"
     else:
-        yield f"in clutter of {rule.clutter:g} a scan and unit of volume; gate {rule.gate:g}, first odds {rule.start:g}"
-    yield f"it is measured with probability {rule.detection:g} in a scan, and stays with {rule.stays:g}"
+        yield f"in clutter of {rule.clutter:g} a scan and unit of volume; gate {rule.gate:g}, first odds {rule.birth_odds:g}"
+    yield f"it is measured with probability {rule.detection:g} in a scan, and stays with {rule.survival:g}"
     yield f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}"
     yield ""
     yield from _motion(rule.model)
@@ -127,8 +127,8 @@ def _start(model: Any) -> Iterator[str]:
         return
     if unknown:
         yield f"nothing is known of the first state in {unknown} of {model.states} directions (diffuse)"
-    sd = np.sqrt(np.diagonal(model.covariance))
-    yield f"the first state has mean {_numbers(model.mean)} and standard deviation {_numbers(sd)}"
+    sd = np.sqrt(np.diagonal(model.initial_covariance))
+    yield f"the first state has mean {_numbers(model.initial_mean)} and standard deviation {_numbers(sd)}"
 
 
 def _matrices(model: Any, names: tuple[str, ...], indent: str = "  ") -> Iterator[str]:
@@ -141,7 +141,7 @@ def _matrices(model: Any, names: tuple[str, ...], indent: str = "  ") -> Iterato
 def written(name: str, a: Any, indent: str = "  ") -> Iterator[str]:
     """A matrix row by row if it is small; else its shape and its diagonal or range.
 
-    >>> print(*written("noise", np.array([[0.25, 0.5], [0.5, 1.0]])), sep="\\n")
+    >>> print(*written("process_covariance", np.array([[0.25, 0.5], [0.5, 1.0]])), sep="\\n")
       noise  0.25  0.5
               0.5    1
     >>> print(*written("moves", np.eye(9)), sep="\\n")
@@ -166,11 +166,11 @@ def _numbers(a: Any) -> str:
 def _chain(model: Any) -> Iterator[str]:
     K = min(model.n_regimes, REGIMES)
     with np.errstate(divide="ignore"):
-        stay = 1.0 / (1.0 - np.minimum(np.diagonal(model.moves), 1.0))
+        stay = 1.0 / (1.0 - np.minimum(np.diagonal(model.transition), 1.0))
     rows = [["", "regime", "begins", "mean stay", *(f"to {j}" for j in range(K))]]
     for k in range(K):
-        moves = [f"{p:.4g}" for p in model.moves[k, :K].tolist()]
-        rows.append(["", str(k), f"{model.starts[k]:.4g}", f"{stay[k]:.4g}", *moves])
+        moves = [f"{p:.4g}" for p in model.transition[k, :K].tolist()]
+        rows.append(["", str(k), f"{model.initial[k]:.4g}", f"{stay[k]:.4g}", *moves])
     yield columns(rows, right=tuple(range(1, len(rows[0]))))
     if model.n_regimes > K:
         yield f"  … and {model.n_regimes - K} more regimes"

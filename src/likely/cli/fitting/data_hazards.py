@@ -30,11 +30,11 @@ NAMED = 8  # columns that a sentence names
 
 def leaks(field: Field) -> Iterator[str]:
     """Columns that tell the label almost alone, while no other column comes near."""
-    if len(field.owner) < FEWEST or field.X.width < 2:
+    if len(field.labels) < FEWEST or field.X.width < 2:
         return
     names = list(field.X.columns)
     error = np.array([_error_of_one(field, name) for name in names])
-    base = _error(field, np.zeros(len(field.owner), dtype=np.intp))
+    base = _error(field, np.zeros(len(field.labels), dtype=np.intp))
     near = error <= LEAK_OF_BASE * base
     rest = float(error[~near].min(initial=base))
     if near.all() or not near.any() or error[near].max() > LEAK_OF_REST * rest:
@@ -52,14 +52,14 @@ def _error_of_one(field: Field, name: str) -> float:
 
 def _error(field: Field, code: Index) -> float:
     size, C = int(code.max()) + 1, len(field.classes)
-    cell = code * C + field.owner
+    cell = code * C + field.labels
     weight = np.ones(len(code)) if field.weight is None else field.weight
     wrong = total = 0.0
     for train, test in _splits(field):
         counts = np.bincount(cell[train], weight[train], size * C).reshape(size, C)
         usual = int(counts.sum(axis=0).argmax())
         said = np.where(counts.any(axis=1), counts.argmax(axis=1), usual)[code[test]]
-        wrong += float(weight[test] @ (said != field.owner[test]))
+        wrong += float(weight[test] @ (said != field.labels[test]))
         total += float(weight[test].sum())
     return wrong / max(total, 1e-300)
 
@@ -69,7 +69,7 @@ def _splits(field: Field) -> Iterator[tuple[Index, Index]]:
     if len(field.splits) <= SPLITS:
         yield from ((split.train, split.test) for split in field.splits)
         return
-    fold = np.random.default_rng(0).permutation(len(field.owner)) % 5
+    fold = np.random.default_rng(0).permutation(len(field.labels)) % 5
     yield from ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5))
 
 

@@ -32,9 +32,9 @@ class FisherPlane:
     weights: Array  # (d, 2): W for columns in units of their spread
 
     @classmethod
-    def of(cls, X: Array, owner: Index, n_classes: int, weight: Array | None = None) -> FisherPlane | None:
-        """The plane for rows X (n, d), NaN as missing, with classes owner (n,); None where rows have no plane."""
-        mean, spread, size, U, inner = _whitened(X, owner, n_classes, weight)
+    def of(cls, X: Array, labels: Index, n_classes: int, weight: Array | None = None) -> FisherPlane | None:
+        """The plane for rows X (n, d), NaN as missing, with classes labels (n,); None where rows have no plane."""
+        mean, spread, size, U, inner = _whitened(X, labels, n_classes, weight)
         if len(size) < 2:
             return None
         V, share = _axes(inner, size, n_classes)
@@ -50,23 +50,23 @@ class FisherPlane:
         return self.mean + z @ self.back
 
 
-def separation(X: Array, owner: Index, n_classes: int, weight: Array | None = None) -> float:
+def separation(X: Array, labels: Index, n_classes: int, weight: Array | None = None) -> float:
     """tr S_t⁻¹ S_b of rows X (n, d), less what it would be by chance   (Pillai's trace).
 
     It sums over directions the share of variance that lies between classes. Where columns say nothing of the class,
     each of r directions has (C − 1)/n of it on average.
     """
-    _, _, size, _, inner = _whitened(X, owner, n_classes, weight)
+    _, _, size, _, inner = _whitened(X, labels, n_classes, weight)
     return max(float(np.trace(inner)) - len(size) * (n_classes - 1) / len(X), 0.0)
 
 
-def _whitened(X: Array, owner: Index, n_classes: int, weight: Array | None) -> tuple[Array, Array, Array, Array, Array]:
+def _whitened(X: Array, labels: Index, n_classes: int, weight: Array | None) -> tuple[Array, Array, Array, Array, Array]:
     """Mean and spread of each column, roots and directions of S_t that are not flat, and S_b whitened by it."""
     w = np.ones(len(X)) if weight is None else weight
     w = w / w.sum()
     mean, spread = column_moments(X, w)
     Z = np.where(np.isnan(X), 0.0, (X - mean) / spread)  # a gap lies at the mean
-    between = _between(Z, owner, n_classes, w)
+    between = _between(Z, labels, n_classes, w)
     values, U = np.linalg.eigh((Z * w[:, None]).T @ Z)
     kept = values > TINY * max(float(values[-1]), 1e-300)
     size, U = np.sqrt(values[kept]), U[:, kept]
@@ -83,10 +83,10 @@ def column_moments(X: Array, w: Array) -> tuple[Array, Array]:
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _between(Z: Array, owner: Index, n_classes: int, w: Array) -> Array:
+def _between(Z: Array, labels: Index, n_classes: int, w: Array) -> Array:
     """S_b: the scatter of the class means about the mean of all."""
-    share = np.bincount(owner, w, n_classes)
-    sums = np.stack([np.bincount(owner, w * column, n_classes) for column in Z.T], axis=1)
+    share = np.bincount(labels, w, n_classes)
+    sums = np.stack([np.bincount(labels, w * column, n_classes) for column in Z.T], axis=1)
     means = sums / np.maximum(share, 1e-300)[:, None] - sums.sum(axis=0)
     return (means * share[:, None]).T @ means
 

@@ -121,11 +121,11 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
     schema = arranged_schema(table.schema())
     assert table.y is not None  # a target was named
     X, y, weight, group, time = _counted(laid_out(table.frame, list(schema)), table)
-    classes, owner = encoded(y)
+    classes, labels = encoded(y)
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
     field = Field.of(
-        X, classes, owner, job.splitting, groups=group, time=time, seed=job.seed, weight=weight,
+        X, classes, labels, job.splitting, groups=group, time=time, seed=job.seed, weight=weight,
         cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate,
     )  # fmt: skip
     kinds = {name: entry["kind"] for name, entry in schema.items()}
@@ -154,7 +154,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
 def _fewest(field: Field) -> list[int]:
     """Rows of each class in the smallest training part."""
     split = min(field.splits, key=lambda split: len(split.train))
-    return np.bincount(field.owner[split.train], minlength=len(field.classes)).tolist()
+    return np.bincount(field.labels[split.train], minlength=len(field.classes)).tolist()
 
 
 def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:
@@ -215,7 +215,7 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     """What a careful person would want to know before relying on the result."""
     if table.unlabeled:
         yield f"{table.unlabeled:,} rows have no label and were set aside."
-    rows = np.bincount(field.owner, minlength=len(field.classes))
+    rows = np.bincount(field.labels, minlength=len(field.classes))
     few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), rows.tolist(), strict=True) if n < 10]
     if few:
         yield f"Classes with fewer than ten rows: {', '.join(few[:10])}{' …' if len(few) > 10 else ''}."
@@ -239,7 +239,7 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
 
 
 def _absent(field: Field, split: Any) -> list[Any]:
-    return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.owner[split.train])].tolist()
+    return field.classes[np.setdiff1d(np.arange(len(field.classes)), field.labels[split.train])].tolist()
 
 
 def _of_the_winner(contest: Contest) -> Iterator[str]:

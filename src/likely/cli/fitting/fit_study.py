@@ -34,12 +34,12 @@ def study_of(journey: Journey) -> Study:
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
     drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration_, seed=job.seed, jobs=job.jobs)
-    plane, why = plane_of(journey.model, field.X, field.owner, e, field.tested, field.judging, job.seed)
+    plane, why = plane_of(journey.model, field.X, field.labels, e, field.tested, field.judging, job.seed)
     order = list(dict.fromkeys([*(driver.column for driver in drivers), *field.X.columns]))
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
         classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
-        rows_unlabeled=table.unlabeled, columns=columns_of(table, field.owner, len(field.classes), field.weight),
+        rows_unlabeled=table.unlabeled, columns=columns_of(table, field.labels, len(field.classes), field.weight),
         set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
         leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
         cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
@@ -49,13 +49,13 @@ def study_of(journey: Journey) -> Study:
     )  # fmt: skip
 
 
-def study_of_new(model: Any, table: Table, e: Evaluation, owner: Index, facts: Mapping[str, Any]) -> Study:
+def study_of_new(model: Any, table: Table, e: Evaluation, labels: Index, facts: Mapping[str, Any]) -> Study:
     """The study of `likely evaluate`: a model that exists, on rows that it may never have seen."""
-    X, every = model.frame(table.frame), np.arange(len(owner))
-    plane, why = plane_of(model, X, owner, e, every, table.weight, 0)
+    X, every = model.frame(table.frame), np.arange(len(labels))
+    plane, why = plane_of(model, X, labels, e, every, table.weight, 0)
     return Study(
         classes=_texts(e.classes), rows=len(table), rows_unlabeled=table.unlabeled, evaluation=e,
-        columns=columns_of(table, owner, len(e.classes), table.weight), fingerprint=table.fingerprint,
+        columns=columns_of(table, labels, len(e.classes), table.weight), fingerprint=table.fingerprint,
         plane=plane, no_plane=why,
         worst=worst_of(e, table, every, list(X.columns)), **facts,
     )  # fmt: skip
@@ -65,11 +65,11 @@ def _texts(classes: Any) -> tuple[str, ...]:
     return tuple(str(c) for c in classes.tolist())
 
 
-def columns_of(table: Table, owner: Index, n_classes: int, weight: Array | None) -> tuple[ColumnFacts, ...]:
+def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None) -> tuple[ColumnFacts, ...]:
     """What each column in use is, and how it is spread in each class."""
     rows = table.rows()
     return tuple(
-        column_facts(c.name, c.kind, rows[c.name], owner, n_classes, weight=weight, reason=c.reason) for c in table.used
+        column_facts(c.name, c.kind, rows[c.name], labels, n_classes, weight=weight, reason=c.reason) for c in table.used
     )
 
 
@@ -89,7 +89,7 @@ def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tu
 
 
 def plane_of(
-    model: Any, X: Any, owner: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
+    model: Any, X: Any, labels: Index, e: Evaluation, tested: Index, weight: Array | None, seed: int
 ) -> tuple[Plane | None, str]:
     """The classes in the plane of two Fisher directions of the columns of numbers; or None, and why there is none."""
     schema = model.schema
@@ -99,12 +99,12 @@ def plane_of(
     if len(numbers) > MOST_NUMBERS:
         return None, f"There is no map: {len(numbers):,} columns of numbers are too many for one ({MOST_NUMBERS:,})."
     table = X.select(numbers).to_numpy()
-    plane = FisherPlane.of(table, owner, len(e.classes), weight)
+    plane = FisherPlane.of(table, labels, len(e.classes), weight)
     if plane is None:
         return None, "There is no map: it takes two columns of numbers that vary."
     if len(numbers) < X.width:
-        own = separation(table, owner, len(e.classes), weight)
-        full = separation(np.column_stack([table, *_indicators(X, numbers)]), owner, len(e.classes), weight)
+        own = separation(table, labels, len(e.classes), weight)
+        full = separation(np.column_stack([table, *_indicators(X, numbers)]), labels, len(e.classes), weight)
         if own < LEAST * full:
             told = f"the {len(numbers)} columns of numbers, in which it would lie, carry {own / full:.0%}"
             return None, f"The map is left out: {told} of what separates the classes. The rest is in columns of words."
@@ -113,7 +113,7 @@ def plane_of(
     some = np.sort(np.random.default_rng(seed).permutation(len(tested))[:POINTS])
     names = ("first direction", "second direction")
     found = Plane(
-        points=seen[some], truth=owner[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
+        points=seen[some], truth=labels[tested][some], decided=_marks(e.decided[some], e), xs=xs, ys=ys,
         region=regions(plane, xs, ys, _decider(model, X, numbers, e)), share=plane.share,
         labels=(axis_label(names[0], plane.weights[:, 0], numbers), axis_label(names[1], plane.weights[:, 1], numbers)),
         note=NOTE + (WORDLESS if len(numbers) < len(schema) else "") + ".", columns=len(numbers),

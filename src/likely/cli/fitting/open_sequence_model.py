@@ -68,7 +68,7 @@ def columns_of(density: Any) -> dict[str, str]:
     for _, part, own in getattr(inner, "parts_", ()):
         for name in own:
             kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
-    distribution = untied(density._learned.emissions) if hasattr(density, "model_") else None
+    distribution = untied(density._learned.emission) if hasattr(density, "model_") else None
     if hasattr(distribution, "levels") and _kind(distribution) == "real":  # levels that are numbers stay numbers
         kinds = dict.fromkeys(names, "real")
     return {"symbol": next(iter(kinds.values()))} if names == ["0"] else kinds
@@ -89,7 +89,7 @@ class BareChain:
 
         from likely.distributions.stacks.tied import untied
 
-        self.model_, self.distribution = model, untied(model.emissions)
+        self.model_, self.distribution = model, untied(model.emission)
         self.state_names = [str(k) for k in range(model.states)]
         self.original = np.arange(model.states)  # no expansion is known of
         self.schema: dict[str, Any] = {"roles": {}, "columns": self.columns, "states": None}
@@ -100,7 +100,7 @@ class BareChain:
         if not hasattr(self.distribution, "names"):
             kinds = {str(j): _kind(self.distribution) for j in range(self.distribution.dim)}
             return {"symbol": kinds["0"]} if list(kinds) == ["0"] else kinds
-        return {name: _kind(part) for part_name, part in self.distribution.parts for name in _spread(part_name, part)}
+        return {name: _kind(part) for part_name, part in self.distribution.components for name in _spread(part_name, part)}
 
     def frames(self, found: Any) -> Ragged:
         """Sequences as the model takes them."""
@@ -116,7 +116,7 @@ class BareChain:
 
         flat = rows.values if isinstance(rows.values, Columns) else dict(zip(self.columns, rows.values.T, strict=True))
         parts = {}
-        for name, part in self.distribution.parts:
+        for name, part in self.distribution.components:
             own = [flat[column] for column in _spread(name, part)]
             parts[str(name)] = own[0] if len(own) == 1 else np.stack(own, axis=1)
         return Ragged.of(Columns(parts), rows.lengths)
@@ -131,10 +131,10 @@ class BareChain:
         odd = self.distribution.encode(rows.values) == -2
         if not odd.any():
             return rows, np.zeros(len(rows), dtype=bool)
-        owner = np.repeat(np.arange(len(rows)), rows.lengths)
+        labels = np.repeat(np.arange(len(rows)), rows.lengths)
         words = rows.values.astype(object)
         words[odd] = None
-        return rows.map(lambda x: words), np.bincount(owner[odd], minlength=len(rows)) > 0
+        return rows.map(lambda x: words), np.bincount(labels[odd], minlength=len(rows)) > 0
 
 
 def _spread(name: Any, part: Any) -> list[str]:

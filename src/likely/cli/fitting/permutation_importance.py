@@ -67,25 +67,25 @@ def _telling(field: Any, most: int) -> list[str]:
     names = list(field.X.columns)
     if len(names) <= most:
         return names
-    apart = [_apart(field.X[name], field.owner, len(field.classes)) for name in names]
+    apart = [_apart(field.X[name], field.labels, len(field.classes)) for name in names]
     kept = set(np.argsort(-np.array(apart), kind="stable")[:most].tolist())
     return [name for j, name in enumerate(names) if j in kept]
 
 
-def _apart(column: Any, owner: Index, n_classes: int) -> float:
+def _apart(column: Any, labels: Index, n_classes: int) -> float:
     """The share of a column's variance that lies between classes; of words, their χ² a row."""
-    owner = owner[column.is_not_null().to_numpy()] if column.null_count() else owner
-    if not len(owner):
+    labels = labels[column.is_not_null().to_numpy()] if column.null_count() else labels
+    if not len(labels):
         return 0.0
     if not column.dtype.is_numeric():
         codes = column.drop_nulls().rank("dense").to_numpy().astype(np.intp) - 1
         table = np.zeros((n_classes, int(codes.max()) + 1))
-        np.add.at(table, (owner, codes), 1.0 / len(owner))
+        np.add.at(table, (labels, codes), 1.0 / len(labels))
         expected = np.outer(table.sum(axis=1), table.sum(axis=0))
         return float((table**2 / np.maximum(expected, 1e-300)).sum() - 1)
     x = column.drop_nulls().to_numpy()
-    means = np.bincount(owner, x, n_classes) / np.maximum(np.bincount(owner, minlength=n_classes), 1)
-    return float(np.var(means[owner]) / max(float(np.var(x)), 1e-300))
+    means = np.bincount(labels, x, n_classes) / np.maximum(np.bincount(labels, minlength=n_classes), 1)
+    return float(np.var(means[labels]) / max(float(np.var(x)), 1e-300))
 
 
 def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
@@ -117,4 +117,4 @@ def _rises(
 
 def _paid(field: Any, log_posterior: Array, rows: Index) -> Array:
     costs = field.costs
-    return np.asarray(costs.table[costs.decide(log_posterior), field.owner[rows]])
+    return np.asarray(costs.table[costs.decide(log_posterior), field.labels[rows]])

@@ -88,8 +88,8 @@ def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
     least = int(material.x.lengths.min())
     frames = int(material.x.lengths.sum())
     if material.labels is not None:
-        owner = np.unique(np.asarray(material.labels).astype(str), return_inverse=True)[1]
-        frames = int(np.bincount(owner, material.x.lengths).min())
+        labels = np.unique(np.asarray(material.labels).astype(str), return_inverse=True)[1]
+        frames = int(np.bincount(labels, material.x.lengths).min())
     expanded = max(job.durations or 1, 1)
     able = [K for K in STATES if shortest(job, K) <= least and (K == 1 or K * FRAMES_A_STATE <= frames)
             and max(K**job.order, K * expanded) <= MOST_EXPANDED]  # fmt: skip
@@ -154,7 +154,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
     from likely.cli.costs import read_class_prior, read_cost
     from likely.estimation.class_labels import encoded
 
-    classes, owner = encoded(material.labels)
+    classes, labels = encoded(material.labels)
     if len(classes) < 2:
         remedy = "give another column, or none: then one model is learned of all"
         if job.id is None and len(material) == 1:
@@ -163,7 +163,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
     field = Field.of(
-        material.x, classes, owner, job.splitting, groups=material.groups, seed=job.seed, weight=material.weight,
+        material.x, classes, labels, job.splitting, groups=material.groups, seed=job.seed, weight=material.weight,
         cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate,
     )  # fmt: skip
     return field, {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below,
@@ -216,7 +216,7 @@ def _thorough(estimator: Any) -> Any:
 
 
 def _sizes(field: Any) -> dict[str, int]:
-    rows = np.bincount(field.owner, minlength=len(field.classes)).tolist()
+    rows = np.bincount(field.labels, minlength=len(field.classes)).tolist()
     return {str(c): n for c, n in zip(field.classes.tolist(), rows, strict=True)}
 
 
@@ -269,7 +269,7 @@ def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJour
         found |= {} if choice is None else {"choice": _plain_choice(choice)}
     density, caught = heard(
         lambda: chain(material.kinds, states, **job.settings).fit(
-            material.x, sample_weight=material.weight, given=material.states
+            material.x, sample_weight=material.weight, states=material.states
         )
     )
     named = [*material.state_names, *(f"state {k}" for k in range(len(material.state_names), states))]
@@ -344,15 +344,15 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: T
         talk("\none sequence: none can be left out to test on")
         return None
     cv = min(job.splitting, len(material)) if isinstance(job.splitting, int) else job.splitting
-    owner = np.zeros(len(material), dtype=np.intp)
-    splits = make_splits(material.x, owner, cv, weight=material.weight, groups=material.groups, seed=job.seed)
+    labels = np.zeros(len(material), dtype=np.intp)
+    splits = make_splits(material.x, labels, cv, weight=material.weight, groups=material.groups, seed=job.seed)
     splits = [split for split in splits if len(split.train) and len(split.test)]
     talk(f"\ndecoding sequences left out: {len(splits)} folds")
 
     def right(split: Any) -> Any:
         train = material.some(split.train)
         density = chain(material.kinds, states, **job.settings)
-        density.fit(train.x, sample_weight=train.weight, given=train.states)
+        density.fit(train.x, sample_weight=train.weight, states=train.states)
         return _hits(density, material.some(split.test), states)
 
     with silence():
@@ -371,8 +371,8 @@ def _hits(density: Any, tested: Material, states: int) -> tuple[Any, Any, Any]:
 
     assert tested.states is not None
     truth, path = tested.states.values, states_of(density, known_rows(density, tested.x)[0]).values
-    owner = np.repeat(np.arange(len(tested)), tested.x.lengths)
+    labels = np.repeat(np.arange(len(tested)), tested.x.lengths)
     there = truth >= 0
-    hit = np.bincount(owner[there], path[there] == truth[there], len(tested))
+    hit = np.bincount(labels[there], path[there] == truth[there], len(tested))
     table = np.bincount(truth[there] * states + path[there], minlength=states * states).reshape(states, states)
-    return hit, np.bincount(owner[there], minlength=len(tested)).astype(np.float64), table
+    return hit, np.bincount(labels[there], minlength=len(tested)).astype(np.float64), table

@@ -357,14 +357,14 @@ def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
     first, last = material.x.offsets[:-1], material.x.offsets[1:] - 1
     inside = np.setdiff1d(np.arange(1, len(known)), first)
     then, here = known[inside], known[inside - 1]
-    bad = inside[(here >= 0) & (then >= 0) & ~topology.moves[here, then]]
+    bad = inside[(here >= 0) & (then >= 0) & ~topology.transition[here, then]]
     if len(bad):
         _refuse_move(material, int(bad[0]), f"from {_called(material, known[bad[0] - 1])} to ")
-    begins = first[(known[first] >= 0) & ~topology.starts[known[first]]]
+    begins = first[(known[first] >= 0) & ~topology.initial[known[first]]]
     if len(begins):
         _refuse_move(material, int(begins[0]), "beginning with ")
-    if topology.ends is not None:
-        ending = last[(known[last] >= 0) & ~topology.ends[known[last]]]
+    if topology.final is not None:
+        ending = last[(known[last] >= 0) & ~topology.final[known[last]]]
         if len(ending):
             _refuse_move(material, int(ending[0]), "ending with ")
 

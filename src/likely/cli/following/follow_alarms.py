@@ -32,9 +32,9 @@ class ByCost:
 
 
 def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
-    shares = subject.shares(subject.plays.initial())
+    shares = subject.shares(subject.plays.initial_belief())
     if shares is None:
-        watched = hasattr(subject.plays, "emissions") or hasattr(subject.plays, "emission")
+        watched = hasattr(subject.plays, "emission") or hasattr(subject.plays, "observation_covariance")
         remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
         raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__, remedy))
     names = subject.states or [str(k) for k in range(len(shares))]
@@ -139,11 +139,11 @@ def distribution_of_increments(z: Any) -> Any:
 
 
 def _tail_of(plays: Any, path: str) -> Any:
-    if hasattr(plays, "emissions"):
+    if hasattr(plays, "emission"):
         from likely.estimation.novelty.hmm_surprise import ChainTail
 
         return ChainTail(plays)
-    if hasattr(plays, "emission") and hasattr(plays, "observation"):
+    if hasattr(plays, "observation_covariance"):
         return GaussianTail(plays)
     expected = (
         "--false-alarm-every needs a model whose next observation has a known distribution: a chain, or a linear one"
@@ -153,7 +153,7 @@ def _tail_of(plays: Any, path: str) -> Any:
 
 
 def _has_states(plays: Any) -> bool:
-    return any(hasattr(plays.initial(), name) for name in REGIMES)
+    return any(hasattr(plays.initial_belief(), name) for name in REGIMES)
 
 
 class GaussianTail:
@@ -172,7 +172,7 @@ class GaussianTail:
         row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time
         row = np.atleast_1d(np.asarray(row, dtype=np.float64)).ravel()
         seen = ~np.isnan(row)
-        C, R = _at(self.plays.emission, predicted)[seen], _at(self.plays.observation, predicted)[np.ix_(seen, seen)]
+        C, R = _at(self.plays.observation, predicted)[seen], _at(self.plays.observation_covariance, predicted)[np.ix_(seen, seen)]
         with np.errstate(invalid="ignore"):  # 0 · ∞ while the start is not yet known
             spread = C @ predicted.covariance @ C.T + R
         if not seen.any() or not np.isfinite(spread).all():

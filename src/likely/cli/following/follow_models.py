@@ -36,7 +36,7 @@ class Subject:
     def predicted(self, belief: Any, y: Any) -> Any:
         """The belief before y is seen; None is the first."""
         if belief is None:
-            belief = self.plays.initial()
+            belief = self.plays.initial_belief()
             return self.plays.predict(belief, y[0]) if self.timed else belief
         return self.plays.predict(belief, y[0]) if self.timed else self.plays.predict(belief)
 
@@ -60,7 +60,7 @@ class OfChains(Subject):
         density = getattr(known, "density_", None)
         self.calm, self.later = getattr(density, "calm_", self.calm), getattr(density, "later_half_rate_", self.later)
         self.nameless = self.nameless and not known.card
-        self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emissions)
+        self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emission)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
         """A frame as the chain takes it."""

@@ -29,7 +29,7 @@ class Dendrogram(Value):
     merges: Index  # (n − 1, 2)
     heights: Array  # (n − 1,)
     weight: Array  # (n,) of the rows
-    link: str = ""
+    method: str = ""
 
     def __post_init__(self) -> None:
         merges = np.array(self.merges, dtype=np.int64).reshape(-1, 2)
@@ -129,10 +129,10 @@ class Dendrogram(Value):
     def _labels(self, done: Any) -> Index:
         """Clusters after those merges that are done; each done merge has done ones below it only."""
         n = len(self)
-        owner = np.arange(2 * n - 1)
+        labels = np.arange(2 * n - 1)
         for t in np.flatnonzero(done)[::-1]:
-            owner[self.merges[t]] = owner[n + t]
-        _, first, label = np.unique(owner[:n], return_index=True, return_inverse=True)
+            labels[self.merges[t]] = labels[n + t]
+        _, first, label = np.unique(labels[:n], return_index=True, return_inverse=True)
         rank = np.empty(len(first), dtype=np.intp)
         rank[np.argsort(first)] = np.arange(len(first))
         return rank[label]
@@ -144,7 +144,7 @@ class Dendrogram(Value):
         return sums[len(self) :]
 
     def __repr__(self) -> str:
-        text = f"Dendrogram({len(self):,} rows, link={self.link!r}"
+        text = f"Dendrogram({len(self):,} rows, link={self.method!r}"
         if len(self) > 1:
             text += f", heights {self.heights.min():.4g} … {self.heights.max():.4g}"
         return text + (f", {self.inversions} inversions)" if self.inversions else ")")

@@ -23,10 +23,10 @@ from likely.estimation.input_validation import numeric_rows, row_weights
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
 
-    - **n_clusters**, **height**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
+    - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
       BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is what happens if none is
       given.
-    - **link**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median",
+    - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median",
       "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
@@ -34,19 +34,19 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     weight; `n_clusters_`; `centers_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
     these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may
     lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
-    if `n_clusters` or `height` says where to cut; a cut by likelihood needs complete rows.
+    if `n_clusters` or `distance_threshold` says where to cut; a cut by likelihood needs complete rows.
 
     >>> from likely.cluster.hierarchy.estimator import Agglomerative
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
-    >>> a = AgglomerativeClustering(2, link="average").fit(X)
+    >>> a = AgglomerativeClustering(2, linkage="average").fit(X)
     >>> a.labels_, a.predict([[4.0]])
     (array([0, 0, 0, 1, 1, 1]), array([1]))
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "link": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
-        "height": [Interval(Real, None, None, closed="neither"), None],
+        "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
+        "distance_threshold": [Interval(Real, None, None, closed="neither"), None],
         "by": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
     }  # fmt: skip
 
@@ -56,13 +56,13 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_clusters: int | None = None, *, link: str = "ward", metric: str = "euclidean",
-        height: float | None = None, by: str | None = None, covariance: str = "full",
+        self, n_clusters: int | None = None, *, linkage: str = "ward", metric: str = "euclidean",
+        distance_threshold: float | None = None, by: str | None = None, covariance: str = "full",
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
-        self.link = link
+        self.linkage = linkage
         self.metric = metric
-        self.height = height
+        self.distance_threshold = distance_threshold
         self.by = by
         self.covariance = covariance
 
@@ -74,7 +74,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         weight = _positive(sample_weight, X)
         here = weight > 0
         seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
-        self.dendrogram_ = linkage(seen, self.link, metric=self.metric, weight=weight[here], covariance=self.covariance)
+        self.dendrogram_ = linkage(seen, self.linkage, metric=self.metric, weight=weight[here], covariance=self.covariance)
         label = self._cut(seen)
         self.__dict__.pop("centers_", None)
         if self._given_distances:
@@ -118,16 +118,16 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     @property
     def _takes_gaps(self) -> bool:
-        if self.link == "ward":  # a cut by likelihood needs complete rows
-            return self.n_clusters is not None or self.height is not None
-        return LINKS[self.link].join is not None and self.metric in ("euclidean", "cityblock", *ALIASES)
+        if self.linkage == "ward":  # a cut by likelihood needs complete rows
+            return self.n_clusters is not None or self.distance_threshold is not None
+        return LINKS[self.linkage].join is not None and self.metric in ("euclidean", "cityblock", *ALIASES)
 
     @property
     def _given_distances(self) -> bool:
         return self.metric == "precomputed"
 
     def _check_cut(self) -> None:
-        given = [name for name in ("n_clusters", "height", "by") if getattr(self, name) is not None]
+        given = [name for name in ("n_clusters", "distance_threshold", "by") if getattr(self, name) is not None]
         if len(given) > 1:
             raise DomainError(
                 sentence("AgglomerativeClustering", "one of n_clusters, height and by says where to cut", given)
@@ -143,8 +143,8 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     def _cut(self, X: Array) -> Index:
         tree = self.dendrogram_
-        if self.height is not None:
-            return tree.cut(height=self.height)
+        if self.distance_threshold is not None:
+            return tree.cut(height=self.distance_threshold)
         if self.n_clusters is None:
             return tree.cut(by="likelihood", X=X)
         if self.n_clusters > len(tree):
@@ -185,7 +185,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.link in LINKS and self._takes_gaps
+        tags.input_tags.allow_nan = self.linkage in LINKS and self._takes_gaps
         tags.input_tags.pairwise = self._given_distances
         return tags
 

@@ -37,11 +37,11 @@ DETERMINANTS = 1e10  # steps for all pairs, d³ each: two or three seconds; 1,11
 
 
 def linkage(
-    X: Any, link: str = "ward", *, metric: str = "euclidean", weight: Any = None, covariance: str = "full"
+    X: Any, method: str = "ward", *, metric: str = "euclidean", weight: Any = None, covariance: str = "full"
 ) -> Dendrogram:
     """The tree of merges of rows X (n, d), or of a matrix of distances (n, n) with metric="precomputed"   (Ney 6.2.3).
 
-    - **link**: "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
+    - **method**: "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
       average: the plain sum), "centroid", "median" (Gower), "coordinate-median" (Ney's median), "ward" (heights as in
       SciPy: the squared error grows by h²/2, and each merge is the one that adds least), "likelihood" (each merge
       loses least of Σ_A −n_A/2 log det(Σ_A + F), F the spread within √n Ward clusters, so that single rows have a
@@ -60,16 +60,16 @@ def linkage(
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
     """
-    kind, metric = link_named(link), ALIASES.get(metric, metric)
+    kind, metric = link_named(method), ALIASES.get(metric, metric)
     if metric == "precomputed":
-        return _of_distances(_checked_distances(X, kind, link), kind, link, weight)
-    x = _checked_rows(X, kind, link, metric)
+        return _of_distances(_checked_distances(X, kind, method), kind, method, weight)
+    x = _checked_rows(X, kind, method, metric)
     w = _checked_weight(weight, len(x))
-    owner, first = _distinct(x)
-    total = np.asarray(np.bincount(owner, w), dtype=np.float64)
-    merges, heights = _merged(x[first], total, kind, link, metric, covariance)
-    merges, heights = _with_copies(owner, merges, heights)
-    return _tree(merges, heights, w, link)
+    labels, first = _distinct(x)
+    total = np.asarray(np.bincount(labels, w), dtype=np.float64)
+    merges, heights = _merged(x[first], total, kind, method, metric, covariance)
+    merges, heights = _with_copies(labels, merges, heights)
+    return _tree(merges, heights, w, method)
 
 
 def _of_distances(matrix: Array, kind: Link, link: str, weight: Any) -> Dendrogram:
@@ -81,7 +81,7 @@ def _tree(merges: Index, heights: Array, weight: Array, link: str) -> Dendrogram
     """Merges in the order of their heights; those of links with inversions stay as they came."""
     if link not in ("centroid", "median", "coordinate-median", "likelihood"):
         merges, heights = in_order(merges, heights)
-    return Dendrogram.trusted(merges=np.sort(merges, axis=1), heights=heights, weight=weight.copy(), link=link)
+    return Dendrogram.trusted(merges=np.sort(merges, axis=1), heights=heights, weight=weight.copy(), method=link)
 
 
 def in_order(merges: Index, heights: Array) -> tuple[Index, Array]:
@@ -270,23 +270,23 @@ def _in_units_of_spread(z: Array, w: Array, covariance: str) -> Array:
 
 def _distinct(x: Array) -> tuple[Index, Index]:
     """Which distinct row each row is (n,), and where each of those first stands."""
-    _, first, owner = np.unique(row_hashes(x), return_index=True, return_inverse=True)
+    _, first, labels = np.unique(row_hashes(x), return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.intp)
     order = np.argsort(first)
     rank[order] = np.arange(len(first))
-    return rank[owner], first[order]
+    return rank[labels], first[order]
 
 
-def _with_copies(owner: Index, merges: Index, heights: Array) -> tuple[Index, Array]:
+def _with_copies(labels: Index, merges: Index, heights: Array) -> tuple[Index, Array]:
     """Merges of distinct rows as merges of all: copies of a row come first, at height 0."""
-    n, m = len(owner), len(merges) + 1
+    n, m = len(labels), len(merges) + 1
     if n == m:
         return merges, heights
-    order = np.argsort(owner, kind="stable")
+    order = np.argsort(labels, kind="stable")
     copies: list[list[int]] = []
     node = np.full(m, -1)
     for row in order.tolist():
-        u = owner[row]
+        u = labels[row]
         if node[u] < 0:
             node[u] = row
         else:

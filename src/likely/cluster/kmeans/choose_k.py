@@ -89,7 +89,7 @@ class ChoiceOfK:
 
 
 def choose_k(
-    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, restarts: int = 5, start: Any = "kmeans++",
+    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "kmeans++",
     method: str = "batch", stop: Stop = SETTLED, random_state: int | None = 0, sample_weight: Any = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Learn k-means for each k, on all rows and without each fifth of them (of many rows: without one), and compare.
@@ -105,8 +105,8 @@ def choose_k(
     """
     numbers = _checked(ks)
     table, unit = _in_unit(present(Table.of(x, _one_of(weight, sample_weight))))
-    start = start if isinstance(start, str) else np.asarray(getattr(start, "mean", start), dtype=np.float64) / unit
-    options: dict[str, Any] = {"restarts": restarts, "start": start, "method": method, "stop": stop}
+    init = init if isinstance(init, str) else np.asarray(getattr(init, "mean", init), dtype=np.float64) / unit
+    options: dict[str, Any] = {"n_init": n_init, "init": init, "method": method, "stop": stop}
     which = np.unique(row_hashes(table.x), return_inverse=True)[1]
     folds, sample = _folds(which), Sketch.of(table.x, table.weight, SAMPLE)
     found, apart = [], []

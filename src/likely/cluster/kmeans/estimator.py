@@ -31,9 +31,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     Minimizes Σ w ‖x − center‖² over what was seen: NaN is "not observed", and left out of distances and means.
 
     - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
-    - **start**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
+    - **init**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
       "split" (from one center by splitting; no randomness) or an array of centers (k, d)
-    - **restarts**: the best of so many drawn starts
+    - **n_init**: the best of so many drawn starts
     - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
     - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
     - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
@@ -53,8 +53,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "start": [StrOptions({"kmeans++", "random", "split"}), "array-like"],
-        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"kmeans++", "random", "split"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"batch", "exchange"})],
         "variances": [StrOptions({"equal", "own"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -65,12 +65,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
     def __init__(
-        self, n_clusters: int = 8, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
+        self, n_clusters: int = 8, *, init: Any = "kmeans++", n_init: int = 1, method: str = "batch",
         variances: str = "equal", max_iter: int = 300, tol: float = 1e-6, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
-        self.start = start
-        self.restarts = restarts
+        self.init = init
+        self.n_init = n_init
         self.method = method
         self.variances = variances
         self.max_iter = max_iter
@@ -145,7 +145,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _found(self, X: Any, weight: Any) -> Partition:
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return kmeans(
-            X, self.n_clusters, weight, start=self.start, restarts=self.restarts, method=self.method,
+            X, self.n_clusters, weight, init=self.init, n_init=self.n_init, method=self.method,
             variances=self.variances, stop=Stop(self.max_iter, self.tol), rng=rng,
         )  # fmt: skip
 

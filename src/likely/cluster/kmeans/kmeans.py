@@ -31,12 +31,12 @@ PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
 
 
 def kmeans(
-    x: Any, k: int, weight: Any = None, *, start: Any = "kmeans++", restarts: int = 1, method: str = "batch",
+    x: Any, k: int, weight: Any = None, *, init: Any = "kmeans++", n_init: int = 1, method: str = "batch",
     variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
-    """Rows (n, d) in k clusters: the best of `restarts` starts.
+    """Rows (n, d) in k clusters: the best of `n_init` starts.
 
-    `start` is "kmeans++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
+    `init` is "kmeans++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
     `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
     or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
 
@@ -45,11 +45,11 @@ def kmeans(
     1.0
     """
     table = present(Table.of(x, weight))
-    _refuse_unknown(start, method, variances)
+    _refuse_unknown(init, method, variances)
     rng = rng or np.random.default_rng()
-    begin = _starter(table, k, start, rng, stop)
-    drawn = isinstance(start, str) and start in SEEDS
-    runs = [_improved(table, begin(), method, variances, stop) for _ in range(restarts if drawn else 1)]
+    begin = _starter(table, k, init, rng, stop)
+    drawn = isinstance(init, str) and init in SEEDS
+    runs = [_improved(table, begin(), method, variances, stop) for _ in range(n_init if drawn else 1)]
     best = max(runs, key=lambda run: run.report.objective)
     if best.model.members < k:
         m = best.model.members

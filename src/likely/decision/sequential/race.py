@@ -51,11 +51,11 @@ class Race:
             expected = f"prior must be {K} probabilities that add to 1, one for each model"
             raise DomainError(sentence("Race", expected, self.prior.tolist()))
 
-    def initial(self) -> RaceBelief:
+    def initial_belief(self) -> RaceBelief:
         """The prior, and what each model believes before anything was seen."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.prior)
-        return RaceBelief.trusted(log_probs=logs, beliefs=tuple(model.initial() for model in self.models))
+        return RaceBelief.trusted(log_probs=logs, beliefs=tuple(model.initial_belief() for model in self.models))
 
     def predict(self, belief: RaceBelief) -> RaceBelief:
         """Each model moves on; which of them is true does not change."""
@@ -108,7 +108,7 @@ def race(
         raise DomainError(sentence("race", "the price of an observation must not be negative", price))
     if test is not None and K != 2:
         raise DomainError(sentence("race", "a probability-ratio test is between two models", K, "give a price instead"))
-    belief, taken, evidence = contest.initial(), 0, 0.0
+    belief, taken, evidence = contest.initial_belief(), 0, 0.0
     if _over(belief, table, price, test, contest):
         return _finish(belief, table, test, contest, taken, evidence, True)
     for belief, news in follow(contest, observations):

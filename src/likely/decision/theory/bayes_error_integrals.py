@@ -99,7 +99,7 @@ def on_the_line(asked: Problem) -> Estimate | None:
 
 def _is_continuous(distribution: Any) -> bool:
     """True for one column with a cdf and a density at other places than a lattice."""
-    parts = getattr(distribution, "parts", distribution)
+    parts = getattr(distribution, "components", distribution)
     if getattr(distribution, "dim", None) != 1 or not all(
         hasattr(parts, verb) for verb in ("cdf", "quantile", "log_prob")
     ):
@@ -116,7 +116,7 @@ def _is_continuous(distribution: Any) -> bool:
 
 def _breaks(distribution: Any) -> Array:
     """Where a distribution of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
-    parts = getattr(distribution, "parts", distribution)
+    parts = getattr(distribution, "components", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
     if _is_numbers(parts, "points") and _is_numbers(parts, "scale"):
         points, width = np.ravel(parts.points), np.sqrt(np.ravel(parts.scale)[:1])
@@ -141,7 +141,7 @@ def _around(breaks: Array) -> Array:
 
 
 def _quantiles(distribution: Any) -> Array:
-    parts = getattr(distribution, "parts", distribution)
+    parts = getattr(distribution, "components", distribution)
     p = ndtr(np.linspace(-REACH, REACH, POINTS))
     ends = np.array([0.0, *10.0 ** -np.arange(300.0, 16.0, -20.0)])
     q = np.asarray(parts.quantile(np.concatenate([ends, p, [1.0]])), dtype=np.float64).ravel()
@@ -178,9 +178,9 @@ def _between(distribution: Any, ends: Array) -> Array:
     if isinstance(distribution, Gaussian):
         return _normal_between((ends - distribution.mean[0]) / np.sqrt(distribution.variance[0]))
     inner = ends[1:-1]
-    mixed = hasattr(distribution, "parts")
+    mixed = hasattr(distribution, "components")
     below = np.asarray(
-        distribution.parts.cdf(inner) @ distribution.weights if mixed else distribution.cdf(inner), dtype=np.float64
+        distribution.components.cdf(inner) @ distribution.weights if mixed else distribution.cdf(inner), dtype=np.float64
     )
     return np.diff(np.concatenate([[0.0], below.ravel(), [1.0]]))
 

@@ -95,7 +95,7 @@ def _fewer_counts(asked: Problem) -> Problem:
 def _summed(distribution: Any, g: Any) -> float:
     """E[g(x)] by finite sums; of a mixture, part by part."""
     weights: Any = getattr(distribution, "weights", None)
-    parts: Any = getattr(distribution, "parts", None)
+    parts: Any = getattr(distribution, "components", None)
     if weights is not None and getattr(parts, "members", None):
         return float(sum(w * _summed(parts.member(k), g) for k, w in enumerate(weights.tolist()) if w > 0))
     if getattr(type(distribution), "expect", Distribution.expect) is Distribution.expect:  # no sums of its own

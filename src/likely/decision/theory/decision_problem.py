@@ -144,7 +144,7 @@ def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
     elif hasattr(given, "fit") and hasattr(given, "get_params"):
         raise DomainError(sentence(whose, "a fitted classifier is needed", type(given).__name__, "fit it first"))
     weights: Any = getattr(given, "weights", None)
-    parts: Any = getattr(given, "parts", given)
+    parts: Any = getattr(given, "components", given)
     if np.ndim(weights) == 2:  # a stack of mixtures, one a class
         weights, parts = None, given
     members = getattr(parts, "members", None)
@@ -184,7 +184,7 @@ def _has_atoms(distribution: Any) -> bool | None:
         return False if _rank(distribution) == distribution.dim else None
     if hasattr(distribution, "probs") and not callable(distribution.probs):
         return True
-    if getattr(distribution, "dim", None) is None or hasattr(distribution, "parts"):
+    if getattr(distribution, "dim", None) is None or hasattr(distribution, "components"):
         return None
     drawn = _some_draws(distribution)
     if drawn is None:

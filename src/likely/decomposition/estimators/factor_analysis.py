@@ -69,7 +69,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     @property
     def noise_variance_(self) -> Any:
         """Noise: a number for PPCA, one per column (d,) for factor analysis."""
-        return float(self.model_.noise) if self._kind == "spherical" else self.model_.noise
+        return float(self.model_.noise_variance) if self._kind == "spherical" else self.model_.noise_variance
 
     @property
     def mean_(self) -> Array:
@@ -99,7 +99,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         """Mean and variance of each column; with gaps those of all rows, so that order and copies do not matter."""
         look = self._look(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
-        return FactorGaussian.trusted(mean=look.mean, loadings=loadings, noise=look.covariance, kind=self._kind)
+        return FactorGaussian.trusted(mean=look.mean, loadings=loadings, noise_variance=look.covariance, kind=self._kind)
 
     def _factors(self, X: Any, weight: Any) -> int:
         """How many: the number asked for, or the best."""
@@ -227,7 +227,7 @@ class PPCA(FactorDensity):
             return model
         loadings = np.zeros_like(model.loadings)
         loadings[at], noise = em_start(covariance, model.factors, rng)
-        return model.replace(mean=stats.mean, loadings=loadings, noise=np.asarray(noise))
+        return model.replace(mean=stats.mean, loadings=loadings, noise_variance=np.asarray(noise))
 
 
 class FactorAnalysis(FactorDensity):
@@ -304,7 +304,7 @@ def best_analysis(stats: Any, n: float, prior: Any) -> int:
     At most as many as a covariance can tell: (d − q)² ≥ d + q (Ledermann).
     """
     d = len(stats.shift)
-    blank = FactorGaussian.trusted(mean=stats.mean, loadings=np.zeros((d, 1)), noise=np.ones(d), kind="diagonal")
+    blank = FactorGaussian.trusted(mean=stats.mean, loadings=np.zeros((d, 1)), noise_variance=np.ones(d), kind="diagonal")
     least, best = np.inf, 0
     for q in range(min(int(d + 0.5 - np.sqrt(2 * d + 0.25)), d - 1, int(n) - 1) + 1):
         model = _with_factors(blank, q)

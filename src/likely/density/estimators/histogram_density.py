@@ -22,14 +22,14 @@ class HistogramDensity(DensityEstimator):
       edges: of all columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other
       two at how many rows each cell holds; they cut nothing finer than values were rounded.
     - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.
-    - **count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies. They are a
+    - **pseudo_count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies. They are a
       Dirichlet prior of the masses, and part of the objective where labels are hidden.
 
     Edges are fixed by the first look, also of a stream: what comes later and lies outside has p = 0, and is told of;
     give edges for a stream. A classifier's classes share their edges. NaN is not observed; training a grid refuses it.
 
     >>> import likely as lk
-    >>> lk.HistogramDensity(bins=[0.0, 1.0, 2.0], count=0.0).fit([[0.5], [0.6], [1.5], [0.1]]).model_.masses
+    >>> lk.HistogramDensity(bins=[0.0, 1.0, 2.0], pseudo_count=0.0).fit([[0.5], [0.6], [1.5], [0.1]]).model_.masses
     array([0.75, 0.25])
     """
 
@@ -38,13 +38,13 @@ class HistogramDensity(DensityEstimator):
             StrOptions({"doane", "sturges", "knuth", "leave-one-out"}), Interval(Integral, 1, None, closed="left"),
             "array-like", list,
         ],
-        "joint": ["boolean"], "count": [Interval(Real, 0, None, closed="left")],
+        "joint": ["boolean"], "pseudo_count": [Interval(Real, 0, None, closed="left")],
     }  # fmt: skip
 
-    def __init__(self, bins: Any = "doane", *, joint: bool = False, count: float = 0.5) -> None:
+    def __init__(self, bins: Any = "doane", *, joint: bool = False, pseudo_count: float = 0.5) -> None:
         self.bins = bins
         self.joint = joint
-        self.count = count
+        self.pseudo_count = pseudo_count
 
     prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
     _model_types = (Histogram,)
@@ -55,7 +55,7 @@ class HistogramDensity(DensityEstimator):
         return self._blank_for(X, members, None)
 
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
-        options = {"bins": self.bins, "joint": bool(self.joint), "count": float(self.count)}
+        options = {"bins": self.bins, "joint": bool(self.joint), "pseudo_count": float(self.pseudo_count)}
         return Histogram.blank(X, members, weight=weight, **options)
 
     def _as_chosen(self, model: Histogram) -> Self:

@@ -19,7 +19,7 @@ NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as oth
 class KNNDensity(DensityEstimator):
     """Learn p(x) = k / (N V_k(x)): `model_` is a `KNNBalls` (Ney 5.3, Herbst 2.5). It does not integrate to one.
 
-    - **k**: rows (in weight) that a ball must hold.
+    - **n_neighbors**: rows (in weight) that a ball must hold.
     - **metric**: "l1", "l2" or "linf".
     - **scaled**: measure columns in their deviations.
     - **shared**: in a classifier, one ball for all classes: the posterior is then the share of the k votes, the
@@ -33,14 +33,14 @@ class KNNDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "k": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions({*METRICS, *NAMES})],
+        "n_neighbors": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions({*METRICS, *NAMES})],
         "scaled": ["boolean"], "shared": ["boolean"], "unbiased": ["boolean"],
     }  # fmt: skip
 
     def __init__(
-        self, k: float = 5, *, metric: str = "l2", scaled: bool = True, shared: bool = False, unbiased: bool = False
+        self, n_neighbors: float = 5, *, metric: str = "l2", scaled: bool = True, shared: bool = False, unbiased: bool = False
     ) -> None:
-        self.k = k
+        self.n_neighbors = n_neighbors
         self.metric = metric
         self.scaled = scaled
         self.shared = shared
@@ -52,7 +52,7 @@ class KNNDensity(DensityEstimator):
 
     def _blank(self, X: Any, members: int | None = None) -> KNNBalls:
         return KNNBalls.blank(
-            X[:1], members, k=float(self.k), metric=self.metric, scaled=bool(self.scaled), shared=bool(self.shared),
+            X[:1], members, n_neighbors=float(self.n_neighbors), metric=self.metric, scaled=bool(self.scaled), shared=bool(self.shared),
             unbiased=bool(self.unbiased),
         )  # fmt: skip
 

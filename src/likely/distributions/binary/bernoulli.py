@@ -214,18 +214,18 @@ class Bernoulli(Distribution):
             raise ShapeError(sentence("Bernoulli", "at least one column is needed", n_rows(x)))
         return cls.trusted(probs=np.full((width,) if members is None else (members, width), 0.5))
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Trials:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Trials:
         """How often each column of rows (n, d), dense or sparse, was 1 and how often 0.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Missing entries do not count.
         """
         n = n_rows(x)
         w = weights(weight, n, "Bernoulli")
         x = SparseRows.of(x, self.dim, "Bernoulli") if is_sparse(x) else x
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
-        shares = shares_of(w, owner, n, self.members, "Bernoulli")
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
+        shares = shares_of(w, labels, n, self.members, "Bernoulli")
         if isinstance(x, SparseRows):
             x.refuse(~is_binary(x.matrix.data), "Bernoulli", BINARY)
             return self._counted(column_sums(x.matrix, shares), shares @ np.ones(n))

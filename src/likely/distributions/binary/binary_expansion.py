@@ -121,17 +121,17 @@ class SignDistribution(Distribution):
 
     # --------------------------------------------------------------- learning
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SignSums:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> SignSums:
         """Sums of products of signs over rows (n, d), dense or sparse.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1:
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1:
         nobody).
         """
         n, whose = n_rows(x), type(self).__name__
         w, x = weights(weight, n, whose), self._rows_of(x)
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
-        shares = shares_of(w, owner, n, self.members, whose)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
+        shares = shares_of(w, labels, n, self.members, whose)
         z, seen, _ = signs(x, self.dim, whose, strict=True)
         return self._summed(z, seen, shares)
 

@@ -22,7 +22,7 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
-from likely.distributions.statistics.counts import member_weights, one_column, owners, per_member, weighted_sum
+from likely.distributions.statistics.counts import member_weights, one_column, checked_labels, per_member, weighted_sum
 
 MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of what is no level
 SUM_TO_ONE = 1e-9
@@ -261,36 +261,36 @@ class Categorical(Distribution):
             raise DataError(sentence("Categorical", expected, "none", remedy))
         return report.model
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> LevelCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> LevelCounts:
         """How often each level was seen among values (n,) or (n, 1).
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Missing values count as rows only.
         """
         n = n_rows(x)
         w = weights(weight, n, "Categorical")
         cells = one_column_of(x)
         if n > ROWS * BLOCKS:
-            return self._collect_blocks(cells, w, owner)
+            return self._collect_blocks(cells, w, labels)
         codes = self.encode(cells)
         _refuse_unknown(codes, cells)
-        if owner is not None:
-            return self._by_owner(codes, w, owners(owner, n, self.members, "Categorical"))
+        if labels is not None:
+            return self._by_label(codes, w, checked_labels(labels, n, self.members, "Categorical"))
         shares = member_weights(w, None, n, self.members, "Categorical")
         return self._counted(_level_sums(codes, shares, self.size), shares.sum(axis=1))
 
-    def _collect_blocks(self, cells: NDArray[Any], w: Array | None, owner: Index | None) -> LevelCounts:
+    def _collect_blocks(self, cells: NDArray[Any], w: Array | None, labels: Index | None) -> LevelCounts:
         try:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(cells, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(cells, w, labels=labels))
         except DataError:
             _refuse_unknown(self.encode(cells), cells)  # the same complaint, with the row's own number
             raise
 
-    def _by_owner(self, codes: Index, w: Array | None, owner: Index) -> LevelCounts:
+    def _by_label(self, codes: Index, w: Array | None, labels: Index) -> LevelCounts:
         K, L = self.probs.shape
-        seen, mine = (codes >= 0) & (owner >= 0), owner >= 0
-        counts = np.bincount((owner * L + codes)[seen], None if w is None else w[seen], K * L)
-        return self._counted(counts.reshape(K, L), np.bincount(owner[mine], None if w is None else w[mine], K))
+        seen, mine = (codes >= 0) & (labels >= 0), labels >= 0
+        counts = np.bincount((labels * L + codes)[seen], None if w is None else w[seen], K * L)
+        return self._counted(counts.reshape(K, L), np.bincount(labels[mine], None if w is None else w[mine], K))
 
     def _counted(self, counts: NDArray[Any], rows: NDArray[Any]) -> LevelCounts:
         parts = {"counts": counts.astype(np.float64), "rows": rows.astype(np.float64)}

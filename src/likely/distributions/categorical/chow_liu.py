@@ -280,20 +280,20 @@ class ChowTree(Leveled, Distribution):
 
     # --------------------------------------------------------------- learning
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> PairCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> PairCounts:
         """How often each pair of levels was seen in rows (n, d), dense or sparse; gaps are filled by expectation.
 
         Where that would take too long (many columns of many levels), a pair counts where both of it were seen.
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1:
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1:
         nobody).
         """
         n = n_rows(x)
         w, x = weights(weight, n, "ChowTree"), self._rows_of(x)
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         codes = codes_of(x, self.levels, "ChowTree")
         refuse_unknown(codes, x, self.levels, "ChowTree")
-        shares = shares_of(w, owner, n, self.members, "ChowTree")
+        shares = shares_of(w, labels, n, self.members, "ChowTree")
         gappy: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
         if not len(gappy):
             return count_pairs(codes, shares, self.levels, self.members)

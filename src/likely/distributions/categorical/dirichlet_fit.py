@@ -56,22 +56,22 @@ class DirichletLearning(Distribution):
             raise DataError(sentence("Dirichlet", "rows must differ for their variance to speak", "rows all alike"))
         return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))  # type: ignore[call-arg]
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> FeatureSums:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FeatureSums:
         """Sums of logarithms of the shares of weighted rows (n, L).
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
         """
         n = n_rows(x)
         w = weights(weight, n, "Dirichlet")
         if n > ROWS * BLOCKS:
-            return self._collect_blocks(x, w, owner)
+            return self._collect_blocks(x, w, labels)
         z = whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))
-        shares = member_weights(w, owner, n, self.members, "Dirichlet")  # type: ignore[attr-defined]
+        shares = member_weights(w, labels, n, self.members, "Dirichlet")  # type: ignore[attr-defined]
         return feature_sums(z, shares, self.members, lambda a: [np.log(a)], 1, 0.5)  # type: ignore[attr-defined]
 
-    def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> FeatureSums:
+    def _collect_blocks(self, x: Any, w: Array | None, labels: Index | None) -> FeatureSums:
         try:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
             whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))  # the same complaint, with the row's own number
             raise

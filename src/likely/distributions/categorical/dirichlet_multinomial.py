@@ -144,18 +144,18 @@ class DirichletMultinomial(Distribution):
         tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> UrnCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> UrnCounts:
         """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
         A row with gaps cannot be learned from, and is refused.
         """
         n = n_rows(x)
         w = weights(weight, n, "DirichletMultinomial")
         x = count_rows(x, self.dim, "DirichletMultinomial")
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
-        shares = shares_of(w, owner, n, self.members, "DirichletMultinomial")
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
+        shares = shares_of(w, labels, n, self.members, "DirichletMultinomial")
         if isinstance(x, SparseRows):
             if x.lowest < 0:
                 x.refuse(x.matrix.data < 0, "DirichletMultinomial", "counts must not be negative")

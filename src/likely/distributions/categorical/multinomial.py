@@ -172,7 +172,7 @@ class Multinomial(Distribution):
         """The same over what is stored; what is not stored deviates by what was expected of it."""
         counts, at, ends = x.matrix.data, x.matrix.indices, x.matrix.indptr
         total = x.totals
-        peaks, of_row = row_sums(count_peak(counts), ends) - count_peak(total), total[x.owners]
+        peaks, of_row = row_sums(count_peak(counts), ends) - count_peak(total), total[x.checked_labels]
         each = []
         for p in self._each:
             p = p / p.sum()
@@ -254,10 +254,10 @@ class Multinomial(Distribution):
         tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WordCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WordCounts:
         """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Gaps are filled in with what this distribution expects there, N_seen p / Σ p of the seen: the
         E-step of an EM in which columns that were not watched may have counted while the others did.
         """
@@ -265,8 +265,8 @@ class Multinomial(Distribution):
         w = weights(weight, n, "Multinomial")
         x = count_rows(x, self.dim, "Multinomial")
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
-        shares = shares_of(w, owner, n, self.members, "Multinomial")
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
+        shares = shares_of(w, labels, n, self.members, "Multinomial")
         if isinstance(x, SparseRows):
             if x.lowest < 0:
                 x.refuse(x.matrix.data < 0, "Multinomial", "counts must not be negative")

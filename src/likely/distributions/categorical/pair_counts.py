@@ -276,15 +276,15 @@ def _with_first(rest: Array, w: Array, levels: tuple[Array, ...]) -> Array:
     out = np.zeros((start[-1], start[-1]))
     out[np.ix_(others, others)] = rest
     sums = np.zeros((d, len(others)))  # Σ over the other levels of a column
-    owner = np.searchsorted(start, others, side="right") - 1
-    np.add.at(sums, owner, rest)
+    labels = np.searchsorted(start, others, side="right") - 1
+    np.add.at(sums, labels, rest)
     single = np.diagonal(rest)
     cross = single[None, :] - sums  # first level of i with another level of j
-    cross[owner, np.arange(len(others))] = 0.0
+    cross[labels, np.arange(len(others))] = 0.0
     both = np.zeros((d, d))
-    np.add.at(both.T, owner, sums.T)
+    np.add.at(both.T, labels, sums.T)
     ones = np.zeros(d)
-    np.add.at(ones, owner, single)
+    np.add.at(ones, labels, single)
     corner = n - ones[:, None] - ones[None, :] + both
     corner[np.diag_indices(d)] = n - ones
     out[np.ix_(start[:-1], others)] = cross

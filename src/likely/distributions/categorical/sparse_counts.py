@@ -105,7 +105,7 @@ class SparseRows:
         return float(self.matrix.data.min(initial=0.0))
 
     @cached_property
-    def owners(self) -> Index:
+    def checked_labels(self) -> Index:
         """The row of each stored number."""
         return np.repeat(np.arange(len(self)), np.diff(self.matrix.indptr))
 
@@ -113,7 +113,7 @@ class SparseRows:
         """An error that names the first stored number which is bad."""
         at = np.flatnonzero(bad)
         if len(at):
-            row, column = self.owners[at[0]], self.matrix.indices[at[0]]
+            row, column = self.checked_labels[at[0]], self.matrix.indices[at[0]]
             raise BadEntry(whose, expected, self.matrix.data[at[0]], int(row), int(column), "correct it")
 
 
@@ -178,11 +178,11 @@ def column_sums(matrix: Any, shares: Any) -> Array:
     return np.ascontiguousarray((_turned(matrix) @ shares.T).T)
 
 
-def shares_of(w: Array | None, owner: Any, n: int, members: int | None, whose: str) -> Any:
+def shares_of(w: Array | None, labels: Any, n: int, members: int | None, whose: str) -> Any:
     """`member_weights`, but a table of weights (n, K) is only turned, not copied."""
-    if owner is None and w is not None and w.ndim == 2 and w.shape[1] == members:
+    if labels is None and w is not None and w.ndim == 2 and w.shape[1] == members:
         return w.T
-    return member_weights(w, owner, n, members, whose)
+    return member_weights(w, labels, n, members, whose)
 
 
 def _consecutive(matrix: Any, a: int, b: int) -> Any:
@@ -229,4 +229,4 @@ def _refuse_gaps(matrix: Any, whose: str) -> None:
     at = np.flatnonzero(np.isnan(matrix.data))
     if len(at):
         expected, remedy = "sparse rows must have no gaps", "pass dense rows where entries were not observed"
-        raise BadEntry(whose, expected, "NaN", int(rows.owners[at[0]]), int(matrix.indices[at[0]]), remedy)
+        raise BadEntry(whose, expected, "NaN", int(rows.checked_labels[at[0]]), int(matrix.indices[at[0]]), remedy)

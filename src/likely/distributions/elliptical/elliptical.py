@@ -278,15 +278,15 @@ class Elliptical(Centered, Distribution):
         except DomainError:
             return 1.0
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WeightedRows:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WeightedRows:
         """The distinct rows with their weights: no sum is enough for any profile."""
         n = n_rows(x)
         w = weights(weight, n, "Elliptical")
         x = x if hasattr(x, "shape") else numbers(x, "Elliptical")
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         z = self._complete(rows(x, self.dim, "Elliptical"))
-        return weighted_rows(z, member_weights(w, owner, n, self.members, "Elliptical"), self.members)
+        return weighted_rows(z, member_weights(w, labels, n, self.members, "Elliptical"), self.members)
 
     def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
         """Maximum likelihood, or the posterior mode with a Gaussian's prior for center and scale."""

@@ -65,7 +65,7 @@ class CategoricalDensity(DensityEstimator):
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         if isinstance(model, Categorical):
             return _widened(model, stats, X[:, 0])
-        grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.parts)]
+        grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.components)]
         models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
 
@@ -73,7 +73,7 @@ class CategoricalDensity(DensityEstimator):
         return predictive(model, stats, prior, "CategoricalDensity") if self.predictive else model
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        parts = [model] if isinstance(model, Categorical) else [p for _, p in model.parts]
+        parts = [model] if isinstance(model, Categorical) else [p for _, p in model.components]
         strange = {
             name: mask
             for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
@@ -113,7 +113,7 @@ class CategoricalDensity(DensityEstimator):
     @property
     def levels_(self) -> list[Any]:
         """The levels of each column."""
-        parts = [self.model_] if isinstance(self.model_, Categorical) else [p for _, p in self.model_.parts]
+        parts = [self.model_] if isinstance(self.model_, Categorical) else [p for _, p in self.model_.components]
         return [part.values for part in parts]
 
     def __sklearn_tags__(self) -> Any:
@@ -157,4 +157,4 @@ def _symmetric(model: Any, rows: float) -> Any:
 
     if isinstance(model, Categorical):
         return Dirichlet.symmetric(model.size, 1.0 + rows, levels=model.levels)
-    return ProductPrior(tuple((name, _symmetric(part, rows)) for name, part in model.parts))
+    return ProductPrior(tuple((name, _symmetric(part, rows)) for name, part in model.components))

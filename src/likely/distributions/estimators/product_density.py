@@ -31,7 +31,7 @@ from likely.estimation.restore_rows import filled_columns, filled_in
 class ProductDensity(DensityEstimator, _BaseComposition):
     """Learn independent parts of unlike kinds: `model_` is a `Product`.
 
-    - **parts**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
+    - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
       column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
       of these names, or an array with one column per part; `columns` names or numbers others.
     - **prior**: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
@@ -45,11 +45,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "parts": [list, tuple, ADensity(), None], "prior": PRIOR, **EM,
+        "components": [list, tuple, ADensity(), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
-    def __init__(self, parts: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
-        self.parts = parts
+    def __init__(self, components: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+        self.components = components
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
@@ -58,26 +58,26 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, those of named parts as name__parameter."""
-        if _are_named(self.parts):
+        if _are_named(self.components):
             return self._get_params("_pairs", deep=deep)
         return BaseEstimator.get_params(self, deep=deep)
 
     def set_params(self, **params: Any) -> ProductDensity:
         """Set parameters, also nested ones."""
-        if _are_named(params.get("parts", self.parts)):
-            if "parts" in params:
-                self.parts = params.pop("parts")
+        if _are_named(params.get("components", self.components)):
+            if "components" in params:
+                self.components = params.pop("components")
             self._set_params("_pairs", **params)
             return self
         return BaseEstimator.set_params(self, **params)
 
     @property
     def _pairs(self) -> list[tuple[str, Any]]:
-        return [(part[0], part[1]) for part in self.parts]
+        return [(part[0], part[1]) for part in self.components]
 
     @_pairs.setter
     def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
-        self.parts = [(*new, *old[2:]) for new, old in zip(pairs, self.parts, strict=True)]
+        self.components = [(*new, *old[2:]) for new, old in zip(pairs, self.components, strict=True)]
 
     # ------------------------------------------------------------------ layout
 
@@ -98,7 +98,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         cells = _taken(X, own)
         width = 1 if isinstance(cells, Columns) else int(np.shape(cells)[-1])
         part._titles = self._called(own) if width == len(own) else None  # a named part may be of many columns
-        part._chosen = isinstance(self.parts, list | tuple)
+        part._chosen = isinstance(self.components, list | tuple)
         return part._rows(cells, reset)
 
     def _table(self, X: Any, reset: bool) -> Any:
@@ -119,13 +119,13 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _laid_out(self, X: Any) -> list[tuple[str, Any, list[Any]]]:
         """Each part with a fresh estimator and the columns that are its own."""
         names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
-        if isinstance(self.parts, list | tuple):
-            if not _are_named(self.parts):
+        if isinstance(self.components, list | tuple):
+            if not _are_named(self.components):
                 expected = "parts must be (name, estimator) or (name, estimator, columns), each name once"
-                raise DomainError(sentence("ProductDensity", expected, repr(self.parts)[:80]))
+                raise DomainError(sentence("ProductDensity", expected, repr(self.components)[:80]))
             width = len(names) if names is not None else X.shape[1]
-            return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.parts)]
-        one = GaussianDensity("diagonal") if self.parts is None else self.parts
+            return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.components)]
+        one = GaussianDensity("diagonal") if self.components is None else self.components
         keys = names if names is not None else list(range(X.shape[1]))
         return [(title, clone(one), [key]) for title, key in zip(super()._column_names(), keys, strict=True)]
 
@@ -146,8 +146,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):
             if part[0] not in names:
                 raise DataError(sentence("ProductDensity", f"part {part[0]!r} needs a column of that name", names))
             return [part[0]]
-        if len(self.parts) != width:
-            expected = f"an array must have one column per part ({len(self.parts)})"
+        if len(self.components) != width:
+            expected = f"an array must have one column per part ({len(self.components)})"
             raise DomainError(
                 sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)")
             )
@@ -191,9 +191,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _first(self, X: Columns, weight: Any) -> Product:
         return Product(tuple((name, part._first(X[name], weight)) for name, part, _ in self.parts_))
 
-    def _started_once(self, blank: Any, X: Any, owner: Any, weight: Any, rng: Any) -> Any:
-        each = ((name, part._started_once(blank[name], X[name], owner, weight, rng)) for name, part, _ in self.parts_)
-        return Product.trusted(parts=tuple(each))
+    def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
+        each = ((name, part._started_once(blank[name], X[name], labels, weight, rng)) for name, part, _ in self.parts_)
+        return Product.trusted(components=tuple(each))
 
     @property
     def _wants_rows(self) -> bool:  # type: ignore[override]
@@ -208,7 +208,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of = dict.fromkeys(model.names) if prior is None else prior
         done = tuple((name, part._finish(model[name], stats[name], of[name])) for name, part, _ in self.parts_)
-        return model if all(new is model[name] for name, new in done) else Product.trusted(parts=done)
+        return model if all(new is model[name] for name, new in done) else Product.trusted(components=done)
 
     def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
         parts, strange = {}, {}
@@ -277,7 +277,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        parts = self._pairs if _are_named(self.parts) else [("", self.parts)]
+        parts = self._pairs if _are_named(self.components) else [("", self.components)]
         of_parts = [get_tags(part).input_tags for _, part in parts if hasattr(part, "__sklearn_tags__")]
         tags.input_tags.positive_only = bool(of_parts) and all(t.positive_only for t in of_parts)
         tags.input_tags.categorical = bool(of_parts) and all(t.categorical for t in of_parts)

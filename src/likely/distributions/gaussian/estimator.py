@@ -116,10 +116,10 @@ class GaussianDensity(DensityEstimator):
             self.shares_, self.shares_by_ = blend.by_statistics(), APPROXIMATE
         else:
             seen = ~np.isnan(rows.x).any(axis=1)  # a row of nothing but gaps has no say
-            parts = (rows.x, rows.weight, rows.owner)
-            x, weight, owner = parts if seen.all() else (None if a is None else a[seen] for a in parts)
-            whole = Blocks.of(x, weight, owner=owner)
-            distinct = Threads().total(lambda b: DistinctRows.of(b.x, b.weight, b.owner, model.members), whole.whole())
+            parts = (rows.x, rows.weight, rows.labels)
+            x, weight, labels = parts if seen.all() else (None if a is None else a[seen] for a in parts)
+            whole = Blocks.of(x, weight, labels=labels)
+            distinct = Threads().total(lambda b: DistinctRows.of(b.x, b.weight, b.labels, model.members), whole.whole())
             edges = np.array([0, len(distinct)]) if distinct.edges is None else distinct.edges
             self.shares_, self.shares_by_ = blend.by_rows(distinct.rows, distinct.weight, edges), EXACT
 

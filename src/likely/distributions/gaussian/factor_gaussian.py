@@ -45,7 +45,7 @@ class FactorGaussian(Distribution):
 
     mean: Array  # (d,) or (K, d)
     loadings: Array  # (d, q) or (K, d, q)
-    noise: Array = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
+    noise_variance: Array = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
     kind: str = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -58,11 +58,11 @@ class FactorGaussian(Distribution):
             expected = f"loadings must have shape {(*mean.shape, 'q')}".replace("'", "")
             raise ShapeError(sentence(me, expected, loadings.shape, "one row per column of the data"))
         refuse_too_many(loadings.shape[-1], mean.shape[-1], me)
-        noise, kind = _understood(mean, parameter(self.noise, me, "noise"), self.kind)
+        noise, kind = _understood(mean, parameter(self.noise_variance, me, "noise"), self.kind)
         if not (noise > 0).all():
             remedy = "a Gaussian with covariance W Wᵀ has none"
             raise DomainError(sentence(me, "noise must be positive", float(noise.min()), remedy))
-        self._set(mean=mean, loadings=loadings, noise=noise, kind=kind)
+        self._set(mean=mean, loadings=loadings, noise_variance=noise, kind=kind)
 
     # ------------------------------------------------------------------ shape
 
@@ -83,13 +83,13 @@ class FactorGaussian(Distribution):
 
     def member(self, k: int) -> FactorGaussian:
         """One member of a stack."""
-        parts = {name: np.array(getattr(self, name)[k]) for name in ("mean", "loadings", "noise")}
+        parts = {name: np.array(getattr(self, name)[k]) for name in ("mean", "loadings", "noise_variance")}
         return FactorGaussian.trusted(**parts, kind=self.kind)
 
     def some(self, index: Any) -> FactorGaussian:
         """Some members as a stack; index is an integer array."""
         at = np.atleast_1d(np.asarray(index, dtype=np.intp))
-        parts = {name: getattr(self, name)[at] for name in ("mean", "loadings", "noise")}
+        parts = {name: getattr(self, name)[at] for name in ("mean", "loadings", "noise_variance")}
         return FactorGaussian.trusted(**parts, kind=self.kind)
 
     @property
@@ -101,7 +101,7 @@ class FactorGaussian(Distribution):
     @cached_property
     def column_noise(self) -> Array:
         """Noise variance of each column, the shape of the mean."""
-        noise = self.noise[..., None] if self.kind == "spherical" else self.noise
+        noise = self.noise_variance[..., None] if self.kind == "spherical" else self.noise_variance
         return np.ascontiguousarray(np.broadcast_to(noise, self.mean.shape))
 
     @cached_property
@@ -126,7 +126,7 @@ class FactorGaussian(Distribution):
     def smallest_eigenvalue(self) -> float:
         """The least variance in any direction of any member."""
         if self.kind == "spherical" and self.factors < self.dim:
-            return float(self.noise.min())
+            return float(self.noise_variance.min())
         return self.gaussian.smallest_eigenvalue
 
     @property
@@ -145,7 +145,7 @@ class FactorGaussian(Distribution):
         loadings = self.loadings[..., at, :]
         if self.factors > len(at):  # W Wᵀ = RᵀR
             loadings = np.swapaxes(np.linalg.qr(np.swapaxes(loadings, -1, -2), mode="r"), -1, -2)
-        noise = self.noise if self.kind == "spherical" else self.noise[..., at]
+        noise = self.noise_variance if self.kind == "spherical" else self.noise_variance[..., at]
         parts = {"mean": self.mean[..., at], "loadings": loadings, "noise": noise}
         return FactorGaussian.trusted(**{name: np.array(part) for name, part in parts.items()}, kind=self.kind)
 
@@ -254,7 +254,7 @@ class FactorGaussian(Distribution):
         seen = Gaussian.blank(x, kind=kind, members=members)
         refuse_too_many(factors, seen.dim, "FactorGaussian")
         loadings = np.zeros((*seen.mean.shape, factors))
-        return cls.trusted(mean=seen.mean, loadings=loadings, noise=seen.covariance, kind=kind)
+        return cls.trusted(mean=seen.mean, loadings=loadings, noise_variance=seen.covariance, kind=kind)
 
     @property
     def takes_parts(self) -> bool:
@@ -266,9 +266,9 @@ class FactorGaussian(Distribution):
         """The point about which statistics are kept."""
         return self.gaussian.origin
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Moments:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Moments:
         """Weight, mean and scatter of rows, gaps filled by an E-step at this model: what a full Gaussian collects."""
-        stats: Moments = self.gaussian.collect(x, weight, owner)
+        stats: Moments = self.gaussian.collect(x, weight, labels)
         return stats
 
     def refit(self, stats: Any, prior: Any = None) -> FactorGaussian:
@@ -295,10 +295,10 @@ class FactorGaussian(Distribution):
             workers = cores() if self.dim >= WIDE else 1
             made = list(ordered_map(lambda k: self.member(k)._fitted(covariance[k], least[k], said[k]), busy, workers))
         self._tell(made, prior, busy)
-        loadings, noise = self.loadings.copy(), self.noise.copy()
+        loadings, noise = self.loadings.copy(), self.noise_variance.copy()
         for k, one in zip(busy, made, strict=True):
             loadings[k], noise[k] = one.loadings, one.noise
-        found = FactorGaussian.trusted(mean=mean, loadings=loadings, noise=noise, kind=self.kind)
+        found = FactorGaussian.trusted(mean=mean, loadings=loadings, noise_variance=noise, kind=self.kind)
         return self._of_seen_columns(found, stats, prior, covariance, least)
 
     def _of_seen_columns(
@@ -313,16 +313,16 @@ class FactorGaussian(Distribution):
         blind = (weight > 0) & ~np.atleast_2d(seen | ~_said(stats, prior)).all(axis=-1)
         if prior is None or self.kind != "spherical" or not blind.any():
             return found
-        loadings, noise = found.loadings.copy(), found.noise.copy()
+        loadings, noise = found.loadings.copy(), found.noise_variance.copy()
         for k in np.flatnonzero(blind).tolist():
             distribution, at = (self.member(k), k) if self.members else (self, ...)
             loadings[at], noise[at], _ = distribution._fitted(covariance[at], least[at], seen[at])
-        other = found.replace(loadings=loadings, noise=noise)
+        other = found.replace(loadings=loadings, noise_variance=noise)
         better = blind & (other._heard(stats, prior, blind) > found._heard(stats, prior, blind))
         if self.members is None:
             return other if better[0] else found
         parts = {name: np.where(better[:, None, None] if name == "loadings" else better, a, b) for name, a, b in
-                 (("loadings", loadings, found.loadings), ("noise", noise, found.noise))}  # fmt: skip
+                 (("loadings", loadings, found.loadings), ("noise", noise, found.noise_variance))}  # fmt: skip
         return found.replace(**parts)
 
     def _heard(self, stats: Moments, prior: Any, which: Mask) -> Array:
@@ -346,8 +346,8 @@ class FactorGaussian(Distribution):
         mean, covariance, least = self._target(stats, prior)
         at = np.flatnonzero(_said(stats, prior))
         loadings = np.zeros_like(self.loadings)
-        loadings[at], noise = em_step(covariance[np.ix_(at, at)], self.loadings[at], float(self.noise))
-        return self.replace(mean=mean, loadings=loadings, noise=np.asarray(max(noise, float(least[at].max()))))
+        loadings[at], noise = em_step(covariance[np.ix_(at, at)], self.loadings[at], float(self.noise_variance))
+        return self.replace(mean=mean, loadings=loadings, noise_variance=np.asarray(max(noise, float(least[at].max()))))
 
     def _target(self, stats: Moments, prior: Any) -> tuple[Array, Array, Array]:
         """Means, the covariances that factors are fitted to, and the least noise of each column."""
@@ -380,9 +380,9 @@ class FactorGaussian(Distribution):
         if said.all():
             return self._fitted_to_all(covariance, least)
         at, q = np.flatnonzero(said), self.factors
-        noise = self.noise if self.kind == "spherical" else self.noise[at]
+        noise = self.noise_variance if self.kind == "spherical" else self.noise_variance[at]
         few = FactorGaussian.trusted(
-            mean=self.mean[..., at], loadings=self.loadings[..., at, : min(q, len(at))], noise=noise, kind=self.kind
+            mean=self.mean[..., at], loadings=self.loadings[..., at, : min(q, len(at))], noise_variance=noise, kind=self.kind
         )
         found = few._fitted_to_all(covariance[np.ix_(at, at)], least[at])
         loadings, lifted = np.zeros((self.dim, q)), np.zeros(self.dim, dtype=bool)
@@ -396,7 +396,7 @@ class FactorGaussian(Distribution):
     def _fitted_to_all(self, covariance: Array, least: Array) -> Factors:
         if self.kind == "spherical":
             return principal_factors(covariance, self.factors, float(least.max()))
-        start = self.noise if self.loadings.any() else None
+        start = self.noise_variance if self.loadings.any() else None
         return factor_analysis(covariance, self.factors, least, start)
 
     def _tell(self, made: list[Factors], prior: Any, busy: Any = None) -> None:

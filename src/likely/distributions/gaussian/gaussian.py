@@ -16,7 +16,7 @@ from likely.core.arrays import (
     all_finite,
     n_rows,
     numbers,
-    owners,
+    checked_labels,
     parameter,
     refuse_infinite,
     rows,
@@ -40,7 +40,7 @@ from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 
 LOOK = 1024  # rows that a first look takes
-SEGMENTS = 16  # members from which rows with owners may be summed in segments rather than member by member
+SEGMENTS = 16  # members from which rows with labels may be summed in segments rather than member by member
 SHARE = 20_000  # products of entries a member, below which they are: a call a member would cost more
 
 
@@ -343,21 +343,21 @@ class Gaussian(Algebra):
         """The point about which statistics are kept."""
         return np.atleast_2d(self.mean).mean(axis=0)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
         """Weight, mean and scatter of rows (n, d).
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Missing entries: a diagonal distribution leaves them out; a full one fills them with their
         conditional expectation and adds their conditional covariance, so this is an E-step at this model.
         """
         n = n_rows(x)
         w = weights(weight, n, "Gaussian")
-        if n > (ROWS * BLOCKS if self.takes_parts or owner is not None else ROWS):
-            blocks = Blocks.of(x, w, owner=owner)
-            blocks = blocks.whole() if self.takes_parts or owner is not None else blocks
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), blocks)
-        if owner is not None:
-            return self._by_owner(x, w, owner)
+        if n > (ROWS * BLOCKS if self.takes_parts or labels is not None else ROWS):
+            blocks = Blocks.of(x, w, labels=labels)
+            blocks = blocks.whole() if self.takes_parts or labels is not None else blocks
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), blocks)
+        if labels is not None:
+            return self._by_label(x, w, labels)
         z = rows(x, self.dim, "Gaussian")
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
@@ -365,17 +365,17 @@ class Gaussian(Algebra):
             raise ShapeError(sentence("Gaussian", f"weight must have a column per member ({self.members})", w.shape))
         return self._full_stats(z, w) if self.kind == "full" else moments.columns_of_rows(z, w, self.origin)
 
-    def _by_owner(self, x: Any, w: Array | None, owner: Index) -> Moments | ColumnMoments:
+    def _by_label(self, x: Any, w: Array | None, labels: Index) -> Moments | ColumnMoments:
         if self.members is None:
-            raise DomainError(sentence("Gaussian", "owner is for a stack", "one value"))
-        owner = owners(owner, n_rows(x), self.members, "Gaussian")
+            raise DomainError(sentence("Gaussian", "label is for a stack", "one value"))
+        labels = checked_labels(labels, n_rows(x), self.members, "Gaussian")
         step = ROWS if self._in_segments else gather_rows(self.dim)
 
         def collect(at: slice) -> Any:
-            z = rows(x[at] if len(owner) > step else x, self.dim, "Gaussian")
-            return self._owned(z, None if w is None else w[at], owner[at], at.start)
+            z = rows(x[at] if len(labels) > step else x, self.dim, "Gaussian")
+            return self._owned(z, None if w is None else w[at], labels[at], at.start)
 
-        return in_turns(len(owner), step, collect)
+        return in_turns(len(labels), step, collect)
 
     @property
     def _in_segments(self) -> bool:
@@ -383,14 +383,14 @@ class Gaussian(Algebra):
         each = self.dim * gather_rows(self.dim) * (self.dim if self.kind == "full" else 1)
         return bool(self.members and self.members > SEGMENTS and each < SHARE * self.members)
 
-    def _owned(self, x: Array, w: Array | None, owner: Index, start: int) -> Moments | ColumnMoments:
-        """Statistics of rows that are sorted by owner at once, the first of them being row `start`."""
+    def _owned(self, x: Array, w: Array | None, labels: Index, start: int) -> Moments | ColumnMoments:
+        """Statistics of rows that are sorted by label at once, the first of them being row `start`."""
         assert self.members is not None
         if self._in_segments:
-            stats = moments.of_owned_rows(x, w, owner, self.members, self.origin, self.kind == "full")
+            stats = moments.of_owned_rows(x, w, labels, self.members, self.origin, self.kind == "full")
             if stats is not None:
                 return stats
-        each = members_of(x, w, owner, self.members)
+        each = members_of(x, w, labels, self.members)
         return _stacked([self._of_member(k, *mine, start) for k, mine in enumerate(each)])
 
     def _of_member(self, k: int, x: Array, w: Array | None, at: Index, start: int) -> Moments | ColumnMoments:

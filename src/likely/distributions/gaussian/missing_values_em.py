@@ -26,16 +26,16 @@ def any_missing(x: Any) -> bool:
         return not np.isfinite(np.sum(x)) and bool(np.isnan(x).any())
 
 
-def em_moments(x: Any, weight: Any, whose: str, owner: Index | None = None, members: int | None = None) -> Moments:
+def em_moments(x: Any, weight: Any, whose: str, labels: Index | None = None, members: int | None = None) -> Moments:
     """Moments of rows (n, d) with missing entries: what EM under a Gaussian expects them to be.
 
-    With `owner` (n,), the moments of each of so many members, which have their own means and one covariance. The weak
+    With `labels` (n,), the moments of each of so many members, which have their own means and one covariance. The weak
     prior keeps the covariance regular; of well-determined rows the moments are those of maximum likelihood.
     """
     with np.errstate(all="ignore"):
         blank = Gaussian.blank(x[:4096], members=members, tied=members is not None)
     with unheard():
-        report = fit(blank, Blocks.of(x, weight, owner=owner), prior="weak", stop=STOP)
+        report = fit(blank, Blocks.of(x, weight, labels=labels), prior="weak", stop=STOP)
     stats: Moments = report.stats
     never = np.flatnonzero(~(stats.pooled().observed > 0))
     if len(never):

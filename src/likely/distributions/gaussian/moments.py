@@ -479,14 +479,14 @@ def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tup
     return (pivot - origin) + rest, w @ (z * z) - seen * rest**2
 
 
-def of_owned_rows(x: Array, weight: Array | None, owner: Index, members: int, origin: Array, full: bool) -> Any:
+def of_owned_rows(x: Array, weight: Array | None, labels: Index, members: int, origin: Array, full: bool) -> Any:
     """Moments of complete rows that each belong to one of many members; None if a NaN or an infinity is among them.
 
-    Rows are sorted by owner, centered on their owner's mean and summed in segments: the cost does not grow with
+    Rows are sorted by label, centered on their label's mean and summed in segments: the cost does not grow with
     the number of members.
     """
-    order = np.argsort(owner, kind="stable")[int((owner < 0).sum()) :]
-    x, own = x[order], owner[order]
+    order = np.argsort(labels, kind="stable")[int((labels < 0).sum()) :]
+    x, own = x[order], labels[order]
     w = np.ones(len(x)) if weight is None else weight[order]
     total: Array = np.bincount(own, w, members).astype(np.float64)
     d = x.shape[1]
@@ -496,7 +496,7 @@ def of_owned_rows(x: Array, weight: Array | None, owner: Index, members: int, or
     if len(x):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size, by = np.diff(starts, append=len(x)), total[present, None]
-            pivot = x[starts]  # the owner's first row, then its mean; that row may lie far out and count for nothing
+            pivot = x[starts]  # the label's first row, then its mean; that row may lie far out and count for nothing
             pivot = pivot + _ratio(np.add.reduceat((x - np.repeat(pivot, size, axis=0)) * w[:, None], starts), by)
             z = x - np.repeat(pivot, size, axis=0)
             rest = _ratio(np.add.reduceat(z * w[:, None], starts), by)

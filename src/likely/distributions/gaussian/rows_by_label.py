@@ -1,4 +1,4 @@
-"""Rows with owners: sort them once, and each member's rows stand side by side."""
+"""Rows with labels: sort them once, and each member's rows stand side by side."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def gather_rows(d: int) -> int:
     return max(LEAST, GATHER // max(d, 1))
 
 
-def by_owner(owner: Index, members: int) -> tuple[Index, Index]:
-    """Rows in the order of their owners (those of nobody first), and where each owner's begin and end (members + 1,).
+def by_label(labels: Index, members: int) -> tuple[Index, Index]:
+    """Rows in the order of their labels (those of nobody first), and where each label's begin and end (members + 1,).
 
     >>> order, edges = by_owner(np.array([1, -1, 0, 1]), 2)
     >>> order, edges
     (array([1, 2, 0, 3]), array([1, 2, 4]))
     """
-    key = (owner + 1).astype(np.min_scalar_type(members))  # one or two bytes are sorted by counting
+    key = (labels + 1).astype(np.min_scalar_type(members))  # one or two bytes are sorted by counting
     order = np.argsort(key, kind="stable")
     return order, np.cumsum(np.bincount(key, minlength=members + 1))
 
 
-def members_of(x: Array, weight: Array | None, owner: Index, members: int) -> Iterator[tuple[Array, Any, Index]]:
+def members_of(x: Array, weight: Array | None, labels: Index, members: int) -> Iterator[tuple[Array, Any, Index]]:
     """Each member's own rows, weights and their places in x; the rows stay valid until the next call."""
-    order, edges = by_owner(owner, members)
+    order, edges = by_label(labels, members)
     ordered = np.take(x, order, axis=0, out=scratch("ordered", *x.shape), mode="clip")
     weight = None if weight is None else weight[order]
     for a, b in pairwise(edges):

@@ -134,13 +134,13 @@ class MatrixDistribution(Distribution):
         scale = np.array(np.broadcast_to(np.eye(d), (*lead, d, d)))
         return cls.trusted(dof=np.full(lead, d + 2.0), scale=scale)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> MatrixSums:
-        """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X; `weight` (n,) or (n, K); `owner` (n,) names members."""
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> MatrixSums:
+        """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X; `weight` (n,) or (n, K); `labels` (n,) names members."""
         me, n = type(self).__name__, n_rows(x)
         w = weights(weight, n, me)
         if n > ROWS * BLOCKS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
-        return matrix_sums(x, member_weights(w, owner, n, self.members, me), self.members, self.size, me)
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
+        return matrix_sums(x, member_weights(w, labels, n, self.members, me), self.members, self.size, me)
 
     def refit(self, stats: MatrixSums, prior: Any = None) -> Self:
         """Maximum likelihood: the scale in closed form, ν by the one equation that is left; or the posterior mode."""

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.product import ProductStats
-from likely.distributions.stacks.stack import SeveralStats
+from likely.distributions.stacks.stack import StackStats
 from likely.distributions.student_t.scale_statistics import ScaleSums
 from likely.numerics import spd
 
@@ -120,10 +120,10 @@ def _(stats: ScaleSums, groups: int, one_for_all: bool = False) -> Any:
 
 @softened.register
 def _(stats: ProductStats, groups: int, one_for_all: bool = False) -> Any:
-    return ProductStats(tuple((name, softened(s, groups, one_for_all)) for name, s in stats.parts))
+    return ProductStats(tuple((name, softened(s, groups, one_for_all)) for name, s in stats.components))
 
 
 @softened.register
-def _(stats: SeveralStats, groups: int, one_for_all: bool = False) -> Any:
+def _(stats: StackStats, groups: int, one_for_all: bool = False) -> Any:
     """Members of unlike kinds have no spread in common."""
     return stats

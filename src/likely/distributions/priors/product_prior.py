@@ -24,31 +24,31 @@ class ProductPrior(Value):
     array([3.3333])
     """
 
-    parts: tuple[tuple[str, Any], ...]
+    components: tuple[tuple[str, Any], ...]
 
     def __post_init__(self) -> None:
-        given = self.parts
+        given = self.components
         self._set(parts=tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given)))
 
     def __getitem__(self, name: str) -> Any:
         """The prior of the part of that name."""
-        return dict(self.parts)[name]
+        return dict(self.components)[name]
 
     def update(self, stats: ProductStats) -> ProductPrior:
         """The posterior of each part."""
-        return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.parts))
+        return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.components))
 
     def point(self, rule: str = "mode") -> Product:
         """A Product of the parts' points."""
-        return Product.trusted(parts=tuple((n, p.point(rule)) for n, p in self._all("point")))
+        return Product.trusted(components=tuple((n, p.point(rule)) for n, p in self._all("point")))
 
     def draw(self, rng: Generator) -> Product:
         """A Product with parameters drawn part by part."""
-        return Product.trusted(parts=tuple((n, p.draw(rng)) for n, p in self._all("draw")))
+        return Product.trusted(components=tuple((n, p.draw(rng)) for n, p in self._all("draw")))
 
     def predictive(self) -> Product:
         """The Product of the parts' predictives."""
-        return Product.trusted(parts=tuple((n, p.predictive()) for n, p in self._all("predictive")))
+        return Product.trusted(components=tuple((n, p.predictive()) for n, p in self._all("predictive")))
 
     def log_evidence(self, stats: ProductStats) -> Any:
         """Evidences of independent parts add."""
@@ -56,12 +56,12 @@ class ProductPrior(Value):
 
     def log_density(self, model: Product) -> Any:
         """Log densities of independent parts add; a part without prior adds nothing."""
-        return sum(p.log_density(model[n]) for n, p in self.parts if p is not None)
+        return sum(p.log_density(model[n]) for n, p in self.components if p is not None)
 
     def _all(self, doing: str) -> tuple[tuple[str, Any], ...]:
-        without = [n for n, p in self.parts if p is None]
+        without = [n for n, p in self.components if p is None]
         if without:
             raise DomainError(
                 sentence(f"ProductPrior.{doing}", "every part needs a prior", f"none for {', '.join(without)}")
             )
-        return self.parts
+        return self.components

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows, owners, weights
+from likely.core.arrays import Array, Index, n_rows, checked_labels, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -28,10 +28,10 @@ class Stack(Distribution):
            [-41.42,  -7.66]])
     """
 
-    parts: tuple[Any, ...]
+    components: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        parts = tuple(self.parts)
+        parts = tuple(self.components)
         for k, part in enumerate(parts):
             if not hasattr(part, "log_prob") or getattr(part, "members", None) is not None:
                 raise DomainError(sentence("Stack", f"member {k} must be one density", repr(part)[:60]))
@@ -45,128 +45,128 @@ class Stack(Distribution):
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
         """Whether a row is a sequence, as the parts have it."""
-        return bool(getattr(self.parts[0], "of_sequences", False))
+        return bool(getattr(self.components[0], "of_sequences", False))
 
     @property
     def members(self) -> int:
         """Number of members K."""
-        return len(self.parts)
+        return len(self.components)
 
     @property
     def dim(self) -> int:
         """Number of columns of a row."""
-        return int(self.parts[0].dim)
+        return int(self.components[0].dim)
 
     def member(self, k: int) -> Any:
         """One member."""
-        return self.parts[k]
+        return self.components[k]
 
     def some(self, index: Any) -> Stack:
         """Some members, as a stack."""
-        return Stack.trusted(parts=tuple(self.parts[int(k)] for k in index))
+        return Stack.trusted(components=tuple(self.components[int(k)] for k in index))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
         """The least of the members that have one."""
-        found = [getattr(part, "smallest_eigenvalue", None) for part in self.parts]
+        found = [getattr(part, "smallest_eigenvalue", None) for part in self.components]
         return min((least for least in found if least is not None), default=None)
 
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K)."""
-        return np.stack([part.log_prob(x) for part in self.parts], axis=1)
+        return np.stack([part.log_prob(x) for part in self.components], axis=1)
 
     def sample(self, n: int, rng: Generator) -> Any:
         """n draws of each member, (n, K, …)."""
-        return side_by_side([part.sample(n, rng) for part in self.parts])
+        return side_by_side([part.sample(n, rng) for part in self.components])
 
     def entropy(self, bits: bool = False) -> Array:
         """Each member's entropy (K,)."""
-        return np.array([in_units(part.entropy(), bits) for part in self.parts])
+        return np.array([in_units(part.entropy(), bits) for part in self.components])
 
     def kl(self, other: Stack, bits: bool = False) -> Array:
         """Member by member (K,)."""
-        pairs = zip(self.parts, other.parts, strict=True)
+        pairs = zip(self.components, other.components, strict=True)
         return np.array([a.kl(b, bits=bits) for a, b in pairs])
 
     @property
     def mean(self) -> list[Any]:
         """Each member's mean."""
-        return [part.mean for part in self.parts]
+        return [part.mean for part in self.components]
 
     @property
     def n_parameters(self) -> int:
         """Free parameters of all members."""
-        return sum(part.n_parameters for part in self.parts)
+        return sum(part.n_parameters for part in self.components)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> SeveralStats:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> StackStats:
         """Each member's statistics under its own column of weights, or of the rows that it owns."""
         n = n_rows(x)
         w = weights(weight, n, "Stack")
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
             raise ShapeError(sentence("Stack", f"weight must have a column per member ({self.members})", w.shape))
-        if owner is not None:
-            owner, x = owners(owner, n, self.members, "Stack"), np.asarray(x) if isinstance(x, list) else x
-        return SeveralStats(tuple(part.collect(*_share(x, w, owner, k)) for k, part in enumerate(self.parts)))
+        if labels is not None:
+            labels, x = checked_labels(labels, n, self.members, "Stack"), np.asarray(x) if isinstance(x, list) else x
+        return StackStats(tuple(part.collect(*_share(x, w, labels, k)) for k, part in enumerate(self.components)))
 
-    def refit(self, stats: SeveralStats, prior: Any = None) -> Stack:
+    def refit(self, stats: StackStats, prior: Any = None) -> Stack:
         """Each member from its own statistics; `prior` is one for all, or one each."""
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Stack", "at least one row with weight is needed", "none", "or give a prior"))
         priors = each(prior, self.members)
-        refits = zip(self.parts, stats.parts, priors, strict=True)
+        refits = zip(self.components, stats.components, priors, strict=True)
         return Stack(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
 
-    def objective(self, stats: SeveralStats, prior: Any = None) -> float:
+    def objective(self, stats: StackStats, prior: Any = None) -> float:
         """Objectives of all members, added."""
-        terms = zip(self.parts, stats.parts, each(prior, self.members), strict=True)
+        terms = zip(self.components, stats.components, each(prior, self.members), strict=True)
         return sum(part.objective(s, p) for part, s, p in terms)
 
     @property
     def log_smoothing(self) -> float:
         """That of the parts."""
-        return float(sum(getattr(part, "log_smoothing", 0.0) for part in self.parts))
+        return float(sum(getattr(part, "log_smoothing", 0.0) for part in self.components))
 
-    def weak_prior(self, stats: SeveralStats) -> tuple[Any, ...]:
+    def weak_prior(self, stats: StackStats) -> tuple[Any, ...]:
         """Each member's weak prior, scaled by the statistics of all members of its kind together."""
-        kinds = [(type(part), getattr(part, "kind", None)) for part in self.parts]
+        kinds = [(type(part), getattr(part, "kind", None)) for part in self.components]
         together: dict[Any, Any] = {}
-        for kind, s in zip(kinds, stats.parts, strict=True):
+        for kind, s in zip(kinds, stats.components, strict=True):
             together[kind] = together[kind] + s if kind in together else s
-        return tuple(part.weak_prior(together[kind]) for part, kind in zip(self.parts, kinds, strict=True))
+        return tuple(part.weak_prior(together[kind]) for part, kind in zip(self.components, kinds, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralStats(Addable, Value):
+class StackStats(Addable, Value):
     """The statistics of each member; they add member by member."""
 
-    parts: tuple[Any, ...]
+    components: tuple[Any, ...]
 
     @property
     def complete(self) -> bool:
         """True if no member hid anything."""
-        return all(s.complete for s in self.parts)
+        return all(s.complete for s in self.components)
 
     @property
     def filled(self) -> bool:
         """True if a member filled gaps in."""
-        return any(getattr(s, "filled", False) for s in self.parts)
+        return any(getattr(s, "filled", False) for s in self.components)
 
     @property
     def total_weight(self) -> float:
         """Weight over all members."""
-        return sum(float(s.total_weight) for s in self.parts)
+        return sum(float(s.total_weight) for s in self.components)
 
-    def __add__(self, other: SeveralStats) -> SeveralStats:
-        return SeveralStats(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: StackStats) -> StackStats:
+        return StackStats(tuple(a + b for a, b in zip(self.components, other.components, strict=True)))
 
-    def __mul__(self, factor: float) -> SeveralStats:
-        return SeveralStats(tuple(s * factor for s in self.parts))
+    def __mul__(self, factor: float) -> StackStats:
+        return StackStats(tuple(s * factor for s in self.components))
 
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Any:
         """One member's statistics, or those of some."""
-        return self.parts[k] if np.ndim(k) == 0 else SeveralStats(tuple(self.parts[int(i)] for i in k))
+        return self.components[k] if np.ndim(k) == 0 else StackStats(tuple(self.components[int(i)] for i in k))
 
 
 def side_by_side(draws: list[Any]) -> Any:
@@ -181,10 +181,10 @@ def each(prior: Any, members: int) -> Iterable[Any]:
     return prior if isinstance(prior, tuple | list) else (prior,) * members
 
 
-def _share(x: Any, w: Array | None, owner: Index | None, k: int) -> tuple[Any, Array | None]:
+def _share(x: Any, w: Array | None, labels: Index | None, k: int) -> tuple[Any, Array | None]:
     """The rows and weights that member k sees."""
-    if owner is not None:
-        mine = np.flatnonzero(owner == k)
+    if labels is not None:
+        mine = np.flatnonzero(labels == k)
         return x[mine], None if w is None else w[mine]
     return x, None if w is None else w if w.ndim == 1 else w[:, k]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.distributions.product import Product, ProductStats
-from likely.distributions.stacks.stack import SeveralStats, Stack
+from likely.distributions.stacks.stack import StackStats, Stack
 from likely.distributions.stacks.tied import Tied
 
 
@@ -18,11 +18,11 @@ def joined(distribution: Any, parts: list[Any]) -> Any:
     if isinstance(distribution, Tied) and distribution.what == "all":
         return reduce(add, parts)  # tied members keep one statistic between them
     if isinstance(distribution, Tied):
-        return joined(distribution.parts, parts)
+        return joined(distribution.components, parts)
     if isinstance(distribution, Product):
-        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in distribution.parts))
+        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in distribution.components))
     if isinstance(distribution, Stack):
-        return SeveralStats(tuple(s for part in parts for s in part.parts))
+        return StackStats(tuple(s for part in parts for s in part.components))
     if hasattr(distribution, "joined_stats"):
         return distribution.joined_stats(parts)
     return _side_by_side(parts)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, n_rows, owners, weights
+from likely.core.arrays import Array, Index, n_rows, checked_labels, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -31,29 +31,29 @@ class Tied(Distribution):
     array([[-13.419,  -0.919,  -0.919]])
     """
 
-    parts: Any  # a stack
+    components: Any  # a stack
     index: NDArray[np.intp]  # (K,)
     what: str = "all"
 
     def __post_init__(self) -> None:
         index = np.array(self.index, dtype=np.intp)
-        size = getattr(self.parts, "members", None)
+        size = getattr(self.components, "members", None)
         if size is None:
-            raise DomainError(sentence("Tied", "parts must be a stack", repr(self.parts)[:60]))
+            raise DomainError(sentence("Tied", "parts must be a stack", repr(self.components)[:60]))
         if self.what not in ("all", "covariance"):
             raise DomainError(sentence("Tied", 'what must be "all" or "covariance"', repr(self.what)))
-        if self.what == "covariance" and not (isinstance(self.parts, Gaussian) and len(index) == size):
+        if self.what == "covariance" and not (isinstance(self.components, Gaussian) and len(index) == size):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
             raise ShapeError(sentence("Tied", expected, f"{len(index)} indices, {size} members"))
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= size:
             raise ShapeError(sentence("Tied", f"index must name parts 0 … {size - 1}", index.tolist()))
-        if self.what == "covariance" and not self.parts.tied:
+        if self.what == "covariance" and not self.components.tied:
             self._one_covariance_a_group(index)
         self._set(index=index)
 
     def _one_covariance_a_group(self, index: NDArray[np.intp]) -> None:
         leaders = [int(np.flatnonzero(index == g)[0]) for g in index]
-        differ = [k for k, j in enumerate(leaders) if (self.parts.covariance[k] != self.parts.covariance[j]).any()]
+        differ = [k for k, j in enumerate(leaders) if (self.components.covariance[k] != self.components.covariance[j]).any()]
         if differ:
             k, j = differ[0], leaders[differ[0]]
             expected = "members with one index must have one covariance"
@@ -62,7 +62,7 @@ class Tied(Distribution):
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
         """Whether a row is a sequence, as the parts have it."""
-        return bool(getattr(self.parts, "of_sequences", False))
+        return bool(getattr(self.components, "of_sequences", False))
 
     @property
     def members(self) -> int:
@@ -72,7 +72,7 @@ class Tied(Distribution):
     @property
     def dim(self) -> int:
         """Number of columns of a row."""
-        return int(self.parts.dim)
+        return int(self.components.dim)
 
     @property
     def _all(self) -> bool:
@@ -80,33 +80,33 @@ class Tied(Distribution):
 
     def member(self, k: int) -> Any:
         """One member."""
-        return self.parts.member(int(self.index[k]) if self._all else k)
+        return self.components.member(int(self.index[k]) if self._all else k)
 
     def some(self, index: Any) -> Tied:
         """Some members, as a stack; parts that nobody names any more stay, so that statistics still add."""
         if self._all:
             return self.replace(index=self.index[index])
-        return self.replace(parts=self.parts.some(index), index=self.index[index])
+        return self.replace(components=self.components.some(index), index=self.index[index])
 
     @property
     def smallest_eigenvalue(self) -> float | None:
         """That of the parts."""
-        return getattr(self.parts, "smallest_eigenvalue", None)
+        return getattr(self.components, "smallest_eigenvalue", None)
 
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K); shared parts are evaluated once."""
-        out = self.parts.log_prob(x)
+        out = self.components.log_prob(x)
         return out[:, self.index] if self._all else out
 
     def sample(self, n: int, rng: Generator) -> Any:
         """n draws of each member (n, K, …); tied members draw independently."""
         if not self._all:
-            return self.parts.sample(n, rng)
+            return self.components.sample(n, rng)
         return side_by_side([self.member(k).sample(n, rng) for k in range(self.members)])
 
     def entropy(self, bits: bool = False) -> Array:
         """Each member's entropy (K,)."""
-        h = self.parts.entropy(bits)
+        h = self.components.entropy(bits)
         return h[self.index] if self._all else h
 
     @property
@@ -118,41 +118,41 @@ class Tied(Distribution):
     def n_parameters(self) -> int:
         """Free parameters: what is shared counts once."""
         if self._all:
-            return int(self.parts.n_parameters)
-        one = self.parts.member(0).n_parameters - self.dim
+            return int(self.components.n_parameters)
+        one = self.components.member(0).n_parameters - self.dim
         return self.members * self.dim + len(np.unique(self.index)) * one
 
     # --------------------------------------------------------------- learning
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Any:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
         """The parts' statistics, with the weights of tied members added."""
         if not self._all:
-            return self.parts.collect(x, weight, owner=owner)
-        if owner is not None:
-            owner = owners(owner, n_rows(x), self.members, "Tied")
-            return self.parts.collect(x, weight, owner=np.where(owner >= 0, self.index[owner], -1))
+            return self.components.collect(x, weight, labels=labels)
+        if labels is not None:
+            labels = checked_labels(labels, n_rows(x), self.members, "Tied")
+            return self.components.collect(x, weight, labels=np.where(labels >= 0, self.index[labels], -1))
         w = weights(weight, n_rows(x), "Tied")
         if w is None or w.ndim == 1:
             w = np.repeat((np.ones(n_rows(x)) if w is None else w)[:, None], self.members, axis=1)
         if w.shape[1] != self.members:
             raise ShapeError(sentence("Tied", f"weight must have a column per member ({self.members})", w.shape))
-        return self.parts.collect(x, w @ np.eye(self.parts.members)[self.index])
+        return self.components.collect(x, w @ np.eye(self.components.members)[self.index])
 
     def refit(self, stats: Any, prior: Any = None) -> Tied:
         """Parts from the sums of those that share them."""
         if self._all:
-            return self.replace(parts=self.parts.refit(stats, prior))
+            return self.replace(components=self.components.refit(stats, prior))
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Tied", "at least one row with weight is needed", "none", "or give a prior"))
         groups = [np.flatnonzero(self.index == g) for g in np.unique(self.index)]
         fitted = [self._of_group(g, stats.member(g), prior) for g in groups]
         if len(groups) == 1:
-            return self.replace(parts=fitted[0])
+            return self.replace(components=fitted[0])
         covariance = np.empty((self.members, *fitted[0].covariance.shape))
-        mean = np.empty_like(self.parts.mean)
+        mean = np.empty_like(self.components.mean)
         for rows, one in zip(groups, fitted, strict=True):
             mean[rows], covariance[rows] = one.mean, one.covariance
-        return self.replace(parts=Gaussian.trusted(mean=mean, covariance=covariance, kind=self.parts.kind))
+        return self.replace(components=Gaussian.trusted(mean=mean, covariance=covariance, kind=self.components.kind))
 
     def _of_group(self, members: NDArray[np.intp], stats: Any, prior: Any) -> Gaussian:
         """Some members learned; where nothing was seen of them, as they were."""
@@ -161,29 +161,29 @@ class Tied(Distribution):
 
     def _group(self, members: NDArray[np.intp]) -> Gaussian:
         """Some members as a stack with one covariance."""
-        covariance = self.parts.covariance if self.parts.tied else self.parts.covariance[members[0]]
-        return Gaussian.trusted(mean=self.parts.mean[members], covariance=np.array(covariance), kind=self.parts.kind)
+        covariance = self.components.covariance if self.components.tied else self.components.covariance[members[0]]
+        return Gaussian.trusted(mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind)
 
     def objective(self, stats: Any, prior: Any = None) -> float:
         """What `refit` maximizes: a shared covariance meets its prior once."""
         if self._all:
-            return float(self.parts.objective(stats, prior))
+            return float(self.components.objective(stats, prior))
         groups = (np.flatnonzero(self.index == g) for g in np.unique(self.index))
         return sum(self._group(g).objective(stats.member(g), prior) for g in groups)
 
     @property
     def log_smoothing(self) -> float:
         """That of the parts, each once."""
-        return float(getattr(self.parts, "log_smoothing", 0.0))
+        return float(getattr(self.components, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: Any) -> Any:
         """The parts' weak prior."""
-        return self.parts.weak_prior(stats)
+        return self.components.weak_prior(stats)
 
 
 def untied(distribution: Any) -> Any:
     """The parts that tied members have between them, each once; of another distribution, itself."""
-    return distribution.parts if isinstance(distribution, Tied) and distribution.what == "all" else distribution
+    return distribution.components if isinstance(distribution, Tied) and distribution.what == "all" else distribution
 
 
 def one_covariance(distribution: Any) -> bool:

@@ -89,10 +89,10 @@ def count_rows(x: Array, shares: Any, members: int | None) -> Counts:
     return Counts.trusted(**{name: per_member(part, members) for name, part in zip(names, parts, strict=True)})
 
 
-def member_weights(w: Array | None, owner: Any, n: int, members: int | None, whose: str) -> Any:
+def member_weights(w: Array | None, labels: Any, n: int, members: int | None, whose: str) -> Any:
     """Weights (m, n) of n rows for the members that differ: m is 1 where all see the same, else K."""
-    if owner is not None:
-        at = owners(owner, n, members, whose)
+    if labels is not None:
+        at = checked_labels(labels, n, members, whose)
         mine = np.flatnonzero(at >= 0)
         each = np.ones(n) if w is None else w
         return scipy.sparse.csr_array((each[mine], (at[mine], mine)), shape=(members, n))
@@ -104,13 +104,13 @@ def member_weights(w: Array | None, owner: Any, n: int, members: int | None, who
     return np.ascontiguousarray(w.T)
 
 
-def owners(owner: Any, n: int, members: int | None, whose: str) -> Index:
+def checked_labels(labels: Any, n: int, members: int | None, whose: str) -> Index:
     """The member that each row belongs to (n,), −1 for nobody."""
-    at = np.asarray(owner)
+    at = np.asarray(labels)
     if members is None:
-        raise DomainError(sentence(whose, "owner is for a stack", "one value"))
+        raise DomainError(sentence(whose, "label is for a stack", "one value"))
     if at.shape != (n,) or (n and not (np.issubdtype(at.dtype, np.integer) and -1 <= at.min() and at.max() < members)):
-        raise ShapeError(sentence(whose, f"owner must be {n} whole numbers from -1 to {members - 1}", at.shape))
+        raise ShapeError(sentence(whose, f"labels must be {n} whole numbers from -1 to {members - 1}", at.shape))
     return at.astype(np.intp)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, n_rows, numbers, owners, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, n_rows, numbers, checked_labels, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
@@ -158,33 +158,33 @@ class LearnsScales(Distribution):
 
     # --------------------------------------------------------------- E-step
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> ScaleSums:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> ScaleSums:
         """Moments of rows (n, d), outliers counted less, as this model sees them.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Gaps are filled with their conditional expectation, whose uncertainty is added.
         """
         n = n_rows(x)
         w = weights(weight, n, "StudentT")
         x = x if hasattr(x, "shape") else numbers(x, "StudentT")
         if n > ROWS:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         z = rows(x, self.dim, "StudentT")
         refuse_infinite(z, "StudentT")
-        if owner is not None:
-            return self._by_owner(z, w, owner)
+        if labels is not None:
+            return self._by_label(z, w, labels)
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
             raise ShapeError(sentence("StudentT", f"weight must have a column per member ({self.members})", w.shape))
         return self._sums(z, np.ones(n) if w is None else w)
 
-    def _by_owner(self, z: Array, w: Array | None, owner: Index) -> ScaleSums:
+    def _by_label(self, z: Array, w: Array | None, labels: Index) -> ScaleSums:
         if self.members is None:
-            raise DomainError(sentence("StudentT", "owner is for a stack", "one value"))
-        owner = owners(owner, len(z), self.members, "StudentT")
+            raise DomainError(sentence("StudentT", "label is for a stack", "one value"))
+        labels = checked_labels(labels, len(z), self.members, "StudentT")
         out = []
-        for k, (mine, own, _) in enumerate(members_of(z, w, owner, self.members)):
+        for k, (mine, own, _) in enumerate(members_of(z, w, labels, self.members)):
             one = self.member(k)
             one._shape.__dict__["origin"] = self._shape.origin
             out.append(one._sums(mine.copy(), np.ones(len(mine)) if own is None else own))

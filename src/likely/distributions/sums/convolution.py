@@ -179,8 +179,8 @@ def _cells(term: Term) -> Callable[[Array], Array]:
     distribution, w = term.distribution, term.weight
     if hasattr(distribution, "cdf"):
         return lambda edges: np.abs(np.diff(np.ravel(distribution.cdf(edges / w))))
-    if hasattr(getattr(distribution, "parts", None), "cdf") and getattr(distribution, "weights", None) is not None:
-        return lambda edges: np.abs(np.diff(np.asarray(distribution.parts.cdf(edges / w)) @ distribution.weights))
+    if hasattr(getattr(distribution, "components", None), "cdf") and getattr(distribution, "weights", None) is not None:
+        return lambda edges: np.abs(np.diff(np.asarray(distribution.components.cdf(edges / w)) @ distribution.weights))
     nodes, shares = np.polynomial.legendre.leggauss(6)
 
     def by_density(edges: Array) -> Array:

@@ -160,7 +160,7 @@ class Bijector(Value):
         with np.errstate(all="ignore"):
             return np.where((z > low) & (z < high), KINDS[self.kind].inverse(z, self.scale), np.nan)
 
-    def log_slope(self, x: Array) -> Array:
+    def log_det_jacobian(self, x: Array) -> Array:
         """log |det ∂y/∂x| of rows (n, d): (n,); entries that were not seen do not count."""
         if not self.elementwise:
             return np.full(len(x), np.linalg.slogdet(self.scale)[1])

@@ -37,7 +37,7 @@ class Transformed(Distribution):
     """The distribution of y = g(x) for x ~ distribution: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
 
     g is a ready-made `Bijector`, which a file can keep, or a function of rows (n, d) → (n, d) that is one to one, with
-    its `inverse` and `log_slope` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs neither.
+    its `inverse` and `log_det_jacobian` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs neither.
     Of a discrete distribution the values move and their probabilities stay. The distribution inside may be a stack, and
     it may learn.
 
@@ -50,25 +50,25 @@ class Transformed(Distribution):
     """
 
     distribution: Any
-    change: Any
+    bijector: Any
 
     def __init__(
         self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
-        log_slope: Callable[[Array], Any] | None = None, *, change: Any = None,
+        log_det_jacobian: Callable[[Array], Any] | None = None, *, bijector: Any = None,
     ) -> None:  # fmt: skip
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             raise DomainError(sentence(ME, "a density is needed", type(distribution).__name__))
-        given = forward if change is None else change
+        given = forward if bijector is None else bijector
         if isinstance(given, str):
             given = Bijector(given)
         if not isinstance(given, Bijector | FunctionChange):
             if not callable(given):
                 expected = "forward must be a Change, its name, or a function of rows"
                 raise DomainError(sentence(ME, expected, type(given).__name__))
-            given = _of_functions(distribution, given, inverse, log_slope)
+            given = _of_functions(distribution, given, inverse, log_det_jacobian)
         if isinstance(given, Bijector):
             refuse_outside_domain(distribution, given)
-        self._set(distribution=distribution, change=given)
+        self._set(distribution=distribution, bijector=given)
 
     # ------------------------------------------------------------------ shape
 
@@ -110,7 +110,7 @@ class Transformed(Distribution):
             with np.errstate(all="ignore"):
                 logs = np.asarray(self.distribution.log_prob(x), dtype=np.float64)
                 if not self._discrete:
-                    slope = self.change.log_slope(x)
+                    slope = self.bijector.log_det_jacobian(x)
                     logs = logs - (slope[:, None] if logs.ndim == 2 else slope)
             logs[impossible] = -np.inf
             return logs
@@ -121,11 +121,11 @@ class Transformed(Distribution):
         """Rows x, and which rows no x leads to; of those all is said to be missing."""
         refuse_infinite(y, ME)
         gap = np.isnan(y)
-        if gap.any() and not self.change.elementwise:
+        if gap.any() and not self.bijector.elementwise:
             i, j = np.argwhere(gap)[0]
             expected = "a change that mixes columns needs all of them"
             raise DataError(sentence(ME, expected, f"NaN at row {i}, column {j}", "impute first"))
-        x = self.change.inverse(y)
+        x = self.bijector.inverse(y)
         if self._discrete:
             whole = np.rint(x)
             x = np.where(np.abs(x - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole)), whole, x)
@@ -137,7 +137,7 @@ class Transformed(Distribution):
         """Draws (n, d), or (n, K, d) for a stack."""
         x = np.asarray(self.distribution.sample(n, rng), dtype=np.float64)
         flat = x.reshape(-1, self.dim)
-        return self.change.forward(flat).reshape(x.shape if x.ndim > 1 else (n, 1))
+        return self.bijector.forward(flat).reshape(x.shape if x.ndim > 1 else (n, 1))
 
     # ---------------------------------------------------------------- moments
 
@@ -146,9 +146,9 @@ class Transformed(Distribution):
         self._one_column("cdf")
         z = one_column(y, None)
         flat = np.atleast_1d(z).reshape(-1, 1)
-        x = self.change.inverse(flat)[:, 0]
+        x = self.bijector.inverse(flat)[:, 0]
         found = np.asarray(self.distribution.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
-        if not self.change.rises:
+        if not self.bijector.rises:
             found = 1.0 - found
             if self._discrete:
                 found = found + np.exp(self.distribution.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
@@ -166,8 +166,8 @@ class Transformed(Distribution):
         """y with P(Y ≤ y) = p in one column; (n, K) for a stack."""
         self._one_column("quantile")
         p = np.asarray(p, dtype=np.float64)
-        x = np.asarray(self.distribution.quantile(p if self.change.rises else 1.0 - p), dtype=np.float64)
-        return self.change.forward(x.reshape(-1, 1)).reshape(x.shape)
+        x = np.asarray(self.distribution.quantile(p if self.bijector.rises else 1.0 - p), dtype=np.float64)
+        return self.bijector.forward(x.reshape(-1, 1)).reshape(x.shape)
 
     def _one_column(self, what: str) -> None:
         if self.dim != 1 or not hasattr(self.distribution, what):
@@ -177,9 +177,9 @@ class Transformed(Distribution):
     @property
     def mean(self) -> Any:
         """E[y]: in closed form for affine changes and the log-normal distribution, by sums or quadrature in one column."""
-        if isinstance(self.change, Bijector) and self.change.kind == "affine":
+        if isinstance(self.bijector, Bijector) and self.bijector.kind == "affine":
             inner = np.atleast_1d(np.asarray(self.distribution.mean, dtype=np.float64))
-            return lone(self.change.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
+            return lone(self.bijector.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
         if self._lognormal:
             return lone(np.exp(self.distribution.mean + 0.5 * self.distribution.variance).squeeze())
         return self._expected(lambda y: y)
@@ -187,8 +187,8 @@ class Transformed(Distribution):
     @property
     def variance(self) -> Any:
         """E[(y − mean)²] of each column, likewise."""
-        if isinstance(self.change, Bijector) and self.change.kind == "affine":
-            c = self.change.scale
+        if isinstance(self.bijector, Bijector) and self.bijector.kind == "affine":
+            c = self.bijector.scale
             spread = c**2 * np.asarray(self.distribution.variance) if c.ndim < 2 else np.diagonal(
                 c @ self.distribution.covariance_matrix @ c.T, axis1=-2, axis2=-1)  # fmt: skip
             return lone(np.squeeze(spread))
@@ -221,22 +221,22 @@ class Transformed(Distribution):
 
     def _mean_log_slope(self, n: int, rng: Generator) -> Estimate:
         """E[log |det ∂g/∂x|]; 0 of a discrete distribution, whose probabilities stay."""
-        kind = self.change.kind if isinstance(self.change, Bijector) else ""
+        kind = self.bijector.kind if isinstance(self.bijector, Bijector) else ""
         if self._discrete:
             return Estimate(0.0, 0.0)
         if kind == "affine":
-            return Estimate(float(self.change.log_slope(np.zeros((1, self.dim)))[0]), 0.0)
+            return Estimate(float(self.bijector.log_det_jacobian(np.zeros((1, self.dim)))[0]), 0.0)
         if kind == "exp" and hasattr(self.distribution, "mean"):
             return Estimate(float(np.sum(self.distribution.mean)), 0.0)
         if self.dim == 1:
-            return Estimate(self._expected_inside(lambda x: self.change.log_slope(x[:, None])), 0.0)
-        slopes = self.change.log_slope(np.asarray(self.distribution.sample(n, rng), dtype=np.float64))
+            return Estimate(self._expected_inside(lambda x: self.bijector.log_det_jacobian(x[:, None])), 0.0)
+        slopes = self.bijector.log_det_jacobian(np.asarray(self.distribution.sample(n, rng), dtype=np.float64))
         return Estimate(float(slopes.mean()), float(slopes.std(ddof=1)) / math.sqrt(n))
 
     @property
     def _lognormal(self) -> bool:
         return (
-            isinstance(self.distribution, Gaussian) and isinstance(self.change, Bijector) and self.change.kind == "exp"
+            isinstance(self.distribution, Gaussian) and isinstance(self.bijector, Bijector) and self.bijector.kind == "exp"
         )
 
     def _each(self, name: str) -> Array:
@@ -245,7 +245,7 @@ class Transformed(Distribution):
     def _expected(self, f: Callable[[Array], Array]) -> Any:
         if self.members is not None:
             return self._each("mean")
-        return self._expected_inside(lambda x: f(self.change.forward(x[:, None])[:, 0]))
+        return self._expected_inside(lambda x: f(self.bijector.forward(x[:, None])[:, 0]))
 
     def _expected_inside(self, f: Callable[[Array], Array]) -> float:
         """E[f(x)] over the distribution inside, summed or integrated."""
@@ -273,7 +273,7 @@ class Transformed(Distribution):
         inner = change.inverse(rows(x, None, ME))
         return cls(distribution.blank(inner, **options), change)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> TransformedStats:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> TransformedStats:
         """What the distribution inside takes from the rows in its own coordinates, and how much they were stretched."""
         y = rows(x, self.dim, ME)
         w = weights(weight, n_rows(x), ME)
@@ -281,19 +281,19 @@ class Transformed(Distribution):
         if impossible.any():
             i = int(np.argmax(impossible))
             raise DataError(sentence(ME, "rows must lie where the change leads", f"{y[i].tolist()} at row {i}"))
-        slope = np.zeros(len(y)) if self._discrete else self.change.log_slope(inner)
-        named = {} if owner is None else {"owner": owner}
+        slope = np.zeros(len(y)) if self._discrete else self.bijector.log_det_jacobian(inner)
+        named = {} if labels is None else {"labels": labels}
         return TransformedStats.trusted(
-            parts=self.distribution.collect(inner, w, **named), slope=_shared_out(slope, w, owner, self.members)
+            parts=self.distribution.collect(inner, w, **named), slope=_shared_out(slope, w, labels, self.members)
         )
 
     def refit(self, stats: TransformedStats, prior: Any = None) -> Transformed:
         """The same change of the distribution inside, refitted."""
-        return self.replace(distribution=self.distribution.refit(stats.parts, prior))
+        return self.replace(distribution=self.distribution.refit(stats.components, prior))
 
     def objective(self, stats: TransformedStats, prior: Any = None) -> float:
         """Log-likelihood of the rows as they came (+ log prior)."""
-        return float(self.distribution.objective(stats.parts, prior)) - float(np.sum(stats.slope))
+        return float(self.distribution.objective(stats.components, prior)) - float(np.sum(stats.slope))
 
     @property
     def log_smoothing(self) -> float:
@@ -302,54 +302,54 @@ class Transformed(Distribution):
 
     def weak_prior(self, stats: TransformedStats) -> Any:
         """That of the distribution inside."""
-        return self.distribution.weak_prior(stats.parts)
+        return self.distribution.weak_prior(stats.components)
 
 
 @dataclass(frozen=True, eq=False)
 class TransformedStats(Addable, Value):
     """Statistics of the distribution inside, and the sum of the log-slopes of the rows."""
 
-    parts: Any
+    components: Any
     slope: Array  # () or (K,)
 
     @property
     def complete(self) -> bool:
         """Whether those inside are."""
-        return bool(self.parts.complete)
+        return bool(self.components.complete)
 
     @property
     def filled(self) -> bool:
         """True if parts filled gaps in."""
-        return bool(getattr(self.parts, "filled", False))
+        return bool(getattr(self.components, "filled", False))
 
     @property
     def total_weight(self) -> float:
         """Weight of the rows."""
-        return float(self.parts.total_weight)
+        return float(self.components.total_weight)
 
     def __add__(self, other: TransformedStats) -> TransformedStats:
-        return TransformedStats.trusted(parts=self.parts + other.parts, slope=self.slope + other.slope)
+        return TransformedStats.trusted(parts=self.components + other.components, slope=self.slope + other.slope)
 
     def __mul__(self, factor: float) -> TransformedStats:
-        return TransformedStats.trusted(parts=self.parts * factor, slope=self.slope * factor)
+        return TransformedStats.trusted(parts=self.components * factor, slope=self.slope * factor)
 
     __rmul__ = __mul__
 
     def pooled(self) -> TransformedStats:
         """All members as one."""
-        return TransformedStats.trusted(parts=self.parts.pooled(), slope=np.asarray(self.slope.sum()))
+        return TransformedStats.trusted(parts=self.components.pooled(), slope=np.asarray(self.slope.sum()))
 
     def member(self, k: int) -> TransformedStats:
         """The statistics of one member."""
-        return TransformedStats.trusted(parts=self.parts.member(k), slope=np.asarray(self.slope[k]))
+        return TransformedStats.trusted(parts=self.components.member(k), slope=np.asarray(self.slope[k]))
 
 
-def _shared_out(slope: Array, w: Array | None, owner: Index | None, members: int | None) -> Array:
+def _shared_out(slope: Array, w: Array | None, labels: Index | None, members: int | None) -> Array:
     """Σ w log-slope, for each member that saw the rows."""
     if members is None:
         return np.asarray(slope.sum() if w is None else w @ slope)
-    if owner is not None:
-        own = np.asarray(owner)
+    if labels is not None:
+        own = np.asarray(labels)
         return np.asarray(
             np.bincount(own[own >= 0], (slope if w is None else slope * w)[own >= 0], members), np.float64
         )

@@ -36,7 +36,7 @@ class Beta(BetaLearning):
     The conjugate prior of `Bernoulli`: a − 1 ones and b − 1 zeros were seen before. Both are numbers, (d,) or
     (K, d) for a stack. One prior serves all members of a stack of Bernoulli distributions, and one of a single column
     all their columns. It is also that of a `Binomial` distribution of known trials, and of the p of a
-    `NegativeBinomial` of known size: `of` and `known` say of which, and statistics of Bernoulli and binomial
+    `NegativeBinomial` of known size: `likelihood` and `known` say of which, and statistics of Bernoulli and binomial
     distributions do so themselves. As a distribution of its own it learns too: `Beta.fit`.
 
     >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
@@ -49,7 +49,7 @@ class Beta(BetaLearning):
 
     a: Array  # (d,) or (K, d)
     b: Array
-    of: str = "bernoulli"  # "binomial" or "negative binomial": whose probability it is a prior of
+    likelihood: str = "bernoulli"  # "binomial" or "negative binomial": whose probability it is a prior of
     known: Array | None = None  # the trials, or the size: a number, (d,) or (K, d)
 
     def __post_init__(self) -> None:
@@ -65,15 +65,15 @@ class Beta(BetaLearning):
         self._set(a=a, b=b, known=self._checked_known(a.shape))
 
     def _checked_known(self, shape: tuple[int, ...]) -> Array | None:
-        if self.of not in OF:
-            raise DomainError(sentence("Beta", f"of must be one of {', '.join(map(repr, OF))}", repr(self.of)))
-        if (self.known is None) != (self.of == "bernoulli"):
+        if self.likelihood not in OF:
+            raise DomainError(sentence("Beta", f"of must be one of {', '.join(map(repr, OF))}", repr(self.likelihood)))
+        if (self.known is None) != (self.likelihood == "bernoulli"):
             expected = "known trials (binomial) or a known size (negative binomial) are needed, and nothing for coins"
-            raise DomainError(sentence("Beta", expected, (self.of, self.known)))
+            raise DomainError(sentence("Beta", expected, (self.likelihood, self.known)))
         if self.known is None:
             return None
         known = parameter(self.known, "Beta", "known")
-        if known.ndim > 2 or not (known > 0).all() or (self.of == "binomial" and (known != np.floor(known)).any()):
+        if known.ndim > 2 or not (known > 0).all() or (self.likelihood == "binomial" and (known != np.floor(known)).any()):
             raise DomainError(sentence("Beta", "known must be positive, and trials whole numbers", known))
         try:
             np.broadcast_shapes(known.shape, shape)
@@ -204,9 +204,9 @@ class Beta(BetaLearning):
 
     def _waits(self, stats: WeightedValues) -> tuple[Array, Array, dict[str, Any]]:
         """A negative binomial count is one of failures before the r-th success."""
-        if self.of != "negative binomial":
+        if self.likelihood != "negative binomial":
             remedy = 'Beta(a, b, "negative binomial", known=size)'
-            raise DomainError(sentence("Beta", "the size of negative binomial counts must be known", self.of, remedy))
+            raise DomainError(sentence("Beta", "the size of negative binomial counts must be known", self.likelihood, remedy))
         self._serves(stats.weight.shape, "statistics")
         failures: Array = np.bincount(stats.cell, stats.each * stats.value, stats.weight.size).astype(np.float64)
         size = self._known(stats.weight.shape)
@@ -222,9 +222,9 @@ class Beta(BetaLearning):
         return self._distribution(np.array(getattr(self, rule)), rule)
 
     def _distribution(self, probs: Array, rule: str = "draw") -> Any:
-        if self.of == "bernoulli":
+        if self.likelihood == "bernoulli":
             return Bernoulli.trusted(probs=probs)
-        if self.of == "binomial":
+        if self.likelihood == "binomial":
             return Binomial.trusted(trials=self._known(probs.shape), probs=probs)
         if not (probs > 0).all():
             remedy = 'take the "mean", or a prior with a above 1'
@@ -240,10 +240,10 @@ class Beta(BetaLearning):
 
         Of negative binomial counts it is a `BetaNegativeBinomial` distribution.
         """
-        if self.of == "bernoulli":
+        if self.likelihood == "bernoulli":
             return self.point("mean")
         a, b, known = np.array(self.a), np.array(self.b), self._known(self.a.shape)
-        if self.of == "binomial":
+        if self.likelihood == "binomial":
             return BetaBinomial.trusted(trials=known, a=a, b=b)
         return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
 

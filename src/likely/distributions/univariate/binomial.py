@@ -131,12 +131,12 @@ class Binomial(KnownTrials, ColumnDistribution):
         refuse_more(z, shares, self.trials, "Binomial")
         return successes(z, shares, self.trials, self.members)
 
-    def _collect_blocks(self, x: Any, w: Array | None, owner: Any) -> Any:
+    def _collect_blocks(self, x: Any, w: Array | None, labels: Any) -> Any:
         try:
-            return super()._collect_blocks(x, w, owner)
+            return super()._collect_blocks(x, w, labels)
         except DataError:
             z = rows(x, self.dim, "Binomial")  # the same complaint, with the row's own number
-            refuse_more(z, member_weights(w, owner, len(z), self.members, "Binomial"), self.trials, "Binomial")
+            refuse_more(z, member_weights(w, labels, len(z), self.members, "Binomial"), self.trials, "Binomial")
             raise
 
     def refit(self, stats: Successes, prior: Any = None) -> Binomial:

@@ -43,7 +43,7 @@ class Gamma(GammaLearning):
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
     before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
-    and before there are any, `of` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
+    and before there are any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
     for a stack. One prior serves all members of a stack of distributions, and one of a single column all their columns.
     As a distribution of its own it also learns: `Gamma.fit`.
 
@@ -58,7 +58,7 @@ class Gamma(GammaLearning):
 
     shape: Array  # a: (d,) or (K, d)
     rate: Array  # b
-    of: str = "poisson"  # or "exponential": whose rate it is a prior of
+    likelihood: str = "poisson"  # or "exponential": whose rate it is a prior of
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -71,8 +71,8 @@ class Gamma(GammaLearning):
             raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
         if not ((shape > 0).all() and (rate > 0).all()):
             raise DomainError(sentence("Gamma", "shape and rate must be positive"))
-        if self.of not in ("poisson", "exponential"):
-            raise DomainError(sentence("Gamma", 'of must be "poisson" or "exponential"', repr(self.of)))
+        if self.likelihood not in ("poisson", "exponential"):
+            raise DomainError(sentence("Gamma", 'of must be "poisson" or "exponential"', repr(self.likelihood)))
         self._set(shape=shape, rate=rate)
 
     @classmethod
@@ -86,9 +86,9 @@ class Gamma(GammaLearning):
         if isinstance(pooled, FeatureSums):
             [wait] = pooled.means([np.ones(1)])
             b = np.maximum(worth * wait, SHORTEST)
-            return cls.trusted(shape=np.full(b.shape, 1.0 + worth), rate=b, of="exponential")
+            return cls.trusted(shape=np.full(b.shape, 1.0 + worth), rate=b, likelihood="exponential")
         mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
-        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), of="poisson")
+        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), likelihood="poisson")
 
     # ---------------------------------------------------------------- the distribution
 
@@ -173,7 +173,7 @@ class Gamma(GammaLearning):
     def update(self, stats: Counts | FeatureSums) -> Gamma:
         """The posterior: shapes grow by the events that were seen, rates by the time in which one looked."""
         of, events, time = self._told(stats)
-        return self.replace(shape=self.shape + events, rate=self.rate + time, of=of)
+        return self.replace(shape=self.shape + events, rate=self.rate + time, likelihood=of)
 
     def _told(self, stats: Counts | FeatureSums) -> tuple[str, Array, Array]:
         """Whose statistics these are, how many events they hold, and in how much time: rows, or the waits' sum."""
@@ -188,14 +188,14 @@ class Gamma(GammaLearning):
 
     @property
     def _whose(self) -> type[Poisson] | type[Exponential]:
-        return Poisson if self.of == "poisson" else Exponential
+        return Poisson if self.likelihood == "poisson" else Exponential
 
     def point(self, rule: str = "mode") -> Any:
         """A distribution with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
         rate = np.array(getattr(self, rule))
-        if self.of == "exponential" and not (rate > 0).all():
+        if self.likelihood == "exponential" and not (rate > 0).all():
             remedy = 'take the "mean", or a prior of shape above 1'
             raise DomainError(
                 sentence("Gamma", "the mode of a waiting distribution's rate must not be 0", remedy=remedy)
@@ -208,7 +208,7 @@ class Gamma(GammaLearning):
 
     def predictive(self) -> Any:
         """One new row: negative binomial with size a and p = b / (b + 1); of waiting times, Lomax with a and b."""
-        if self.of == "exponential":
+        if self.likelihood == "exponential":
             return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))
         return NegativeBinomial.trusted(
             size=np.array(self.shape), prob=self.rate / (self.rate + 1), rest=1 / (self.rate + 1)

@@ -217,15 +217,15 @@ class NegativeBinomial(ValueDistribution):
         stack = {name: np.repeat(part[None], members or 1, axis=0) for name, part in found.parameters.items()}
         return found if members is None else found.replace(**stack)
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> WeightedValues:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WeightedValues:
         """The distinct counts of weighted rows (n, d), dense or sparse, with their weights; gaps do not count."""
         if not is_sparse(x):
-            return super().collect(x, weight, owner)
+            return super().collect(x, weight, labels)
         x = SparseRows.of(x, self.dim, "NegativeBinomial")
         if x.lowest < 0:
             x.refuse(x.matrix.data < 0, "NegativeBinomial", "counts must not be negative")
         w = weights(weight, len(x), "NegativeBinomial")
-        shares = shares_of(w, owner, len(x), self.members, "NegativeBinomial")
+        shares = shares_of(w, labels, len(x), self.members, "NegativeBinomial")
         return sparse_values(x.matrix, shares, self.members)
 
     def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:

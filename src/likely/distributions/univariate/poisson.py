@@ -264,26 +264,26 @@ class Poisson(Distribution):
         rate = np.where(mean > 0, mean, 1.0)
         return cls.trusted(rate=rate if members is None else np.repeat(rate[None], members, axis=0))
 
-    def collect(self, x: Any, weight: Any = None, owner: Index | None = None) -> Counts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Counts:
         """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
 
-        `weight` is (n,) or, for a stack, (n, K); `owner` (n,) names the member that each row belongs to
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
         (−1: nobody). Missing entries do not count; fractions do: an expected count is as good as a count.
         """
         n = n_rows(x)
         w = weights(weight, n, "Poisson")
         if is_sparse(x):
-            return self._collect_sparse(SparseRows.of(x, self.dim, "Poisson"), w, owner)
+            return self._collect_sparse(SparseRows.of(x, self.dim, "Poisson"), w, labels)
         if n > ROWS * BLOCKS:
-            return self._collect_blocks(x, w, owner)
+            return self._collect_blocks(x, w, labels)
         z = rows(x, self.dim, "Poisson")
         _refuse(z)
-        return count_rows(z, member_weights(w, owner, n, self.members, "Poisson"), self.members)
+        return count_rows(z, member_weights(w, labels, n, self.members, "Poisson"), self.members)
 
-    def _collect_sparse(self, x: SparseRows, w: Array | None, owner: Index | None) -> Counts:
+    def _collect_sparse(self, x: SparseRows, w: Array | None, labels: Index | None) -> Counts:
         if x.lowest < 0:
             x.refuse(x.matrix.data < 0, "Poisson", "counts must not be negative")
-        shares = shares_of(w, owner, len(x), self.members, "Poisson")
+        shares = shares_of(w, labels, len(x), self.members, "Poisson")
         total = column_sums(x.matrix, shares)
         seen = np.asarray(shares @ np.ones(len(x)))
         logs = np.asarray(shares @ row_sums(log_factorial(x.matrix.data), x.matrix.indptr))
@@ -291,9 +291,9 @@ class Poisson(Distribution):
         every = {**parts, "log_factorial": logs}
         return Counts.trusted(**{name: per_member(part, self.members) for name, part in every.items()})
 
-    def _collect_blocks(self, x: Any, w: Array | None, owner: Index | None) -> Counts:
+    def _collect_blocks(self, x: Any, w: Array | None, labels: Index | None) -> Counts:
         try:
-            return Threads().total(lambda b: self.collect(b.x, b.weight, b.owner), Blocks.of(x, w, owner=owner))
+            return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
             _refuse(rows(x, self.dim, "Poisson"))  # the same complaint, with the row's own number
             raise

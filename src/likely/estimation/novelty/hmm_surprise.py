@@ -21,7 +21,7 @@ class ChainTail:
 
     def __init__(self, plays: HMM) -> None:
         self.plays = plays
-        self.distribution, self.each = plays.emissions, max(DRAWS // plays.states, 100)
+        self.distribution, self.each = plays.emission, max(DRAWS // plays.states, 100)
         rng = np.random.default_rng(0)
         self.drawn = [self.distribution.member(k).sample(self.each, rng) for k in range(plays.states)]
         self.state = np.repeat(np.arange(plays.states), self.each)
@@ -65,8 +65,8 @@ class ChainTail:
         ways = self.plays.chains[0].summed
         known = self.plays.posterior(x, lag=0).values
         out = np.empty_like(known)
-        out[1:] = known[:-1] @ ways.moves
-        out[x.offsets[:-1][x.lengths > 0]] = ways.starts
+        out[1:] = known[:-1] @ ways.transition
+        out[x.offsets[:-1][x.lengths > 0]] = ways.initial
         total = out.sum(axis=1, keepdims=True)
         return np.divide(out, total, out=np.zeros_like(out), where=total > 0)
 

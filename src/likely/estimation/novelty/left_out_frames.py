@@ -142,7 +142,7 @@ def _there(X: Ragged, weight: Any) -> tuple[list[int], Array]:
 
 def _may_be_cut(density: Any) -> bool:
     """Whether a piece of a sequence is like a sequence: it may begin and end anywhere."""
-    return density.model_.ends is None and isinstance(density.topology, str) and density.topology == "ergodic"
+    return density.model_.final is None and isinstance(density.topology, str) and density.topology == "ergodic"
 
 
 def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:

@@ -33,18 +33,18 @@ FOLDS_OF_SEQUENCES = 5  # each is many rows, and hides its states: fewer folds, 
 KEPT = 4096
 
 
-def left_out(clf: Any, X: Any, owner: Index, weight: Any) -> Array:
+def left_out(clf: Any, X: Any, labels: Index, weight: Any) -> Array:
     """Surprises of training rows under models that had not seen them; fold statistics add, so this is cheap."""
     n, whole = n_rows(X), clf.stats_.complete
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     if n > (MANY if whole else MANY_WITH_GAPS):
         some = _some(X, SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT)
-        scores = _taken_away(clf, X[some], owner[some], w[some]) if whole else None
+        scores = _taken_away(clf, X[some], labels[some], w[some]) if whole else None
         return _kept(surprise(clf.model_, X[some], scores), w[some] * (w.sum() / w[some].sum()), w.sum())
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
-        for f, model, learned in _without_each_fold(clf, X, owner, weight, fold):
+        for f, model, learned in _without_each_fold(clf, X, labels, weight, fold):
             scores[fold == f] = scores_of(clf.density_, model, learned, X[fold == f])
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
     scale = w.sum() / w[some].sum()
@@ -57,7 +57,7 @@ def _some(X: Any, about: int) -> Index:
     return np.flatnonzero(ranks(X) % max(n_rows(X) // about, 1) == 0)
 
 
-def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:
+def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
     """log p(x) of some of very many rows under models from whose statistics they were taken away, fold by fold.
 
     None where statistics do not subtract: then the model is asked as it is, which hardly knows any one row.
@@ -67,7 +67,7 @@ def _taken_away(clf: Any, X: Any, owner: Index, w: Array) -> Array | None:
         with unheard(), one_blas_thread():
             for f in np.unique(fold):
                 here = fold == f
-                rest = without(clf.stats_, clf._learned.collect(X[here], w[here], owner[here]))
+                rest = without(clf.stats_, clf._learned.collect(X[here], w[here], labels[here]))
                 scores[here] = clf._elsewhere(clf._stepped(clf._learned, rest)).log_prob(X[here])
     except (Canceled, LikelyError, TypeError):
         return None
@@ -110,17 +110,17 @@ def folds(X: Any, among: int = FOLDS) -> Index:
     return ranks(X) % among
 
 
-def _without_each_fold(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
+def _without_each_fold(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
     """Each fold, what would score and what would be learned without it; where the others hold too little, with it."""
     way = _way(clf, X)
-    learn, as_learned = way(clf, X, owner, weight, fold), way is _anew or clf.density_._looks_once
+    learn, as_learned = way(clf, X, labels, weight, fold), way is _anew or clf.density_._looks_once
     for f in np.unique(fold):
         try:
             report = learn(f)
             seen = report.model if as_learned else clf._blank(X[fold != f])  # only the others' levels are known
-            yield f, clf._elsewhere(report), seen.parts
+            yield f, clf._elsewhere(report), seen.components
         except LikelyError:
-            yield f, clf.model_, clf._learned.parts
+            yield f, clf.model_, clf._learned.components
 
 
 def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
@@ -132,12 +132,12 @@ def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[
     return _added if clf.stats_.complete and clf.density_._looks_once else _anew
 
 
-def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold: the statistics of the others, added."""
 
     def collected(f: int) -> Any:
         here = fold == f
-        return clf._learned.collect(X[here], None if weight is None else weight[here], owner[here])
+        return clf._learned.collect(X[here], None if weight is None else weight[here], labels[here])
 
     each = {f: collected(f) for f in np.unique(fold)}
 
@@ -150,10 +150,10 @@ def _added(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable
     return without
 
 
-def _nearby(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+def _nearby(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where learning is a climb: a step from the summit of all rows, by statistics that add."""
     model = clf._learned
-    each = {f: _collected(clf, model, X, owner, weight, fold == f) for f in np.unique(fold)}
+    each = {f: _collected(clf, model, X, labels, weight, fold == f) for f in np.unique(fold)}
     everything: Any = sum(each.values())
 
     def without(f: int) -> FitReport:
@@ -162,42 +162,42 @@ def _nearby(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callabl
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
         stats: Any = sum(rest)
         prior = resolve_prior(model, stats, clf._prior_rule)
-        parts = clf.density_._near(model.parts, (stats.parts, prior.parts), (everything.parts, clf.prior_.parts))
-        found = Mixture.trusted(weights=model._frequencies(stats.counts), parts=parts)
+        parts = clf.density_._near(model.components, (stats.components, prior.components), (everything.components, clf.prior_.components))
+        found = Mixture.trusted(weights=model._frequencies(stats.counts), components=parts)
         return FitReport(found, stats, prior, False, "a step without a fold", [])
 
     return without
 
 
-def _collected(clf: Any, model: Mixture, X: Any, owner: Index, weight: Any, some: Mask) -> Any:
+def _collected(clf: Any, model: Mixture, X: Any, labels: Index, weight: Any, some: Mask) -> Any:
     """Statistics of some rows under a model."""
-    data = clf._data(X[some], owner[some], None if weight is None else weight[some])
+    data = clf._data(X[some], labels[some], None if weight is None else weight[some])
     return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
 
 
-def _anew(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+def _anew(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where entries are hidden, or the rows themselves set edges or levels: from the others alone.
 
     Edges and levels of all rows would hold the left-out row too, as they do not hold a new one. Of EM a few steps do.
     """
     other = copy(clf)
-    other.density_ = clf.density_._as_chosen(clf._learned.parts)
+    other.density_ = clf.density_._as_chosen(clf._learned.components)
 
     def without(f: int) -> FitReport:
         rest = fold != f
-        return other._learn(X[rest], owner[rest], None if weight is None else weight[rest], STEPS)
+        return other._learn(X[rest], labels[rest], None if weight is None else weight[rest], STEPS)
 
     return without
 
 
-def _learned_on(clf: Any, X: Any, owner: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+def _learned_on(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
     """Without a fold, where starts cost more than learning: a step on from what all taught, by statistics that add.
 
     It takes away what the fold's own frames added. Where learning was slow, states are ambiguous, and what a fold
     taught lingers in how the others are read: then more steps take most of that, too, for about half of what learning
     itself has cost.
     """
-    collected = partial(_collected, clf, X=X, owner=owner, weight=weight)
+    collected = partial(_collected, clf, X=X, labels=labels, weight=weight)
     each = {f: collected(clf._learned, some=fold == f) for f in np.unique(fold)}
 
     def without(f: int) -> FitReport:
@@ -219,7 +219,7 @@ def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 
     A level that was never seen is surprising beyond measure.
     """
-    known, strange = clf.density_._known(rows, clf._learned.parts)
+    known, strange = clf.density_._known(rows, clf._learned.components)
     out = surprise(clf.model_, known)
     for mask in strange.values():
         out[mask] = np.inf

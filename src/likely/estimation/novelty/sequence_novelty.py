@@ -120,7 +120,7 @@ def drawn(model: Any, n: int, rng: Generator, length: int) -> Ragged | None:
         return None
     shares = np.exp(logs - logs.max())
     counts = rng.multinomial(n, shares / shares.sum())
-    parts = [drawn(model.parts.member(k), int(c), rng, length) for k, c in enumerate(counts) if c]
+    parts = [drawn(model.components.member(k), int(c), rng, length) for k, c in enumerate(counts) if c]
     return Ragged.joined([part for part in parts if part is not None])
 
 
@@ -130,7 +130,7 @@ def log_length(model: Any, length: int) -> Array:
         logs = _of_members(model, length).reshape(model.weights.shape)
         with np.errstate(divide="ignore"):
             return np.atleast_1d(np.logaddexp.reduce(np.log(model.weights) + logs, axis=-1))
-    if not isinstance(model, HMM) or model.ends is None:
+    if not isinstance(model, HMM) or model.final is None:
         return np.zeros(getattr(model, "members", None) or 1)
     flat = np.zeros((length, len(model.chains) * model.states))
     with np.errstate(all="ignore"):
@@ -139,10 +139,10 @@ def log_length(model: Any, length: int) -> Array:
 
 def _of_members(model: Mixture, length: int) -> Array:
     """log p(length) under each part (K,)."""
-    parts = untied(model.parts)
-    if parts is model.parts:
+    parts = untied(model.components)
+    if parts is model.components:
         return log_length(parts, length)
-    return log_length(parts, length)[model.parts.index]
+    return log_length(parts, length)[model.components.index]
 
 
 def _lengths(least: float, most: float) -> list[int]:

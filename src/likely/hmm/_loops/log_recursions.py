@@ -61,21 +61,21 @@ def _below_its_largest(row):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def forward(starts, moves, ends, logs, offsets, alpha, scale, total):  # type: ignore[no-untyped-def]
+def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # type: ignore[no-untyped-def]
     """log p(x_1 … x_t, s_t), less what is in scale (T,) up to t, in alpha (T, K), the largest 0; log p(x) in total.
 
-    Chain and frames are logarithms. The first frame of a piece of a sequence may be entered by any `starts`.
+    Chain and frames are logarithms. The first frame of a piece of a sequence may be entered by any `initial`.
     """
-    K = len(starts)
+    K = len(initial)
     terms = np.empty(K)
-    first, source, worth = _arcs(moves.T.copy(), -np.inf, K * K)
+    first, source, worth = _arcs(transition.T.copy(), -np.inf, K * K)
     for n in range(len(offsets) - 1):
         total[n] = 0.0
         for t in range(offsets[n], offsets[n + 1]):
             high = _below_its_largest(logs[t])
             for j in range(K):
                 if t == offsets[n]:
-                    alpha[t, j] = starts[j] + logs[t, j]
+                    alpha[t, j] = initial[j] + logs[t, j]
                     continue
                 a, z = first[j], first[j + 1]
                 for p in range(a, z):
@@ -85,21 +85,21 @@ def forward(starts, moves, ends, logs, offsets, alpha, scale, total):  # type: i
             total[n] += scale[t]
         if offsets[n + 1] > offsets[n]:
             for i in range(K):
-                terms[i] = alpha[offsets[n + 1] - 1, i] + ends[i]
+                terms[i] = alpha[offsets[n + 1] - 1, i] + final[i]
             total[n] += _log_sum(terms)
 
 
 @compiled
-def backward(moves, ends, logs, offsets, beta):  # type: ignore[no-untyped-def]
+def backward(transition, final, logs, offsets, beta):  # type: ignore[no-untyped-def]
     """log p(x_{t+1} … x_T | s_t) in beta (T, K), less the largest of each frame."""
-    K = len(ends)
+    K = len(final)
     terms = np.empty(K)
-    first, to, worth = _arcs(moves, -np.inf, K * K)
+    first, to, worth = _arcs(transition, -np.inf, K * K)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             for i in range(K):
                 if t == offsets[n + 1] - 1:
-                    beta[t, i] = ends[i]
+                    beta[t, i] = final[i]
                     continue
                 a, z = first[i], first[i + 1]
                 for p in range(a, z):
@@ -109,10 +109,10 @@ def backward(moves, ends, logs, offsets, beta):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def moved(moves, logs, offsets, alpha, beta, total, weight, gamma, out):  # type: ignore[no-untyped-def]
+def moved(transition, logs, offsets, alpha, beta, total, weight, gamma, out):  # type: ignore[no-untyped-def]
     """Expected states gamma (T, K), and moves between frames, added to out (K, K), after `forward` and `backward`."""
-    K = len(moves)
-    first, to, worth = _arcs(moves, -np.inf, K * K)
+    K = len(transition)
+    first, to, worth = _arcs(transition, -np.inf, K * K)
     states, pairs = np.empty(K), np.empty(len(to))
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):

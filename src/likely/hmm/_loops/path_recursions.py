@@ -35,7 +35,7 @@ def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
+def advance(best, first, transition, logs, came):  # type: ignore[no-untyped-def]
     """Go on with the best paths into each state through frames logs (T, K); came (T, K) is where each came from.
 
     `best` (K,) holds the scores of the paths so far and is renewed; with `first` it holds those of beginning in a
@@ -43,7 +43,7 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
     """
     T, K = logs.shape
     new, at = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    into, source, worth = _arcs(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for t in range(T):
         if first and t == 0:
             for j in range(K):
@@ -56,7 +56,7 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
             _along(best, into, source, worth, new, at)
         else:
             for i in range(K):
-                have, row = best[i], moves[i]
+                have, row = best[i], transition[i]
                 for j in range(K):
                     through = have + row[j]
                     better = through > new[j]
@@ -111,31 +111,31 @@ def _best_through(have, t, table, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def viterbi(starts, moves, ends, scores, offsets, last, score):  # type: ignore[no-untyped-def]
+def viterbi(initial, transition, final, scores, offsets, last, score):  # type: ignore[no-untyped-def]
     """The best last state (n,) and log-score (n,) of each sequence; scores (T, K) become those of the best paths.
 
     Only maxima are kept: where a path came from is found again on the way back, for its own states alone (`retrace`).
     """
-    K = len(starts)
+    K = len(initial)
     new, idle = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = _arcs(moves.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    into, source, worth = _arcs(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
                 for j in range(K):
-                    scores[t, j] += starts[j]
+                    scores[t, j] += initial[j]
                 continue
             new[:] = -np.inf
             if len(into) > 0:
                 _along(scores[t - 1], into, source, worth, new, idle)
             else:
-                _best_through(scores, t - 1, moves, new)
+                _best_through(scores, t - 1, transition, new)
             for j in range(K):
                 scores[t, j] += new[j]
         last[n], score[n] = 0, -np.inf
         if offsets[n + 1] > offsets[n]:
             for j in range(K):
-                whole = scores[offsets[n + 1] - 1, j] + ends[j]
+                whole = scores[offsets[n + 1] - 1, j] + final[j]
                 if whole > score[n]:
                     last[n], score[n] = j, whole
 
@@ -161,7 +161,7 @@ def retrace(back, best, offsets, last, path):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def k_best(starts, moves, ends, logs, k, score, path):  # type: ignore[no-untyped-def]
+def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no-untyped-def]
     """The k best paths (k, T) of one sequence, and their log-scores (k,): −inf where there are fewer.
 
     Every state keeps its k best ways in, in order; a way is the state before and which of that state's ways it was.
@@ -170,9 +170,9 @@ def k_best(starts, moves, ends, logs, k, score, path):  # type: ignore[no-untype
     best = np.full((K, k), -np.inf)
     came, which = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
-    first, source, worth = _arcs(moves.T, -np.inf, K * K)
+    first, source, worth = _arcs(transition.T, -np.inf, K * K)
     for j in range(K):
-        best[j, 0] = starts[j] + logs[0, j]
+        best[j, 0] = initial[j] + logs[0, j]
     for t in range(1, T):
         for j in range(K):
             for r in range(k):
@@ -191,7 +191,7 @@ def k_best(starts, moves, ends, logs, k, score, path):  # type: ignore[no-untype
     state, way = np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     for j in range(K):
         for r in range(k):
-            whole = best[j, r] + ends[j]
+            whole = best[j, r] + final[j]
             if not whole > score[k - 1]:
                 break
             _insert(score, state, way, whole, j, r)
@@ -213,19 +213,19 @@ def _insert(scores, states, ways, score, state, way):  # type: ignore[no-untyped
 
 
 @compiled
-def draw(moves, ends, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
+def draw(transition, final, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
     """A path of each sequence from p(s | x): the last state first, then each one before, by uniform numbers (T,).
 
     alpha (T, K) are the filtered probabilities that `chains.forward` leaves, of sequences that it found `sound` (n,);
     where none of them leads on after all, `sound` comes out false and there is no path.
     """
-    K = len(ends)
+    K = len(final)
     share = np.empty(K)
     for n in range(len(offsets) - 1):
         t = offsets[n + 1] - 1
         while sound[n] and t >= offsets[n]:
             for i in range(K):
-                onward = ends[i] if t == offsets[n + 1] - 1 else moves[i, path[t + 1]]
+                onward = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
                 share[i] = alpha[t, i] * onward
             path[t] = _chosen(share, uniform[t])
             sound[n] = path[t] >= 0
@@ -233,16 +233,16 @@ def draw(moves, ends, alpha, offsets, uniform, path, sound):  # type: ignore[no-
 
 
 @compiled
-def draw_by_logs(moves, ends, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
+def draw_by_logs(transition, final, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
     """The same where all is in logarithms, alpha as `log_chains.forward` leaves it: nothing that can be is lost."""
-    K = len(ends)
+    K = len(final)
     share = np.empty(K)
     for n in range(len(offsets) - 1):
         t, sound[n] = offsets[n + 1] - 1, True
         while sound[n] and t >= offsets[n]:
             high = -np.inf
             for i in range(K):
-                onward = ends[i] if t == offsets[n + 1] - 1 else moves[i, path[t + 1]]
+                onward = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
                 share[i] = alpha[t, i] + onward
                 high = share[i] if share[i] > high else high
             for i in range(K):

@@ -100,7 +100,7 @@ def _through(have, t, table, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
+def likelihoods(initial, transition, final, entry, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
     """Totals over all paths of n sequences under C chains, no more: scale (T, C) a frame, finish (n, C) at the end.
 
     starts (C, K), moves (C, K, K), ends (C, K), b (T, C·K). entry (C, K) tells how a state is entered: inf never, 0 by
@@ -108,16 +108,16 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
     The probability of a sequence is the product of its scales and its finish; where `sound` (n, C) comes out false,
     numbers left their range and it must be found by logarithms.
     """
-    C, K = starts.shape
+    C, K = initial.shape
     now, pred = np.empty((1, K)), np.empty(K)
-    table = moves.reshape(C * K, K)
+    table = transition.reshape(C * K, K)
     first, to, worth = _arcs(table, 0.0, _most_arcs(table))
     for n in range(len(offsets) - 1):
         for c in range(C):
-            finish[n, c], sound[n, c], lost, table_c = 1.0, True, 0.0, moves[c]
+            finish[n, c], sound[n, c], lost, table_c = 1.0, True, 0.0, transition[c]
             for t in range(offsets[n], offsets[n + 1]):
                 if t == offsets[n]:
-                    pred[:] = starts[c]
+                    pred[:] = initial[c]
                 else:
                     pred[:] = 0.0
                     if len(first) > 0:
@@ -146,7 +146,7 @@ def likelihoods(starts, moves, ends, entry, b, offsets, scale, finish, sound):  
             if sound[n, c] and offsets[n + 1] > offsets[n]:
                 total = 0.0
                 for j in range(K):
-                    total += now[0, j] * ends[c, j]
+                    total += now[0, j] * final[c, j]
                 finish[n, c] = total
                 if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
                     sound[n, c] = False
@@ -166,25 +166,25 @@ def _still_lost(lost, below, pred, entry):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound, losses):  # type: ignore[no-untyped-def]
+def forward(initial, transition, final, entry, b, offsets, alpha, scale, finish, sound, losses):  # type: ignore[no-untyped-def]
     """p(s_t | x_1 … x_t) in alpha (T, K) and p(x_t | x_1 … x_{t−1}) in scale (T,), of one chain; else as above.
 
     losses (n,) is what was lost before, and is renewed: a sequence may be given in pieces.
     """
-    K = len(starts)
+    K = len(initial)
     pred = np.empty(K)
-    first, to, worth = _arcs(moves, 0.0, _most_arcs(moves))
+    first, to, worth = _arcs(transition, 0.0, _most_arcs(transition))
     for n in range(len(offsets) - 1):
         finish[n], sound[n], lost = 1.0, True, losses[n]
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
-                pred[:] = starts
+                pred[:] = initial
             else:
                 pred[:] = 0.0
                 if len(first) > 0:
                     _along(alpha[t - 1], first, to, worth, pred)
                 else:
-                    _through(alpha, t - 1, moves, pred)
+                    _through(alpha, t - 1, transition, pred)
             below = 0
             for j in range(K):
                 alpha[t, j] = pred[j] * b[t, j]
@@ -208,20 +208,20 @@ def forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound,
         if sound[n] and offsets[n + 1] > offsets[n]:
             total = 0.0
             for j in range(K):
-                total += alpha[offsets[n + 1] - 1, j] * ends[j]
+                total += alpha[offsets[n + 1] - 1, j] * final[j]
             finish[n] = total
             if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
                 sound[n] = False
 
 
 @compiled
-def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead):  # type: ignore[no-untyped-def]
+def backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead):  # type: ignore[no-untyped-def]
     """p(s_t | x) times the weight of its sequence in gamma (T, K), after `forward`; back is moves transposed.
 
     ahead (T, K) is what a state's future is worth, as seen from the frame before: with alpha of that frame and the
     moves between, it makes the probabilities of moves. Where gamma would not sum to 1, `sound` comes out false.
     """
-    K = len(ends)
+    K = len(final)
     beta = np.empty(K)
     first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
     for n in range(len(offsets) - 1):
@@ -231,7 +231,7 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             if t == offsets[n + 1] - 1:
                 for i in range(K):
-                    beta[i] = ends[i] / finish[n]
+                    beta[i] = final[i] / finish[n]
             else:
                 beta[:] = 0.0
                 if len(first) > 0:
@@ -261,13 +261,13 @@ def backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma,
 
 
 @compiled
-def between(moves, alpha, ahead, out):  # type: ignore[no-untyped-def]
+def between(transition, alpha, ahead, out):  # type: ignore[no-untyped-def]
     """Expected moves from frame to frame, Σ_t α_t(i) · ahead_{t+1}(j) times the arc, in out (K, K), by arcs alone.
 
     False, and nothing done, where a product of matrices is faster.
     """
-    K = len(moves)
-    first, to, worth = _arcs(moves, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    K = len(transition)
+    first, to, worth = _arcs(transition, 0.0, int(RARE * K * K) if K >= MANY else -1)
     if len(first) == 0:
         return False
     used = np.zeros(len(to))
@@ -286,9 +286,9 @@ def between(moves, alpha, ahead, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignore[no-untyped-def]
+def smooth(back, final, b, offsets, scale, finish, sound, shares):  # type: ignore[no-untyped-def]
     """`backward` where moves are not asked for: what `forward` left in shares (T, K) becomes p(s_t | x)."""
-    K = len(ends)
+    K = len(final)
     beta, ahead = np.empty(K), np.empty((1, K))
     first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
     for n in range(len(offsets) - 1):
@@ -297,7 +297,7 @@ def smooth(back, ends, b, offsets, scale, finish, sound, shares):  # type: ignor
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             if t == offsets[n + 1] - 1:
                 for i in range(K):
-                    beta[i] = ends[i] / finish[n]
+                    beta[i] = final[i] / finish[n]
             else:
                 beta[:] = 0.0
                 if len(first) > 0:
@@ -365,7 +365,7 @@ def visit(scores, way, back, entry, offsets, weight, frames, gamma, ends_of, tot
     (T, K) becomes p(s_t | x) times weight (n,). ends_of (2, K) gains first and last states, total (1,)
     Σ weight · log p(x). Rows of ahead at which sequences begin are 0. Scores are left as they were.
     """
-    starts, moves, ends = way
+    initial, transition, final = way
     K, T = scores.shape
     n = len(offsets) - 1
     b, alpha, ahead, spare = frames[0], frames[1], frames[2], frames[3]
@@ -384,8 +384,8 @@ def visit(scores, way, back, entry, offsets, weight, frames, gamma, ends_of, tot
     for t in range(T):
         for k in range(K):
             b[t, k] = low[k, t]
-    forward(starts, moves, ends, entry, b, offsets, alpha, scale, finish, sound, lost)
-    backward(back, ends, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+    forward(initial, transition, final, entry, b, offsets, alpha, scale, finish, sound, lost)
+    backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
     for i in range(n):
         if not sound[i]:
             return False

@@ -2,7 +2,7 @@
 
 moves (T, K, K) lead from the frame before to each frame; those of a sequence's first frame are not used. What numbers
 lose is watched as in `chains`: a sequence whose loss could matter is done again in logarithms. A sequence may be given
-in pieces: what comes in as `starts` is then the prediction for the piece's first frame, and `after` (K,) what the
+in pieces: what comes in as `initial` is then the prediction for the piece's first frame, and `after` (K,) what the
 future is worth to the states of its last.
 """
 
@@ -68,14 +68,14 @@ def _still_lost(lost, below, pred, ever):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def forward(starts, moves, ever, floor, b, offsets, alpha, scale, sound, losses):  # type: ignore[no-untyped-def]
+def forward(initial, transition, ever, floor, b, offsets, alpha, scale, sound, losses):  # type: ignore[no-untyped-def]
     """p(s_t | x_1 … x_t) in alpha (T, K) and p(x_t | x_1 … x_{t−1}) in scale (T,), from scores b (T, K).
 
     `ever` (K,) says which states can be entered at all. floor (n,) is 0 where moves keep products in range, −1 where
     some are so thin that even a prediction of 0 may have lost something. Sequences that come in with `sound` (n,) false
     are passed over; those that leave the range come out so. losses (n,) were made before, and are renewed.
     """
-    K = len(starts)
+    K = len(initial)
     pred = np.empty(K)
     for n in range(len(offsets) - 1):
         lost = losses[n]
@@ -83,11 +83,11 @@ def forward(starts, moves, ever, floor, b, offsets, alpha, scale, sound, losses)
             if not sound[n]:
                 break
             if t == offsets[n]:
-                pred[:] = starts
+                pred[:] = initial
             else:
                 pred[:] = 0.0
                 for i in range(K):
-                    a, row = alpha[t - 1, i], moves[t, i]
+                    a, row = alpha[t - 1, i], transition[t, i]
                     for j in range(K):
                         pred[j] += a * row[j]
             below, total = 0, 0.0
@@ -110,7 +110,7 @@ def forward(starts, moves, ever, floor, b, offsets, alpha, scale, sound, losses)
 
 
 @compiled
-def backward(moves, after, b, offsets, alpha, scale, sound, gamma, ahead):  # type: ignore[no-untyped-def]
+def backward(transition, after, b, offsets, alpha, scale, sound, gamma, ahead):  # type: ignore[no-untyped-def]
     """p(s_t | x) in gamma (T, K), after `forward`; ahead (T, K) is what a state's future is worth a frame earlier.
 
     p(s_{t−1} = i, s_t = j | x) is alpha[t − 1, i] moves[t, i, j] ahead[t, j].
@@ -126,7 +126,7 @@ def backward(moves, after, b, offsets, alpha, scale, sound, gamma, ahead):  # ty
                 if t < offsets[n + 1] - 1:
                     worth = 0.0
                     for j in range(K):
-                        worth += moves[t + 1, i, j] * ahead[t + 1, j]
+                        worth += transition[t + 1, i, j] * ahead[t + 1, j]
                 worth = worth if alpha[t, i] > 0.0 else 0.0  # a state that cannot be has no future; it may overflow
                 gamma[t, i] = alpha[t, i] * worth
                 ahead[t, i] = worth * b[t, i] * one
@@ -162,21 +162,21 @@ def _below_its_largest(row):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def log_forward(starts, moves, logs, offsets, alpha, scale):  # type: ignore[no-untyped-def]
+def log_forward(initial, transition, logs, offsets, alpha, scale):  # type: ignore[no-untyped-def]
     """log p(s_t | x_1 … x_t) in alpha (T, K), and log p(x_t | x_1 … x_{t−1}) in scale (T,).
 
     All that comes in is logarithms. A frame that cannot be has scale −inf, and so have those after it.
     """
-    K = len(starts)
+    K = len(initial)
     terms = np.empty(K)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             for j in range(K):
                 if t == offsets[n]:
-                    alpha[t, j] = starts[j] + logs[t, j]
+                    alpha[t, j] = initial[j] + logs[t, j]
                     continue
                 for i in range(K):
-                    terms[i] = alpha[t - 1, i] + moves[t, i, j]
+                    terms[i] = alpha[t - 1, i] + transition[t, i, j]
                 alpha[t, j] = _log_sum(terms) + logs[t, j]
             scale[t] = _log_sum(alpha[t])
             if scale[t] > -np.inf:
@@ -185,7 +185,7 @@ def log_forward(starts, moves, logs, offsets, alpha, scale):  # type: ignore[no-
 
 
 @compiled
-def log_backward(moves, after, logs, offsets, beta):  # type: ignore[no-untyped-def]
+def log_backward(transition, after, logs, offsets, beta):  # type: ignore[no-untyped-def]
     """log p(x_{t+1} … x_T | s_t) in beta (T, K), less the largest of each frame."""
     K = logs.shape[1]
     terms = np.empty(K)
@@ -195,13 +195,13 @@ def log_backward(moves, after, logs, offsets, beta):  # type: ignore[no-untyped-
                 beta[t, i] = after[i]
                 if t < offsets[n + 1] - 1:
                     for j in range(K):
-                        terms[j] = moves[t + 1, i, j] + logs[t + 1, j] + beta[t + 1, j]
+                        terms[j] = transition[t + 1, i, j] + logs[t + 1, j] + beta[t + 1, j]
                     beta[t, i] = _log_sum(terms)
             _below_its_largest(beta[t])
 
 
 @compiled
-def lagged(moves, logs, alpha, offsets, lag, out):  # type: ignore[no-untyped-def]
+def lagged(transition, logs, alpha, offsets, lag, out):  # type: ignore[no-untyped-def]
     """p(s_t | x_1 … x_{t + lag}) in out, from the logarithms alpha of `log_forward`, for as many frames as it has.
 
     For each frame the backward recursion runs over the frames ahead that may be looked at, and no further.
@@ -214,7 +214,7 @@ def lagged(moves, logs, alpha, offsets, lag, out):  # type: ignore[no-untyped-de
             for s in range(min(t + lag, offsets[n + 1] - 1), t, -1):
                 for i in range(K):
                     for j in range(K):
-                        terms[j] = moves[s, i, j] + logs[s, j] + beta[j]
+                        terms[j] = transition[s, i, j] + logs[s, j] + beta[j]
                     new[i] = _log_sum(terms)
                 beta[:] = new
                 _below_its_largest(beta)
@@ -226,7 +226,7 @@ def lagged(moves, logs, alpha, offsets, lag, out):  # type: ignore[no-untyped-de
 
 
 @compiled
-def draw(moves, after, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
+def draw(transition, after, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
     """A path of each sequence from p(s | x), the last state first, by uniform numbers (T,); all in logarithms.
 
     alpha (T, K) is log p(s_t | x_1 … x_t): where past and future disagree, the states that
@@ -237,7 +237,7 @@ def draw(moves, after, alpha, offsets, uniform, path):  # type: ignore[no-untype
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             for i in range(K):
-                onward = after[i] if t == offsets[n + 1] - 1 else moves[t + 1, i, path[t + 1]]
+                onward = after[i] if t == offsets[n + 1] - 1 else transition[t + 1, i, path[t + 1]]
                 share[i] = alpha[t, i] + onward
             _below_its_largest(share)
             total = 0.0
@@ -254,7 +254,7 @@ def draw(moves, after, alpha, offsets, uniform, path):  # type: ignore[no-untype
 
 
 @compiled
-def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
+def advance(best, first, transition, logs, came):  # type: ignore[no-untyped-def]
     """Go on with the best paths into each state through frames logs (T, K); came (T, K) is where each came from.
 
     `best` (K,) holds the scores of the paths so far and is renewed; with `first` it holds those of beginning in a
@@ -271,7 +271,7 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
         new[:] = -np.inf
         at[:] = 0
         for i in range(K):
-            have, row = best[i], moves[t, i]
+            have, row = best[i], transition[t, i]
             for j in range(K):
                 through = have + row[j]
                 better = through > new[j]
@@ -283,21 +283,21 @@ def advance(best, first, moves, logs, came):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def viterbi(starts, moves, logs, offsets, came, last, score):  # type: ignore[no-untyped-def]
+def viterbi(initial, transition, logs, offsets, came, last, score):  # type: ignore[no-untyped-def]
     """The best last state (n,) and log-score (n,) of each sequence, and where paths came from (T, K); logarithms."""
-    best = np.empty(len(starts))
+    best = np.empty(len(initial))
     for n in range(len(offsets) - 1):
         a, z = offsets[n], offsets[n + 1]
         last[n], score[n] = 0, 0.0
         if z > a:
-            best[:] = starts
-            advance(best, True, moves[a:z], logs[a:z], came[a:z])
+            best[:] = initial
+            advance(best, True, transition[a:z], logs[a:z], came[a:z])
             last[n] = np.argmax(best)
             score[n] = best[last[n]]
 
 
 @compiled
-def advance_several(best, first, moves, logs, came, which):  # type: ignore[no-untyped-def]
+def advance_several(best, first, transition, logs, came, which):  # type: ignore[no-untyped-def]
     """As `advance`, with the k best paths into each state, in order: best (K, k), came and which (T, K, k).
 
     A path into a state is the state before, and which of that state's paths it was; with `first`, beginnings stand in
@@ -315,7 +315,7 @@ def advance_several(best, first, moves, logs, came, which):  # type: ignore[no-u
         for j in range(K):
             for i in range(K):
                 for r in range(k):
-                    through = best[i, r] + moves[t, i, j]
+                    through = best[i, r] + transition[t, i, j]
                     if not through > new[j, k - 1]:
                         break
                     at = k - 1

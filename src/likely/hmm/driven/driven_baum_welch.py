@@ -34,12 +34,12 @@ def _nothing(look: Look) -> Smoothed:
 
 
 def _of_all_paths(look: Look, a: int, b: int, w: Array) -> DrivenStats:
-    part, starts = look.whole(a, b), look.model.starts
-    found = trellis.smoothed(starts, part.moves, part.logs, part.seqs.offsets)
+    part, initial = look.whole(a, b), look.model.initial
+    found = trellis.smoothed(initial, part.transition, part.logs, part.seqs.offsets)
     cannot = np.isneginf(found.log_prob) & (w > 0)
     if cannot.any():  # as if nothing had been seen of them: the objective says what is wrong
         part = look.whole(a, b, cannot)
-        found = trellis.smoothed(starts, part.moves, part.logs, part.seqs.offsets)
+        found = trellis.smoothed(initial, part.transition, part.logs, part.seqs.offsets)
         w = np.where(np.isneginf(found.log_prob), 0.0, w)
     return _stats(look, part, found, w, bool((w[cannot] == 0).any()))
 
@@ -61,12 +61,12 @@ def _of_long(look: Look, i: int, w: Array, way: trellis.Way, free: bool = False)
 
 
 def _along_paths(look: Look, a: int, b: int, w: Array) -> DrivenStats:
-    part, starts = look.whole(a, b), look.model.starts
-    path, score = trellis.best_paths(starts, part.moves, part.logs, part.seqs.offsets)
+    part, initial = look.whole(a, b), look.model.initial
+    path, score = trellis.best_paths(initial, part.transition, part.logs, part.seqs.offsets)
     cannot = np.isneginf(score) & (w > 0)
     if cannot.any():
         part = look.whole(a, b, cannot)
-        path, score = trellis.best_paths(starts, part.moves, part.logs, part.seqs.offsets)
+        path, score = trellis.best_paths(initial, part.transition, part.logs, part.seqs.offsets)
         w = np.where(np.isneginf(score), 0.0, w)
     before = np.concatenate([[-1], path])[:-1]
     before[part.seqs.offsets[:-1][part.seqs.lengths > 0]] = -1
@@ -87,15 +87,15 @@ def _along_long(look: Look, i: int, w: Array) -> DrivenStats:
 
 def _stats(look: Look, part: Part, found: Smoothed, w: Array, lost: bool) -> DrivenStats:
     model, each = look.model, np.repeat(w, part.seqs.lengths)
-    states, pairs = found.states * each[:, None], found.moves
+    states, pairs = found.states * each[:, None], found.transition
     pairs *= each[:, None, None]
-    gradient, curvature = evidence(pairs, pairs @ np.ones(model.states), part.moves.probs, part.z)
-    fitted, starts = trellis.expected_score(pairs, part.moves.logs), _begun(part, states)
+    gradient, curvature = evidence(pairs, pairs @ np.ones(model.states), part.transition.probs, part.z)
+    fitted, initial = trellis.expected_score(pairs, part.transition.logs), _begun(part, states)
     total = float(w @ np.where(w > 0, found.log_prob, 0.0)) - trellis.expected_score(states, part.logs)
-    entropy = -np.inf if lost else total - fitted - float(xlogy(starts, model.starts).sum())
+    entropy = -np.inf if lost else total - fitted - float(xlogy(initial, model.initial).sum())
     return DrivenStats.trusted(
-        starts=starts, counts=states.sum(axis=0), entropy=np.asarray(entropy), fitted=np.asarray(fitted),
-        parts=model.emissions.collect(_in_double(part.seqs.values), states), gradient=gradient, curvature=curvature,
+        initial=initial, counts=states.sum(axis=0), entropy=np.asarray(entropy), fitted=np.asarray(fitted),
+        emission=model.emission.collect(_in_double(part.seqs.values), states), gradient=gradient, curvature=curvature,
         coefficients=model.coefficients,
     )  # fmt: skip
 
@@ -103,12 +103,12 @@ def _stats(look: Look, part: Part, found: Smoothed, w: Array, lost: bool) -> Dri
 def _path_stats(look: Look, part: Part, path: Index, before: Index, w: Array, lost: bool) -> DrivenStats:
     """The same along one path, which hides nothing."""
     model, each = look.model, np.repeat(w, part.seqs.lengths)
-    gradient, curvature, fitted = path_evidence(path, before, each, part.moves, part.z)
+    gradient, curvature, fitted = path_evidence(path, before, each, part.transition, part.z)
     states = np.eye(model.states)[path] * each[:, None]
-    deeper = {"hard": True} if getattr(model.emissions, "hides_labels", False) else {}
+    deeper = {"hard": True} if getattr(model.emission, "hides_labels", False) else {}
     return DrivenStats.trusted(
-        starts=_begun(part, states), counts=states.sum(axis=0), entropy=np.asarray(-np.inf if lost else 0.0),
-        parts=model.emissions.collect(_in_double(part.seqs.values), each, owner=path, **deeper), gradient=gradient,
+        initial=_begun(part, states), counts=states.sum(axis=0), entropy=np.asarray(-np.inf if lost else 0.0),
+        emission=model.emission.collect(_in_double(part.seqs.values), each, labels=path, **deeper), gradient=gradient,
         curvature=curvature, fitted=np.asarray(fitted), coefficients=model.coefficients,
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ def log_probs(look: Look) -> Array:
             out[a] = trellis.either(lambda way: sum(passed.log_prob[0] for _, passed in look.forwards(a, way)))
         else:
             part = look.whole(a, b)
-            out[a:b] = trellis.filtered(look.model.starts, part.moves, part.logs, part.seqs.offsets)[1]
+            out[a:b] = trellis.filtered(look.model.initial, part.transition, part.logs, part.seqs.offsets)[1]
 
     in_stretches(look, fill)
     return out
@@ -60,7 +60,7 @@ def smoothed(look: Look) -> tuple[Array, Array]:
             total[a] = trellis.either(lambda way: _smooth_long(look, a, way, out[at]))
         else:
             part = look.whole(a, b)
-            found = trellis.smoothed(look.model.starts, part.moves, part.logs, part.seqs.offsets)
+            found = trellis.smoothed(look.model.initial, part.transition, part.logs, part.seqs.offsets)
             out[at], total[a:b] = found.states, found.log_prob
         passed.extend(_pass_over(look, a, total[a:b], None, out))
 
@@ -96,13 +96,13 @@ def lagged(look: Look, lag: int) -> Array:
 
 
 def _lag_whole(look: Look, a: int, b: int, lag: int, out: Array) -> Array:
-    part, starts = look.whole(a, b), look.model.starts
+    part, initial = look.whole(a, b), look.model.initial
     if lag == 0:
-        found, total = trellis.filtered(starts, part.moves, part.logs, part.seqs.offsets)
+        found, total = trellis.filtered(initial, part.transition, part.logs, part.seqs.offsets)
         out[:] = np.exp(found)
         return total
-    passed = trellis.Logarithms(starts, part.moves, part.logs, part.seqs.offsets)
-    out[:] = trellis.lagged(passed, part.moves, part.logs, part.seqs.offsets, lag)
+    passed = trellis.Logarithms(initial, part.transition, part.logs, part.seqs.offsets)
+    out[:] = trellis.lagged(passed, part.transition, part.logs, part.seqs.offsets, lag)
     return passed.log_prob
 
 
@@ -117,7 +117,7 @@ def _lag_long(look: Look, i: int, way: trellis.Way, lag: int, out: Array) -> flo
             out[a:z] = passed.filter
             continue
         more = look.piece(i, a, min(z + lag, T))
-        out[a:z] = trellis.lagged(passed, more.moves, more.logs, more.seqs.offsets, lag)
+        out[a:z] = trellis.lagged(passed, more.transition, more.logs, more.seqs.offsets, lag)
     return total
 
 
@@ -133,13 +133,13 @@ def _pass_over(look: Look, before: int, log_prob: Array, lag: int | None, out: A
 
 def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOver]:
     """The posterior (T, K) of one sequence in which frames that cannot be are passed over, as `lk.step` does."""
-    part, starts = look.whole(i, i + 1), look.model.starts
+    part, initial = look.whole(i, i + 1), look.model.initial
     logs, T = part.logs.copy(), len(part.logs)
     odd = np.isneginf(logs).all(axis=1)
     logs[odd] = 0.0
     frames, end = np.flatnonzero(odd).tolist(), T
     while True:
-        alpha = trellis.filtered(starts, part.moves, logs, np.array([0, T]))[0]
+        alpha = trellis.filtered(initial, part.transition, logs, np.array([0, T]))[0]
         stuck = np.flatnonzero(~np.isfinite(alpha).any(axis=1))
         if not len(stuck):
             break
@@ -148,11 +148,11 @@ def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOve
             break
         logs[stuck[0]] = 0.0
         frames.append(int(stuck[0]))
-    out, moves, logs, cut = np.zeros((T, len(starts))), part.moves.at(np.arange(end)), logs[:end], np.array([0, end])
+    out, transition, logs, cut = np.zeros((T, len(initial))), part.transition.at(np.arange(end)), logs[:end], np.array([0, end])
     if end and lag is None:
-        out[:end] = trellis.smoothed(starts, moves, logs, cut).states
+        out[:end] = trellis.smoothed(initial, transition, logs, cut).states
     elif end and lag:
-        out[:end] = trellis.lagged(trellis.Logarithms(starts, moves, logs, cut), moves, logs, cut, lag)
+        out[:end] = trellis.lagged(trellis.Logarithms(initial, transition, logs, cut), transition, logs, cut, lag)
     elif end:
         out[:end] = np.exp(alpha[:end])
     return out, PassedOver(i, sorted(t for t in frames if t < end), False, None if end == T else end)
@@ -175,7 +175,7 @@ def best_paths(look: Look) -> tuple[Index, Array]:
             states[at], score[a] = long_path(look, a)
         else:
             part = look.whole(a, b)
-            states[at], score[a:b] = trellis.best_paths(look.model.starts, part.moves, part.logs, part.seqs.offsets)
+            states[at], score[a:b] = trellis.best_paths(look.model.initial, part.transition, part.logs, part.seqs.offsets)
 
     in_stretches(look, fill)
     return states, score
@@ -186,11 +186,11 @@ def long_path(look: Look, i: int, free: bool = False) -> tuple[Index, float]:
     from likely.hmm._loops import path_recursions
     from likely.hmm._loops import time_varying_recursions as driven
 
-    T, best = int(look.driven.frames.lengths[i]), np.log(look.model.starts)
+    T, best = int(look.driven.frames.lengths[i]), np.log(look.model.initial)
     came, path = np.empty((T, look.model.states), np.int16), np.empty(T, dtype=np.intp)
     for a, z in look.pieces(i):
         part = look.piece(i, a, z, free)
-        driven.advance(best, a == 0, part.moves.logs, part.logs, came[a:z])
+        driven.advance(best, a == 0, part.transition.logs, part.logs, came[a:z])
     last = int(best.argmax())
     path_recursions.trace(came, np.array([0, T]), np.array([last]), path)
     return path, float(best[last])
@@ -203,10 +203,10 @@ def k_best(look: Look, k: int) -> list[Path]:
     K, T = look.model.states, int(look.driven.frames.lengths[0])
     best, (came, which) = np.full((K, k), -np.inf), np.zeros((2, T, K, k), dtype=np.int32)
     with np.errstate(all="ignore"):
-        best[:, 0] = np.log(look.model.starts)
+        best[:, 0] = np.log(look.model.initial)
         for a, z in look.pieces(0):
             part = look.piece(0, a, z)
-            driven.advance_several(best, a == 0, part.moves.logs, part.logs, came[a:z], which[a:z])
+            driven.advance_several(best, a == 0, part.transition.logs, part.logs, came[a:z], which[a:z])
     order = np.argsort(-best, axis=None, kind="stable")[:k]
     found = [(int(at // k), int(at % k)) for at in order if np.isfinite(best.flat[at])]
     return [Path(_traced(came, which, *at), float(best[at])) for at in found]
@@ -231,9 +231,9 @@ def drawn(look: Look, rng: Generator) -> Index:
             out[at] = trellis.either(lambda way: _drawn_long(look, a, way, uniform[at]))
             return
         part = look.whole(a, b)
-        found, total = trellis.filtered(look.model.starts, part.moves, part.logs, part.seqs.offsets)
+        found, total = trellis.filtered(look.model.initial, part.transition, part.logs, part.seqs.offsets)
         refuse_impossible(total, a)
-        out[at] = trellis.drawn_paths(found, part.moves, part.seqs.offsets, uniform[at])
+        out[at] = trellis.drawn_paths(found, part.transition, part.seqs.offsets, uniform[at])
 
     in_stretches(look, fill)
     return out
@@ -245,8 +245,8 @@ def _drawn_long(look: Look, i: int, way: trellis.Way, uniform: Array) -> Index:
     for part, passed in look.backwards(i, way):
         refuse_impossible(passed.log_prob, i)
         a = z - len(part.logs)
-        path[a:z] = trellis.drawn_paths(passed.log_filter, part.moves, part.seqs.offsets, uniform[a:z], after)
-        after, z = part.moves.logs[0, :, path[a]], a
+        path[a:z] = trellis.drawn_paths(passed.log_filter, part.transition, part.seqs.offsets, uniform[a:z], after)
+        after, z = part.transition.logs[0, :, path[a]], a
     return path
 
 
@@ -288,14 +288,14 @@ def moved(model: Any, belief: Belief, covariates: Any) -> Belief:
     if not belief.due:
         return belief
     u = np.asarray(covariates, dtype=np.float64).reshape(1, -1)
-    return Belief.trusted(probs=belief.probs @ model.moves(u)[0], due=False)
+    return Belief.trusted(probs=belief.probs @ model.transition(u)[0], due=False)
 
 
 def seen(model: Any, belief: Belief, frame: Any) -> tuple[Belief, float]:
     """The belief once a frame is seen, and log p(frame | all before); what cannot be leaves it as it was."""
     row = frame if isinstance(frame, Columns) else _one_frame(frame, model.dim)
     with np.errstate(divide="ignore"):
-        joint = np.log(belief.probs) + model.emissions.log_prob(row)[0]
+        joint = np.log(belief.probs) + model.emission.log_prob(row)[0]
     top = float(joint.max())
     if np.isneginf(top):
         return belief, top

@@ -24,7 +24,7 @@ class Smoothed(NamedTuple):
     """What is known of states and of moves once all is seen, in probabilities."""
 
     states: Array  # (T, K)
-    moves: Array  # (T, K, K): from the frame before; 0 in the first frame of a sequence
+    transition: Array  # (T, K, K): from the frame before; 0 in the first frame of a sequence
     log_prob: Array  # (n,)
 
 
@@ -38,19 +38,19 @@ class Begun(NamedTuple):
 class Numbers:
     """Scaled numbers: only products and sums. `sound` (n,) says for which sequences they sufficed."""
 
-    def __init__(self, starts: Array, moves: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+    def __init__(self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
         from likely.hmm._loops import scaled_recursions, time_varying_recursions
 
         T, K = logs.shape
-        self.offsets, self.begun, self.probs = np.array(offsets), begun, moves.probs
+        self.offsets, self.begun, self.probs = np.array(offsets), begun, transition.probs
         top, self.b = np.empty((T, 1)), np.array(logs, order="C")
         scaled_recursions.shift(self.b, top, K)
         np.exp(self.b, out=self.b)
         self.alpha, self.scale = np.empty((T, K)), np.ones(T)
-        self.sound, floor = self._range(moves.least, begun is not None)
+        self.sound, floor = self._range(transition.least, begun is not None)
         self.lost = np.zeros(len(offsets) - 1) if begun is None else begun.lost.copy()
-        enter = starts if begun is None else begun.before @ self.probs[0]
-        ever = (enter > 0) | np.isfinite(moves.logs[:1]).any(axis=(0, 1))
+        enter = initial if begun is None else begun.before @ self.probs[0]
+        ever = (enter > 0) | np.isfinite(transition.logs[:1]).any(axis=(0, 1))
         time_varying_recursions.forward(
             np.array(enter),
             self.probs,
@@ -107,16 +107,16 @@ class Numbers:
 class Logarithms:
     """The same in logarithms: slower by the exponentials, and nothing is ever lost."""
 
-    def __init__(self, starts: Array, moves: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+    def __init__(self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
         from likely.hmm._loops import scaled_recursions, time_varying_recursions
 
         T, K = logs.shape
-        self.offsets, self.begun, self.moves = np.array(offsets), begun, moves.logs
+        self.offsets, self.begun, self.transition = np.array(offsets), begun, transition.logs
         top, self.logs = np.empty((T, 1)), np.array(logs, order="C")
         scaled_recursions.shift(self.logs, top, K)
         self.alpha, scale = np.empty((T, K)), np.empty(T)
-        enter = np.log(starts) if begun is None else logsumexp(begun.before[:, None] + moves.logs[0], axis=0)
-        time_varying_recursions.log_forward(np.asarray(enter), self.moves, self.logs, self.offsets, self.alpha, scale)
+        enter = np.log(initial) if begun is None else logsumexp(begun.before[:, None] + transition.logs[0], axis=0)
+        time_varying_recursions.log_forward(np.asarray(enter), self.transition, self.logs, self.offsets, self.alpha, scale)
         self.log_prob = _sums(scale + top[:, 0], self.offsets)
 
     @property
@@ -145,9 +145,9 @@ class Logarithms:
 
         T, K = self.alpha.shape
         beta, after = np.empty((T, K)), np.zeros(K) if after is None else after
-        time_varying_recursions.log_backward(self.moves, after, self.logs, self.offsets, beta)
+        time_varying_recursions.log_backward(self.transition, after, self.logs, self.offsets, beta)
         onward = self.logs + beta
-        pairs = self.moves + onward[:, None, :]
+        pairs = self.transition + onward[:, None, :]
         worth = np.asarray(logsumexp(pairs[0], axis=1)) if T else after
         pairs[1:] += self.alpha[:-1, :, None]
         if self.begun is not None:
@@ -183,57 +183,57 @@ def sound(passed: Any) -> Any:
     return passed
 
 
-def filtered(starts: Array, moves: Moves, logs: Array, offsets: Index) -> tuple[Array, Array]:
+def filtered(initial: Array, transition: Moves, logs: Array, offsets: Index) -> tuple[Array, Array]:
     """log p(s_t | x_1 … x_t) of each frame (T, K), and log p(x) of each sequence (n,)."""
-    passed = Numbers(starts, moves, logs, offsets)
+    passed = Numbers(initial, transition, logs, offsets)
     found, total, bad = passed.log_filter, passed.log_prob, np.flatnonzero(~passed.sound)
     if len(bad):
         frames, cut = frames_of(bad, offsets)
-        again = Logarithms(starts, moves.at(frames), logs[frames], cut)
+        again = Logarithms(initial, transition.at(frames), logs[frames], cut)
         found[frames], total[bad] = again.log_filter, again.log_prob
     return found, total
 
 
-def smoothed(starts: Array, moves: Moves, logs: Array, offsets: Index) -> Smoothed:
+def smoothed(initial: Array, transition: Moves, logs: Array, offsets: Index) -> Smoothed:
     """Forwards and backwards: p(s_t | x) and p(s_{t−1}, s_t | x); zeros for sequences that cannot be."""
-    passed = Numbers(starts, moves, logs, offsets)
+    passed = Numbers(initial, transition, logs, offsets)
     found, bad = passed.back()[0], np.flatnonzero(~passed.sound)
     if len(bad):
         frames, cut = frames_of(bad, offsets)
-        again = Logarithms(starts, moves.at(frames), logs[frames], cut).back()[0]
-        found.states[frames], found.moves[frames], found.log_prob[bad] = again
+        again = Logarithms(initial, transition.at(frames), logs[frames], cut).back()[0]
+        found.states[frames], found.transition[frames], found.log_prob[bad] = again
     return found
 
 
-def lagged(passed: Logarithms, moves: Moves, logs: Array, offsets: Index, lag: int) -> Array:
+def lagged(passed: Logarithms, transition: Moves, logs: Array, offsets: Index, lag: int) -> Array:
     """p(s_t | x_1 … x_{t + lag}) of the frames of a pass (T, K); moves, scores and offsets may reach further ahead."""
     from likely.hmm._loops import time_varying_recursions
 
     out = np.empty(passed.alpha.shape)
     shifted = logs - np.maximum(logs.max(axis=1, keepdims=True), -1e300)
-    time_varying_recursions.lagged(moves.logs, shifted, passed.alpha, np.array(offsets), lag, out)
+    time_varying_recursions.lagged(transition.logs, shifted, passed.alpha, np.array(offsets), lag, out)
     return out
 
 
-def best_paths(starts: Array, moves: Moves, logs: Array, offsets: Index) -> BestPaths:
+def best_paths(initial: Array, transition: Moves, logs: Array, offsets: Index) -> BestPaths:
     """The best path of each sequence   (Viterbi)."""
     from likely.hmm._loops import path_recursions, time_varying_recursions
 
     offsets, n = np.array(offsets), len(offsets) - 1
     came, path = np.empty(logs.shape, dtype=np.int16), np.empty(len(logs), dtype=np.intp)
     last, score = np.empty(n, dtype=np.intp), np.empty(n)
-    time_varying_recursions.viterbi(np.log(starts), moves.logs, logs, offsets, came, last, score)
+    time_varying_recursions.viterbi(np.log(initial), transition.logs, logs, offsets, came, last, score)
     path_recursions.trace(came, offsets, last, path)
     return BestPaths(path, score)
 
 
-def drawn_paths(found: Array, moves: Moves, offsets: Index, uniform: Array, after: Array | None = None) -> Index:
+def drawn_paths(found: Array, transition: Moves, offsets: Index, uniform: Array, after: Array | None = None) -> Index:
     """A path of each sequence (T,) from p(s | x), by uniform numbers (T,); `found` is what `filtered` gives."""
     from likely.hmm._loops import time_varying_recursions
 
     path = np.empty(len(found), dtype=np.intp)
     after = np.zeros(found.shape[1]) if after is None else np.array(after)
-    time_varying_recursions.draw(moves.logs, after, found, np.array(offsets), uniform, path)
+    time_varying_recursions.draw(transition.logs, after, found, np.array(offsets), uniform, path)
     return path
 
 

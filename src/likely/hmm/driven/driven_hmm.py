@@ -26,7 +26,7 @@ from likely.hmm.driven.driven_decoding import Belief
 from likely.hmm.driven.driven_pieces import Look
 from likely.hmm.driven.driven_prior import DrivenPrior
 from likely.hmm.driven.driven_stats import DrivenStats
-from likely.hmm.driven.logistic_transitions import bound, log_moves, log_row, step
+from likely.hmm.driven.logistic_transitions import bound, log_transition, log_row, step
 from likely.hmm.hmm import masks
 from likely.hmm.markov_chain import SUM_TO_ONE
 from likely.hmm.viterbi import emitted
@@ -53,29 +53,29 @@ class DrivenHMM(Distribution):
     array([[0.02, 0.98]])
     """
 
-    starts: Array  # (K,)
+    initial: Array  # (K,)
     coefficients: Array  # (K, K, p + 1): of 1 and the covariates; where a move is impossible, any number
-    emissions: Any  # a stack of K
+    emission: Any  # a stack of K
     possible: NDArray[np.bool_] | None = None  # (K, K); None: all moves
     units: Array | None = None  # (2, p): center and scale of the covariates; None: as they are
 
     def __post_init__(self) -> None:
-        starts, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("starts", "coefficients"))
-        K, size = len(np.atleast_1d(starts)), getattr(self.emissions, "members", None)
-        if starts.ndim != 1 or beta.ndim != 3 or beta.shape[:2] != (K, K) or not beta.shape[2] or size != K:
+        initial, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("initial", "coefficients"))
+        K, size = len(np.atleast_1d(initial)), getattr(self.emission, "members", None)
+        if initial.ndim != 1 or beta.ndim != 3 or beta.shape[:2] != (K, K) or not beta.shape[2] or size != K:
             wanted = "starts (K,), coefficients (K, K, p + 1) and a stack of K emissions must go together"
-            raise ShapeError(sentence("DrivenHMM", wanted, [starts.shape, beta.shape, size]))
+            raise ShapeError(sentence("DrivenHMM", wanted, [initial.shape, beta.shape, size]))
         possible = np.ones((K, K), bool) if self.possible is None else np.array(self.possible, dtype=bool)
         if possible.shape != (K, K) or not possible.any(axis=1).all():
             wanted = f"possible must be a mask ({K}, {K}) with a way on from every state"
             raise DomainError(sentence("DrivenHMM", wanted, possible.astype(int).tolist()))
-        if (starts < 0).any() or abs(starts.sum() - 1) > SUM_TO_ONE:
-            raise DomainError(sentence("DrivenHMM", "starts must not be negative and sum to 1", starts.tolist()))
+        if (initial < 0).any() or abs(initial.sum() - 1) > SUM_TO_ONE:
+            raise DomainError(sentence("DrivenHMM", "starts must not be negative and sum to 1", initial.tolist()))
         units = None if self.units is None else parameter(self.units, "DrivenHMM", "units")
         if units is not None and (units.shape != (2, beta.shape[2] - 1) or not (units[1] > 0).all()):
             wanted = f"units must be center and scale (2, {beta.shape[2] - 1}), scales above 0"
             raise DomainError(sentence("DrivenHMM", wanted, units.tolist()))
-        self._set(starts=starts, coefficients=beta, possible=possible, units=units)
+        self._set(initial=initial, coefficients=beta, possible=possible, units=units)
 
     # ------------------------------------------------------------------ shape
 
@@ -84,12 +84,12 @@ class DrivenHMM(Distribution):
     @property
     def states(self) -> int:
         """Number of states K."""
-        return len(self.starts)
+        return len(self.initial)
 
     @property
     def dim(self) -> int:
         """Number of columns of a frame."""
-        return int(self.emissions.dim)
+        return int(self.emission.dim)
 
     @property
     def n_covariates(self) -> int:
@@ -100,12 +100,12 @@ class DrivenHMM(Distribution):
     def n_parameters(self) -> int:
         """Those of the emissions, of the starts, and of all ways on from a state but one."""
         ways = int(self._possible.sum() - self.states)
-        return int(self.emissions.n_parameters) + int((self.starts > 0).sum()) - 1 + ways * self.coefficients.shape[2]
+        return int(self.emission.n_parameters) + int((self.initial > 0).sum()) - 1 + ways * self.coefficients.shape[2]
 
     @property
     def smallest_eigenvalue(self) -> float | None:
         """The least variance in any direction of any emission, where they have covariances."""
-        return getattr(self.emissions, "smallest_eigenvalue", None)
+        return getattr(self.emission, "smallest_eigenvalue", None)
 
     @property
     def _possible(self) -> Mask:
@@ -125,10 +125,10 @@ class DrivenHMM(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def moves(self, covariates: Any) -> Array:
+    def transition(self, covariates: Any) -> Array:
         """p(next state | state) at given covariates (T, p): (T, K, K)."""
         u = self._covariates(covariates)
-        return np.exp(log_moves(self.coefficients, self._possible, self._features(u)))
+        return np.exp(log_transition(self.coefficients, self._possible, self._features(u)))
 
     def _covariates(self, covariates: Any) -> Array:
         u = table(np.asarray(covariates, dtype=np.float64))
@@ -165,13 +165,13 @@ class DrivenHMM(Distribution):
         u = u[np.zeros(n, dtype=np.intp)] if len(u) == 1 else u
         if len(u) != n:
             raise ShapeError(sentence("DrivenHMM.sample", f"covariates of {n} sequences are needed", len(u)))
-        return with_covariates(emitted(self.emissions, self._paths(u, rng), rng), u)
+        return with_covariates(emitted(self.emission, self._paths(u, rng), rng), u)
 
     def _paths(self, u: Ragged, rng: Generator) -> Ragged:
         """All sequences a step at a time."""
         z, lengths = self._features(u.values, u.offsets), u.lengths
         path = np.empty(len(z), dtype=np.intp)
-        state = rng.choice(self.states, len(u), p=self.starts / self.starts.sum())
+        state = rng.choice(self.states, len(u), p=self.initial / self.initial.sum())
         for t in range(int(lengths.max(initial=0))):
             alive = np.flatnonzero(lengths > t)
             at = u.offsets[alive] + t
@@ -238,15 +238,15 @@ class DrivenHMM(Distribution):
         driven = apart(x, past)
         decoding.one_of(driven, "forecast")
         now, out = decoding.last_filter(Look(self, driven)), np.empty((int(steps), self.states))
-        for t, moves in enumerate(self.moves(covariates)):
-            out[t] = now = now @ moves
-        return Forecast.trusted(states=out, going=np.ones(int(steps)), emissions=self.emissions)
+        for t, transition in enumerate(self.transition(covariates)):
+            out[t] = now = now @ transition
+        return Forecast.trusted(states=out, going=np.ones(int(steps)), emission=self.emission)
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> Belief:
+    def initial_belief(self) -> Belief:
         """The first state, before any frame; no move leads to it."""
-        return Belief.trusted(probs=self.starts.copy(), due=False)
+        return Belief.trusted(probs=self.initial.copy(), due=False)
 
     def predict(self, belief: Belief, covariates: Any = None) -> Belief:
         """The belief one frame on. Without covariates (p,) the move is due: `update` makes it, once they come."""
@@ -271,7 +271,7 @@ class DrivenHMM(Distribution):
     hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
 
     def collect(
-        self, x: Any, weight: Any = None, given: Any = None, hard: bool = False, covariates: Any = None
+        self, x: Any, weight: Any = None, log_mask: Any = None, hard: bool = False, covariates: Any = None
     ) -> DrivenStats:
         """Expected beginnings, emissions' statistics, and gradient and curvature of the moves, under p(s | x, u).
 
@@ -283,7 +283,7 @@ class DrivenHMM(Distribution):
         w = np.ones(n) if w is None else w
         if w.ndim == 2:
             raise ShapeError(sentence("DrivenHMM", f"weight must have one entry per sequence ({n})", w.shape))
-        known = None if given is None else Ragged.of(given)
+        known = None if log_mask is None else Ragged.of(log_mask)
         if known is not None and not np.array_equal(known.offsets, driven.frames.offsets):
             masks(known, driven.frames, self.states)  # refuses them
         look = Look(self, driven, known, hard)
@@ -310,12 +310,12 @@ class DrivenHMM(Distribution):
         if prior is not None:
             own = prior.evidence(beta, self._possible)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
-            more = prior.start_counts(self.starts)
-        starts = np.where(self.starts > 0, stats.starts + more, 0.0)
+            more = prior.start_counts(self.initial)
+        initial = np.where(self.initial > 0, stats.initial + more, 0.0)
         return self.replace(
-            starts=starts / starts.sum() if starts.sum() > 0 else self.starts,
+            initial=initial / initial.sum() if initial.sum() > 0 else self.initial,
             coefficients=beta + FURTHER * step(beta, self._possible, gradient, curvature, ridge),
-            emissions=self.emissions.refit(stats.parts, None if prior is None else prior.parts),
+            emission=self.emission.refit(stats.emission, None if prior is None else prior.emission),
         )
 
     def objective(self, stats: DrivenStats, prior: Any = None) -> float:
@@ -323,23 +323,23 @@ class DrivenHMM(Distribution):
         moved = float(stats.fitted) + bound(
             self.coefficients - stats.coefficients, self._possible, stats.gradient, stats.curvature
         )
-        value = float(stats.entropy) + moved + float(xlogy(stats.starts, self.starts).sum())
-        value += float(self.emissions.objective(stats.parts, None if prior is None else prior.parts))
+        value = float(stats.entropy) + moved + float(xlogy(stats.initial, self.initial).sum())
+        value += float(self.emission.objective(stats.emission, None if prior is None else prior.emission))
         if prior is None:
             return value
-        return value + float(prior.log_density_of_moves(self.starts, self.coefficients, self._possible))
+        return value + float(prior.log_density_of_moves(self.initial, self.coefficients, self._possible))
 
     @property
     def log_smoothing(self) -> float:
         """That of the emissions."""
-        return float(getattr(self.emissions, "log_smoothing", 0.0))
+        return float(getattr(self.emission, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: DrivenStats) -> DrivenPrior:
         """Effects that are not enormous, one fictitious move from each state, and the emissions' weak prior."""
-        return DrivenPrior.weak(stats.curvature, untied(self.emissions).weak_prior(self.for_prior(stats)))
+        return DrivenPrior.weak(stats.curvature, untied(self.emission).weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: DrivenStats) -> Any:
         """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
-        if self.states == 1 or hasattr(untied(self.emissions), "for_prior"):
-            return stats.parts
-        return softened(stats.parts, 1, one_covariance(self.emissions))
+        if self.states == 1 or hasattr(untied(self.emission), "for_prior"):
+            return stats.emission
+        return softened(stats.emission, 1, one_covariance(self.emission))

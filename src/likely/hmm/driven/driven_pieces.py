@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
     seqs: Ragged
     z: Array
-    moves: Moves
+    transition: Moves
     logs: Array
     begins: bool = True  # false where a sequence is gone on with
 
@@ -89,7 +89,7 @@ class Look(NamedTuple):
         return Moves.of(self.model.coefficients, self.model._possible, z)
 
     def _scores(self, frames: Any, offsets: Index, before: int, frame: int) -> Array:
-        distribution = self.model.emissions
+        distribution = self.model.emission
         score = getattr(distribution, "best_log_prob", distribution.log_prob) if self.best else distribution.log_prob
         try:
             return np.array(score(_in_double(frames)), dtype=np.float64, order="C")
@@ -124,7 +124,7 @@ class Look(NamedTuple):
             yield part, self._passed(part, way, begun[k])
 
     def _passed(self, part: Part, way: Way, begun: Begun | None) -> Any:
-        return sound(way(self.model.starts, part.moves, part.logs, part.seqs.offsets, begun))
+        return sound(way(self.model.initial, part.transition, part.logs, part.seqs.offsets, begun))
 
     def smoothed(self, i: int, way: Way, free: bool = False) -> Iterator[tuple[Part, Smoothed]]:
         """What is known of a long sequence, a piece at a time, the last first; log p(x) is the sum of theirs."""

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.hmm.driven.logistic_transitions import log_moves
+from likely.hmm.driven.logistic_transitions import log_transition
 
 EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation of a covariate may change
 
@@ -23,14 +23,14 @@ class DrivenPrior(Value):
     The fictitious moves were made where covariates are `center`; with constant covariates they are those of `HMMPrior`.
     Up to a constant: log p(β) = −½ Σ ridge β² + worth Σ_i mean_j log p(j | i, center).
 
-    >>> DrivenPrior(worth=1.0, center=[0.0], ridge=[0.16], parts=None).ridge
+    >>> DrivenPrior(worth=1.0, center=[0.0], ridge=[0.16], emission=None).ridge
     array([0.16])
     """
 
     worth: float
     center: Array  # (p,): in the model's units
     ridge: Array  # (p,)
-    parts: Any  # the emissions' prior, or None
+    emission: Any  # the emissions' prior, or None
 
     def __post_init__(self) -> None:
         center, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("center", "ridge"))
@@ -57,31 +57,31 @@ class DrivenPrior(Value):
         """Ridge of every coefficient, with none on the intercept (p + 1,)."""
         return np.concatenate([[0.0], self.ridge])
 
-    def start_counts(self, starts: Array) -> Array:
+    def start_counts(self, initial: Array) -> Array:
         """Fictitious beginnings, evenly over the states that may be first."""
-        return np.where(starts > 0, self.worth / max(int((starts > 0).sum()), 1), 0.0)
+        return np.where(initial > 0, self.worth / max(int((initial > 0).sum()), 1), 0.0)
 
     def evidence(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
         """Gradient and curvature of the fictitious moves, as of real ones."""
         place = np.concatenate([[1.0], self.center])
-        probs = np.exp(log_moves(coefficients, possible, place[None])[0])
+        probs = np.exp(log_transition(coefficients, possible, place[None])[0])
         even = possible / possible.sum(axis=1, keepdims=True)
         gradient = self.worth * (even - probs)[:, :, None] * place
         return gradient, np.repeat((self.worth * np.outer(place, place))[None], len(possible), axis=0)
 
-    def log_density_of_moves(self, starts: Array, coefficients: Array, possible: Mask) -> float:
+    def log_density_of_moves(self, initial: Array, coefficients: Array, possible: Mask) -> float:
         """log p of starts and coefficients, up to a constant."""
         place = np.concatenate([[1.0], self.center])[None]
         even = possible / possible.sum(axis=1, keepdims=True)
-        logs = np.where(possible, log_moves(coefficients, possible, place)[0], 0.0)
+        logs = np.where(possible, log_transition(coefficients, possible, place)[0], 0.0)
         squares = np.where(possible[:, :, None], coefficients**2, 0.0) @ self.penalty
-        begun = float(xlogy(self.start_counts(starts), starts).sum())
+        begun = float(xlogy(self.start_counts(initial), initial).sum())
         return begun + self.worth * float((even * logs).sum()) - 0.5 * float(squares.sum())
 
     def log_density(self, model: Any) -> float:
         """log p of all of a model's parameters, up to a constant."""
-        of_parts = 0.0 if self.parts is None else float(np.sum(self.parts.log_density(model.emissions)))
-        return of_parts + self.log_density_of_moves(model.starts, model.coefficients, model.possible)
+        of_parts = 0.0 if self.emission is None else float(np.sum(self.emission.log_density(model.emission)))
+        return of_parts + self.log_density_of_moves(model.initial, model.coefficients, model.possible)
 
     # ------------------------------------------------- what only conjugate distributions can
 

@@ -26,9 +26,9 @@ class DrivenStats(Addable, Value):
     array([1., 2.])
     """
 
-    starts: Array  # (K,)
+    initial: Array  # (K,)
     counts: Array  # (K,): frames in each state
-    parts: Any  # the statistics of the emissions
+    emission: Any  # the statistics of the emissions
     entropy: Array  # (): of the hidden states, in nats
     fitted: Array  # (): expected log-probability of the moves, at `coefficients`
     gradient: Array  # (K, K, p + 1): of that
@@ -43,7 +43,7 @@ class DrivenStats(Addable, Value):
     @property
     def filled(self) -> bool:
         """True if parts filled gaps in."""
-        return bool(getattr(self.parts, "filled", False))
+        return bool(getattr(self.emission, "filled", False))
 
     @property
     def total_weight(self) -> float:
@@ -60,20 +60,20 @@ class DrivenStats(Addable, Value):
     @property
     def sequences(self) -> float:
         """Weight of all sequences that have a frame."""
-        return float(self.starts.sum())
+        return float(self.initial.sum())
 
     def __add__(self, other: DrivenStats) -> DrivenStats:
         if not np.array_equal(self.coefficients, other.coefficients):
             expected = "statistics of a driven chain add where they were taken at the same coefficients"
             raise DomainError(sentence("DrivenStats", expected, "others", "collect both with the same model"))
         sums = {name: np.asarray(getattr(self, name) + getattr(other, name)) for name in _ADDING}
-        return self.replace(**sums, parts=self.parts + other.parts)
+        return self.replace(**sums, emission=self.emission + other.emission)
 
     def __mul__(self, factor: float) -> DrivenStats:
         parts = {name: np.asarray(getattr(self, name) * factor) for name in _ADDING}
-        return self.replace(**parts, parts=self.parts * factor)
+        return self.replace(**parts, emission=self.emission * factor)
 
     __rmul__ = __mul__
 
 
-_ADDING = ("starts", "counts", "entropy", "fitted", "gradient", "curvature")
+_ADDING = ("initial", "counts", "entropy", "fitted", "gradient", "curvature")

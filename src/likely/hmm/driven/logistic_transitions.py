@@ -37,7 +37,7 @@ class Moves(NamedTuple):
         return cls(logs, probs, least)
 
 
-def log_moves(coefficients: Array, possible: Mask, z: Array) -> Array:
+def log_transition(coefficients: Array, possible: Mask, z: Array) -> Array:
     """log p(s_t = j | s_{t−1} = i, z_t) = β_ij · z_t − log Σ_k exp(β_ik · z_t), over possible k: (T, K, K).
 
     >>> log_moves(np.zeros((2, 2, 1)), np.array([[True, True], [False, True]]), np.ones((1, 1))).round(2).tolist()
@@ -57,30 +57,30 @@ def log_row(coefficients: Array, possible: Mask, z: Array) -> Array:
     return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-def evidence(shares: Array, before: Array, moves: Array, z: Array) -> tuple[Array, Array]:
+def evidence(shares: Array, before: Array, transition: Array, z: Array) -> tuple[Array, Array]:
     """Gradient (K, K, q) of the expected log-probability of moves, and Σ_t γ_{t−1}(i) z zᵀ (K, q, q), its curvature.
 
     shares (T, K, K) are p(s_{t−1} = i, s_t = j | x) in weight, before (T, K) their sums over j, γ_{t−1}(i).
     """
     (T, K), q = before.shape, z.shape[1]
-    excess = (shares - before[:, :, None] * moves).reshape(T, K * K)
+    excess = (shares - before[:, :, None] * transition).reshape(T, K * K)
     squares = (z[:, :, None] * z[:, None, :]).reshape(T, q * q)
     return (excess.T @ z).reshape(K, K, q), (before.T @ squares).reshape(K, q, q)
 
 
-def path_evidence(path: Index, before: Index, weight: Array, moves: Moves, z: Array) -> tuple[Array, Array, float]:
+def path_evidence(path: Index, before: Index, weight: Array, transition: Moves, z: Array) -> tuple[Array, Array, float]:
     """The same where states are one path (T,), and the expected log-probability of its moves.
 
     before (T,) are the states that the frames were entered from, −1 where a sequence begins.
     """
-    K, q = moves.probs.shape[1], z.shape[1]
+    K, q = transition.probs.shape[1], z.shape[1]
     gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
     for i in range(K):
         at = np.flatnonzero((before == i) & (weight > 0))
         w, own = weight[at], z[at]
-        gradient[i] = (w[:, None] * (np.eye(K)[path[at]] - moves.probs[at, i])).T @ own
+        gradient[i] = (w[:, None] * (np.eye(K)[path[at]] - transition.probs[at, i])).T @ own
         curvature[i] = (w[:, None] * own).T @ own
-        fitted += float(w @ moves.logs[at, i, path[at]])
+        fitted += float(w @ transition.logs[at, i, path[at]])
     return gradient, curvature, fitted
 
 

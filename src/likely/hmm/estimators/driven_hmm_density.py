@@ -40,7 +40,7 @@ class DrivenHMMDensity(DensityEstimator):
 
     - **component, states, topology, start, restarts, random_state**: as in `HMMDensity`; the topology says which moves
       are possible, and sequences may stop anywhere. A plain chain is learned first (`plain_`, with its restarts), and
-      learning goes on from it; `start` may be a `DrivenHMM` instead.
+      learning goes on from it; `init` may be a `DrivenHMM` instead.
     - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
       deviation of a covariate changes log-odds by about 2.5; a number says another size; None is maximum
       likelihood; or a `DrivenPrior`.
@@ -55,7 +55,7 @@ class DrivenHMMDensity(DensityEstimator):
     >>> rng = np.random.default_rng(0)
     >>> u = [rng.normal(size=(50, 1)) for _ in range(20)]
     >>> x = [5.0 * (v + rng.logistic(size=v.shape) > 0) + rng.normal(size=v.shape) for v in u]
-    >>> h = DrivenHMMDensity(lk.GaussianDensity(), states=2, random_state=0).fit(x, covariates=u)
+    >>> h = DrivenHMMDensity(lk.GaussianDensity(), n_states=2, random_state=0).fit(x, covariates=u)
     >>> bool(h.forecast(x[0], 1, covariates=[2.0], past=u[0]).mean > 3)
     True
     """
@@ -63,27 +63,27 @@ class DrivenHMMDensity(DensityEstimator):
     _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [ADensity(), None],
-        "states": [Interval(Integral, 1, None, closed="left")],
+        "n_states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "prior": [StrOptions({"weak"}), Interval(Real, 0, None, closed="neither"), DrivenPrior, None],
-        "start": [StrOptions(set(STARTS)), DrivenHMM],
-        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS)), DrivenHMM],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
-        self, component: Any = None, states: int = 1, *, topology: Any = "ergodic", prior: Any = "weak",
-        start: Any = "auto", restarts: int = 1, max_iter: int = 500, tol: float = 1e-5, hard: bool = False,
+        self, component: Any = None, n_states: int = 1, *, topology: Any = "ergodic", prior: Any = "weak",
+        init: Any = "auto", n_init: int = 1, max_iter: int = 500, tol: float = 1e-5, hard: bool = False,
         random_state: Any = None,
     ) -> None:  # fmt: skip
         self.component = component
-        self.states = states
+        self.n_states = n_states
         self.topology = topology
         self.prior = prior
-        self.start = start
-        self.restarts = restarts
+        self.init = init
+        self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.hard = hard
@@ -97,7 +97,7 @@ class DrivenHMMDensity(DensityEstimator):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
-        given: Any = None, checkpoint: Any = None,
+        states: Any = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Learn from sequences X with their covariates; `y` is ignored, weights are one per sequence.
 
@@ -106,7 +106,7 @@ class DrivenHMMDensity(DensityEstimator):
         plain chain, which comes first, is learned anew).
         """
         self._validate_params()
-        driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, given)
+        driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, states)
         units = _units(driven, weight)
         self.n_covariates_in_ = driven.covariates.shape[1]
         self.plain_ = self._plain(driven.frames, weight, known)
@@ -138,7 +138,7 @@ class DrivenHMMDensity(DensityEstimator):
         raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
 
     def _driven(
-        self, X: Any, y: Any, covariates: Any, sample_weight: Any, lengths: Any, given: Any
+        self, X: Any, y: Any, covariates: Any, sample_weight: Any, lengths: Any, states: Any
     ) -> tuple[Driven, Array | None, Ragged | None]:
         """Sequences that have a weight, and what is known of their states."""
         driven = apart(X, covariates, lengths)
@@ -146,9 +146,9 @@ class DrivenHMMDensity(DensityEstimator):
         if self.component is None:
             tell_of_codes(driven.frames.values, type(self).__name__)
         features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
-        known = None if given is None else Ragged.of(given, None if isinstance(given, Ragged) else lengths)
+        known = None if states is None else Ragged.of(states, None if isinstance(states, Ragged) else lengths)
         if known is not None:
-            masks(known, driven.frames, self.states)  # refuses what does not fit, before sequences are left out
+            masks(known, driven.frames, self.n_states)  # refuses what does not fit, before sequences are left out
         if sample_weight is None:
             return driven, None, known
         weight = row_weights(sample_weight, driven.frames)
@@ -158,41 +158,41 @@ class DrivenHMMDensity(DensityEstimator):
 
     def _plain(self, frames: Ragged, weight: Array | None, known: Ragged | None) -> HMMDensity:
         """The chain without covariates that learning begins with."""
-        topology = Topology.of(self.topology, self.states, False).replace(ends=None)
-        if len(topology.starts) != topology.states or topology.origin is not None:
+        topology = Topology.of(self.topology, self.n_states, False).replace(final=None)
+        if len(topology.initial) != topology.states or topology.origin is not None:
             expected = "a topology of emitting states alone is needed"
             raise DomainError(sentence(type(self).__name__, expected, "null states, or an expansion"))
         prior = None if self.prior is None else "weak"
-        start = self.start if isinstance(self.start, str) else "auto"
+        start = self.init if isinstance(self.init, str) else "auto"
         plain = HMMDensity(
-            self.component, self.states, topology=topology, prior=prior, start=start, restarts=self.restarts,
+            self.component, self.n_states, topology=topology, prior=prior, init=start, n_init=self.n_init,
             max_iter=self.max_iter, tol=max(self.tol, SHORTLY), hard=self.hard,
             random_state=self.random_state,
         )  # fmt: skip
         with unheard():  # what is to be said, the whole says
-            return plain.fit(frames, sample_weight=weight, given=known)
+            return plain.fit(frames, sample_weight=weight, states=known)
 
     def _first_model(self, units: Array) -> DrivenHMM:
         """The plain chain as a driven one that covariates do not move yet."""
         plain = self.plain_._learned
-        if isinstance(self.start, DrivenHMM):
+        if isinstance(self.init, DrivenHMM):
             wanted = (plain.states, plain.dim, units.shape[1])
-            given = (self.start.states, self.start.dim, self.start.n_covariates)
+            given = (self.init.states, self.init.dim, self.init.n_covariates)
             if given != wanted:
                 expected = f"start must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
                 raise DomainError(sentence(type(self).__name__, expected, given))
-            return self.start
-        possible = self.plain_.topology_.moves
-        intercepts = np.where(possible, np.log(np.maximum(plain.moves, LEAST)), 0.0)
+            return self.init
+        possible = self.plain_.topology_.transition
+        intercepts = np.where(possible, np.log(np.maximum(plain.transition, LEAST)), 0.0)
         coefficients = np.zeros((*possible.shape, 1 + units.shape[1]))
         coefficients[:, :, 0] = intercepts
-        return DrivenHMM(plain.starts, coefficients, plain.emissions, possible, units)
+        return DrivenHMM(plain.initial, coefficients, plain.emission, possible, units)
 
     def _prior_rule(self) -> Any:
         """A `DrivenPrior` once there are statistics; emissions have the one that the plain chain was learned with."""
         if isinstance(self.prior, DrivenPrior):
             return self.prior
-        parts = None if self.plain_.prior_ is None else self.plain_.prior_.parts
+        parts = None if self.plain_.prior_ is None else self.plain_.prior_.emission
         if self.prior is None:
             p = self.n_covariates_in_
             return None if parts is None else DrivenPrior(0.0, np.zeros(p), np.zeros(p), parts)
@@ -228,7 +228,7 @@ class DrivenHMMDensity(DensityEstimator):
         plain: Any = getattr(self, "plain_", None)
         sound = isinstance(model, DrivenHMM) and isinstance(plain, HMMDensity) and members is None
         sound = sound and model.n_covariates == getattr(self, "n_covariates_in_", None) and model.dim == width
-        return bool(sound and plain.n_features_in_ == width and model.states == self.states)
+        return bool(sound and plain.n_features_in_ == width and model.states == self.n_states)
 
     # -------------------------------------------------------------------- in use
 

@@ -16,7 +16,7 @@ def driven_summary(estimator: Any, level: float) -> Summary:
     """Coefficients against the first target that is possible, the emissions, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
     n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator._learned.objective(stats))
-    parts = None if estimator.prior_ is None else estimator.prior_.parts
+    parts = None if estimator.prior_ is None else estimator.prior_.emission
     facts: dict[str, Any] = {
         "frames": n, "columns": estimator.n_features_in_, "covariates": estimator.n_covariates_in_, "parameters": k,
         "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
@@ -35,7 +35,7 @@ def driven_summary(estimator: Any, level: float) -> Summary:
 def _moves(model: Any) -> Iterator[Row]:
     beta = model.raw_coefficients()
     for i, ways in enumerate(model.possible):
-        yield Row(f"state {i}", "start", float(model.starts[i]), None, None)
+        yield Row(f"state {i}", "start", float(model.initial[i]), None, None)
         base = i if ways[i] else int(ways.argmax())
         for j in np.flatnonzero(ways):
             if j != base:
@@ -47,7 +47,7 @@ def _moves(model: Any) -> Iterator[Row]:
 def _emissions(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     for k in range(model.states):
         try:
-            inner = list(rows_of(model.emissions.member(k), stats.parts.member(k), names, level))
+            inner = list(rows_of(model.emission.member(k), stats.emission.member(k), names, level))
         except (
             KeyError,
             AttributeError,

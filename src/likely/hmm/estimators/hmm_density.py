@@ -49,10 +49,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     - **component**: the estimator of what a state emits, any density: Gaussian, categorical, a mixture
       (`tie="all"` in it makes the states share its parts), products of unlike streams. None: `GaussianDensity()`.
-    - **states**: number of states K.
+    - **n_states**: number of states K.
     - **topology**: "ergodic", "left-to-right", "cyclic", "parallel", a tuple of allowed steps such as (0, 1, 2), a mask
       (K, K) of possible moves, or a `Topology`, which may have null states. What is impossible stays so.
-    - **ends**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
+    - **final**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
       (left-to-right and parallel ones end in their last states).
     - **tie**: a number for each state; states with the same number share one density.
     - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its
@@ -60,9 +60,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
       its own. All three are written out as more states; `topology_.original` says which state each of them stands for.
     - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
       likelihood; a number a ≥ 1 is a Dirichlet distribution over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
-    - **start**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
+    - **init**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
       "auto": segments where states follow each other, else clusters.
-    - **restarts, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
+    - **n_init, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
       a gain a frame.
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
@@ -77,7 +77,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = [np.concatenate([rng.normal(m, 1.0, (20, 1)) for m in (0.0, 8.0)]) for _ in range(5)]
-    >>> h = lk.HMMDensity(lk.GaussianDensity(), states=2, topology="left-to-right").fit(x)
+    >>> h = lk.HMMDensity(lk.GaussianDensity(), n_states=2, topology="left-to-right").fit(x)
     >>> h.model_.viterbi(x[0]).states.tolist() == [0] * 20 + [1] * 20
     True
     """
@@ -85,38 +85,38 @@ class HMMDensity(ChainStarts, DensityEstimator):
     _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), states=3)"), None],
-        "states": [Interval(Integral, 1, None, closed="left")],
+        "n_states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
-        "ends": ["boolean", None],
+        "final": ["boolean", None],
         "tie": ["array-like", None],
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
-        "emit": [StrOptions({"states", "moves"})],
+        "emit": [StrOptions({"states", "transition"})],
         "prior": [*PRIOR, Interval(Real, 1, None, closed="left")],
-        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
-        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
-        self, component: Any = None, states: int = 1, *, topology: Any = "ergodic", ends: bool | None = None,
+        self, component: Any = None, n_states: int = 1, *, topology: Any = "ergodic", final: bool | None = None,
         tie: Any = None, order: int = 1, durations: int | None = None, emit: str = "states", prior: Any = "weak",
-        start: Any = "auto", restarts: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False,
+        init: Any = "auto", n_init: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False,
         random_state: Any = None,
     ) -> None:  # fmt: skip
         self.component = component
-        self.states = states
+        self.n_states = n_states
         self.topology = topology
-        self.ends = ends
+        self.final = final
         self.tie = tie
         self.order = order
         self.durations = durations
         self.emit = emit
         self.prior = prior
-        self.start = start
-        self.restarts = restarts
+        self.init = init
+        self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.hard = hard
@@ -130,7 +130,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, given: Any = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, states: Any = None,
         checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Learn from sequences; `y` is ignored. `lengths` cut one long array X (elsewhere often the second argument).
@@ -139,15 +139,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
         them known learning takes one pass. `checkpoint` is a file name: a fit cut off goes on from there.
         """
         self._validate_params()
-        given = None if given is None else _known_states(given, lengths)
-        X, weight, given = self._with_states(cut(X, lengths), y, sample_weight, given)
+        states = None if states is None else _known_states(states, lengths)
+        X, weight, states = self._with_states(cut(X, lengths), y, sample_weight, states)
         with self._named_columns():
-            report = self._learn(X, weight, given, checkpoint)
+            report = self._learn(X, weight, states, checkpoint)
         self._tell_of(report)
         self.streamed_ = False
         self._note_lengths(X, weight)
         self._adopt(report)
-        self.calm_ = np.empty((3, 0)) if given is not None else left_out_frames(self, X, weight)
+        self.calm_ = np.empty((3, 0)) if states is not None else left_out_frames(self, X, weight)
         self.later_half_rate_ = later_half_rate(self, X, weight, self.calm_)
         return self
 
@@ -158,15 +158,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if enough(calm) else None
 
     def _with_states(
-        self, X: Any, y: Any, sample_weight: Any, given: Ragged | None
+        self, X: Any, y: Any, sample_weight: Any, states: Ragged | None
     ) -> tuple[Ragged, Any, Ragged | None]:
-        if given is None:
+        if states is None:
             return *self._seen(*self._checked(X, sample_weight, reset=True, y=y)), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
-            given = given[keep] if keep.shape == (len(given),) else given
+            states = states[keep] if keep.shape == (len(states),) else states
         X, weight = self._seen(*self._checked(X, sample_weight, reset=True, y=y))
-        return X, weight, self._masks(given, X)
+        return X, weight, self._masks(states, X)
 
     def _seen(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
         """The same, if anything was observed at all."""
@@ -203,7 +203,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._refuse_contradiction(blank, X, given)
 
         def learn(i: int, start: HMM) -> FitReport:
-            kept = keeper(checkpoint, i, self.restarts)
+            kept = keeper(checkpoint, i, self.n_init)
             return fit(start, data, prior=prior, stop=stop, hard=self.hard, checkpoint=kept)
 
         return best_of(self._starts(blank, X, weight, rng, given), learn)
@@ -282,13 +282,13 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _base(self) -> Topology:
         """The topology as it was asked for, with ties."""
-        topology = Topology.of(self.topology, self.states, self.ends)
+        topology = Topology.of(self.topology, self.n_states, self.final)
         return topology if self.tie is None else topology.tied(self.tie)
 
     def _expanded(self) -> Topology:
         """The topology with memory, durations and ties written out."""
         topology = self._base()
-        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "moves")
+        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "transition")
         if asked > 1:
             raise DomainError(
                 sentence(type(self).__name__, "one of order, durations and emit can be asked for", "more")
@@ -297,21 +297,21 @@ class HMMDensity(ChainStarts, DensityEstimator):
             return of_higher_order(topology, self.order)
         if self.durations is not None:
             return with_durations(topology, self.durations)
-        return on_moves(topology) if self.emit == "moves" else topology
+        return on_moves(topology) if self.emit == "transition" else topology
 
     def _refuse_short(self, seqs: Ragged) -> None:
         if not len(seqs) or not len(seqs.values):
             raise DataError(
                 sentence(type(self).__name__, "at least one frame is needed", "0 sample(s)", "(shape=(0, 0))")
             )
-        if self.topology_.ends is None:
+        if self.topology_.final is None:
             return  # a chain without ends may stop anywhere, before the first frame too
         least = self.topology_.shortest
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):
             expected = f"sequences must have at least {least} frames to pass through this topology"
             came = f"{seqs.lengths[short[0]]} in sequence {short[0]}"
-            remedy = "use fewer states, steps that skip such as (0, 1, 2), or ends=False"
+            remedy = "use fewer states, steps that skip such as (0, 1, 2), or final=False"
             raise DataError(sentence(type(self).__name__, expected, came, remedy))
 
     def _blank(self, X: Ragged, members: int | None = None) -> HMM:
@@ -321,17 +321,17 @@ class HMMDensity(ChainStarts, DensityEstimator):
         topology, C = self.topology_, members or 1
         K, D = topology.states, topology.densities
         frames = None if weight is None else np.repeat(weight, X.lengths)
-        emissions = self.component_._blank_for(X.values, C * D, frames)
+        emission = self.component_._blank_for(X.values, C * D, frames)
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
-            emissions = Tied(emissions, index)
+            emission = Tied(emission, index)
         there = X.lengths[X.lengths > 0]  # what is empty stays nowhere
         stay = float(np.clip(1.0 - K / max(float(there.mean()) if len(there) else K, 1.0), 0.3, 0.9))
-        starts, moves, ends = topology.probabilities(stay)
+        initial, transition, final = topology.probabilities(stay)
         if members is None:
-            return HMM.trusted(starts=starts, moves=moves, ends=ends, emissions=emissions)
-        tiled = [None if a is None else np.repeat(a[None], C, axis=0) for a in (starts, moves, ends)]
-        return HMM.trusted(starts=tiled[0], moves=tiled[1], ends=tiled[2], emissions=emissions)
+            return HMM.trusted(initial=initial, transition=transition, final=final, emission=emission)
+        tiled = [None if a is None else np.repeat(a[None], C, axis=0) for a in (initial, transition, final)]
+        return HMM.trusted(initial=tiled[0], transition=tiled[1], final=tiled[2], emission=emission)
 
     def _check_state(self) -> None:
         super()._check_state()
@@ -354,23 +354,23 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return PriorOfHMM(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        inner = untied(model.emissions)
-        of_parts = None if prior is None else prior.parts
-        self.component_._look_again(inner, stats.parts, of_parts, None)
-        parts = self.component_._finish(inner, stats.parts, of_parts)
+        inner = untied(model.emission)
+        of_parts = None if prior is None else prior.emission
+        self.component_._look_again(inner, stats.emission, of_parts, None)
+        parts = self.component_._finish(inner, stats.emission, of_parts)
         if parts is inner:
             return model
-        return model.replace(emissions=parts if inner is model.emissions else model.emissions.replace(parts=parts))
+        return model.replace(emission=parts if inner is model.emission else model.emission.replace(components=parts))
 
     def _grown(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
-        inner = untied(model.emissions)
-        parts, of_parts = self.component_._grown(inner, stats.parts, X.values)
-        parts = parts if inner is model.emissions else model.emissions.replace(parts=parts)
-        return model.replace(emissions=parts), stats.replace(parts=of_parts)
+        inner = untied(model.emission)
+        parts, of_parts = self.component_._grown(inner, stats.emission, X.values)
+        parts = parts if inner is model.emission else model.emission.replace(components=parts)
+        return model.replace(emission=parts), stats.replace(emission=of_parts)
 
     def _known(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
         """Frames with levels that were never seen as missing, and which sequences had one."""
-        frames, strange = self.component_._known(X.values, untied(model.emissions))
+        frames, strange = self.component_._known(X.values, untied(model.emission))
         if not strange:
             return X, {}
         there = np.flatnonzero(X.lengths > 0)
@@ -400,10 +400,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if not sound or model.members != members or model.states != topology.states:
             return False
         length = getattr(self, "lengths_", 0.0)
-        same_size = model.starts.shape[-1] == len(topology.starts) and (model.ends is None) == (topology.ends is None)
+        same_size = model.initial.shape[-1] == len(topology.initial) and (model.final is None) == (topology.final is None)
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
-        inner = untied(model.emissions)
+        inner = untied(model.emission)
         return component._fits(inner, width, inner.members)
 
     def __sklearn_tags__(self) -> Any:
@@ -444,7 +444,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
         """Sequences drawn from the learned density; where it does not say when to end, of the training's mean length."""
         check_is_fitted(self)
-        if length is None and self.model_.ends is None:
+        if length is None and self.model_.final is None:
             length = max(round(self.lengths_), 1)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
 

@@ -30,8 +30,8 @@ STARTS = ("auto", "segments", "clusters", "random")
 class ChainStarts:
     """What `HMMDensity` begins with: of it are the settings, `component_`, `topology_`, and `_base`, what was asked."""
 
-    start: Any
-    restarts: int
+    init: Any
+    n_init: int
     random_state: Any
     emit: str
     component_: Any
@@ -41,74 +41,74 @@ class ChainStarts:
         raise NotImplementedError  # the estimator's own
 
     def _starts(self, blank: HMM, X: Ragged, weight: Any, rng: Generator, given: Ragged | None = None) -> Any:
-        if isinstance(self.start, HMM):
+        if isinstance(self.init, HMM):
             yield self._given_start(blank)
             return
-        for run in range(self.restarts):
-            owner = np.zeros(len(X), dtype=np.intp)
-            yield self._started_run(_as_stack(blank), X, owner, weight, rng, run, given).member(0)
+        for run in range(self.n_init):
+            labels = np.zeros(len(X), dtype=np.intp)
+            yield self._started_run(_as_stack(blank), X, labels, weight, rng, run, given).member(0)
 
     def _given_start(self, blank: HMM) -> HMM:
-        start = self.start
-        if start.starts.shape != blank.starts.shape or start.states != blank.states or start.dim != blank.dim:
+        start = self.init
+        if start.initial.shape != blank.initial.shape or start.states != blank.states or start.dim != blank.dim:
             expected = f"start must be an HMM of {blank.states} states for {blank.dim} columns"
             raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
-        if (start.ends is None) != (blank.ends is None):
+        if (start.final is None) != (blank.final is None):
             raise DomainError(sentence(type(self).__name__, "start must have ends where the topology has", "other"))
-        for name in ("starts", "moves", "ends"):
+        for name in ("initial", "transition", "final"):
             arcs, mask = getattr(start, name), getattr(self.topology_, name)
             if arcs is not None and (arcs[~mask] > 0).any():
                 came = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
                 remedy = "allow them, or set them to 0"
                 raise DomainError(sentence(type(self).__name__, "start must respect the topology", came, remedy))
-        self._refuse_other_emissions(start.emissions, blank.emissions)
+        self._refuse_other_emissions(start.emission, blank.emission)
         return start
 
-    def _refuse_other_emissions(self, emissions: Any, blank: Any) -> None:
+    def _refuse_other_emissions(self, emission: Any, blank: Any) -> None:
         """A start must emit by such densities as the component learns, with the ties that were asked for."""
-        inner, tied = untied(emissions), isinstance(blank, Tied) and blank.what == "all"
-        index = emissions.index if inner is not emissions else None
+        inner, tied = untied(emission), isinstance(blank, Tied) and blank.what == "all"
+        index = emission.index if inner is not emission else None
         if tied and (index is None or (index != blank.index).any()):
             expected = f"start must tie its states as asked: Tied(…, {blank.index.tolist()})"
-            raise DomainError(sentence(type(self).__name__, expected, type(emissions).__name__))
+            raise DomainError(sentence(type(self).__name__, expected, type(emission).__name__))
         like = untied(blank)
         kinds = [
             (type(distribution).__name__, getattr(distribution, "kind", None), distribution.n_parameters)
             for distribution in (inner, like)
         ]
-        if kinds[0] != kinds[1] and not (inner is not emissions and not tied):
+        if kinds[0] != kinds[1] and not (inner is not emission and not tied):
             expected = f"start must emit as the component does: {_kind(kinds[1])}"
             raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
 
-    def _started(self, blank: HMM, X: Ragged, owner: Index, weight: Any) -> list[HMM]:
+    def _started(self, blank: HMM, X: Ragged, labels: Index, weight: Any) -> list[HMM]:
         """First models for classes that have a chain each."""
         rng = np.random.default_rng(seed_of(self.random_state))
-        return [self._started_run(blank, X, owner, weight, rng, run) for run in range(self.restarts)]
+        return [self._started_run(blank, X, labels, weight, rng, run) for run in range(self.n_init)]
 
-    def _started_once(self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator) -> HMM:
-        return self._started_run(blank, X, owner, weight, rng, 0)
+    def _started_once(self, blank: HMM, X: Ragged, labels: Index, weight: Any, rng: Generator) -> HMM:
+        return self._started_run(blank, X, labels, weight, rng, 0)
 
     def _started_run(
-        self, blank: HMM, X: Ragged, owner: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
+        self, blank: HMM, X: Ragged, labels: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
     ) -> HMM:
         """A stack whose chains learned from frames that were dealt to their states."""
-        if not isinstance(self.start, str):
+        if not isinstance(self.init, str):
             expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
-            raise DomainError(sentence(type(self).__name__, expected, type(self.start).__name__))
-        own = [np.flatnonzero(owner == c) for c in range(len(blank.starts))]
+            raise DomainError(sentence(type(self).__name__, expected, type(self.init).__name__))
+        own = [np.flatnonzero(labels == c) for c in range(len(blank.initial))]
         streams = own_streams(rng, [row_hashes(X[mine]) for mine in own] if len(own) > 1 else own)
         pieces = [
             self._dealt(blank, X, mine, weight, stream, run, given) for mine, stream in zip(own, streams, strict=True)
         ]
-        emissions = self._first_emissions(blank, pieces, rng)
+        emission = self._first_emissions(blank, pieces, rng)
         if all(piece.arcs is None for piece in pieces):
-            return blank.replace(emissions=emissions)
+            return blank.replace(emission=emission)
         arcs = [
-            (c.starts, c.moves, c.ends) if p.arcs is None else p.arcs for p, c in zip(pieces, blank.chains, strict=True)
+            (c.initial, c.transition, c.final) if p.arcs is None else p.arcs for p, c in zip(pieces, blank.chains, strict=True)
         ]
-        starts, moves, ends = zip(*arcs, strict=True)
-        whole = None if blank.ends is None else np.stack(ends)
-        return HMM.trusted(starts=np.stack(starts), moves=np.stack(moves), ends=whole, emissions=emissions)
+        initial, transition, final = zip(*arcs, strict=True)
+        whole = None if blank.final is None else np.stack(final)
+        return HMM.trusted(initial=np.stack(initial), transition=np.stack(transition), final=whole, emission=emission)
 
     def _dealt(
         self, blank: HMM, X: Ragged, mine: Index, weight: Any, rng: Generator, run: int, given: Ragged | None
@@ -120,14 +120,14 @@ class ChainStarts:
             state = self._sure_states(given[mine])
             if len(np.unique(state[state >= 0])) == base.states:
                 return self._taught(base, own, state, per_frame)
-        how = self.start if self.start != "auto" else "segments" if goes_forward(base) else "clusters"
+        how = self.init if self.init != "auto" else "segments" if goes_forward(base) else "clusters"
         if how == "segments":
             state = by_segments(base, own, rng if run else None)
             dealt = self._taught(base, own, state, per_frame)
-            if topology.states == len(topology.starts) and topology.origin is None:
+            if topology.states == len(topology.initial) and topology.origin is None:
                 dealt.arcs = arcs_by_path(topology, state, own, w)
             return dealt
-        distribution = untied(blank.emissions)
+        distribution = untied(blank.emission)
         how = "random" if how == "random" else "kmeans++"
         frames, group, shares = by_clusters(distribution, own.values, per_frame, topology.densities, rng, how)
         return _Dealt(frames, group, shares, None)
@@ -140,7 +140,7 @@ class ChainStarts:
 
     def _taught(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Dealt:
         """Frames whose state is taken to be known, and the density that each of them teaches."""
-        if self.emit == "moves":
+        if self.emit == "transition":
             before = np.concatenate([[0], state[:-1]]) if len(state) else state
             density = np.where(before >= 0, densities_on_moves(base, np.maximum(state, 0), own.offsets), -1)
             density = np.where(state >= 0, density, -1)
@@ -152,11 +152,11 @@ class ChainStarts:
     def _first_emissions(self, blank: HMM, pieces: list[_Dealt], rng: Generator) -> Any:
         D = self.topology_.densities
         frames, _ = joined([p.frames for p in pieces])
-        owner = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
+        labels = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
         weights = [np.ones(len(p.density)) if p.weight is None else p.weight for p in pieces]
-        distribution = untied(blank.emissions)
-        started = self.component_._started_once(distribution, frames, owner, np.concatenate(weights), rng)
-        return started if distribution is blank.emissions else blank.emissions.replace(parts=started)
+        distribution = untied(blank.emission)
+        started = self.component_._started_once(distribution, frames, labels, np.concatenate(weights), rng)
+        return started if distribution is blank.emission else blank.emission.replace(components=started)
 
 
 class _Dealt:
@@ -173,5 +173,5 @@ def _kind(kind: tuple[str, str | None, int]) -> str:
 
 def _as_stack(model: HMM) -> HMM:
     """One chain as a stack of one."""
-    ends = None if model.ends is None else model.ends[None]
-    return HMM.trusted(starts=model.starts[None], moves=model.moves[None], ends=ends, emissions=model.emissions)
+    final = None if model.final is None else model.final[None]
+    return HMM.trusted(initial=model.initial[None], transition=model.transition[None], final=final, emission=model.emission)

@@ -21,7 +21,7 @@ class PriorOfHMM:
         if isinstance(self.prior, HMMPrior):
             return self.prior
         outer = None if self.prior is None else "weak"
-        parts = resolve_prior(untied(model.emissions), model.for_prior(stats), self._of_parts(outer))
+        parts = resolve_prior(untied(model.emission), model.for_prior(stats), self._of_parts(outer))
         if self.prior is None:
             return None if parts is None else HMMPrior(None, None, None, parts)
         if isinstance(self.prior, Real):

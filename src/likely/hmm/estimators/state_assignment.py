@@ -19,7 +19,7 @@ from likely.mixture.initialization import grouped
 def goes_forward(topology: Topology) -> bool:
     """True if states come one after the other, so that a frame's place tells its state."""
     bones = topology.skeleton
-    return not np.tril(bones.moves, -1).any() and not bones.starts.all()
+    return not np.tril(bones.transition, -1).any() and not bones.initial.all()
 
 
 def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Index:
@@ -47,10 +47,10 @@ def _segments(length: int, states: int, rng: Generator | None) -> Index:
 def _branches(topology: Topology) -> list[Index]:
     """The states that follow each state to begin with, in order."""
     out = []
-    for at in np.flatnonzero(topology.starts):
+    for at in np.flatnonzero(topology.initial):
         reach = np.arange(topology.states) == at
         for _ in range(topology.states):
-            reach |= topology.moves[reach].any(axis=0)
+            reach |= topology.transition[reach].any(axis=0)
         out.append(np.flatnonzero(reach))
     return out
 
@@ -62,9 +62,9 @@ def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
     """
     K = base.states
     number = np.full((K + 1, K), -1, dtype=np.intp)  # the last row is the entry
-    first = np.flatnonzero(base.starts)
+    first = np.flatnonzero(base.initial)
     number[K, first] = np.arange(len(first))
-    number[:K][base.moves] = len(first) + np.arange(int(base.moves.sum()))
+    number[:K][base.transition] = len(first) + np.arange(int(base.transition.sum()))
     before = np.concatenate([[K], states[:-1]]) if len(states) else states
     before[offsets[:-1][np.diff(offsets) > 0]] = K
     return number[before, states]
@@ -92,8 +92,8 @@ def by_clusters(
 def arcs_by_path(topology: Topology, states: Index, seqs: Ragged, weight: Array | None) -> tuple[Any, Any, Any]:
     """Starts, moves and ends by counting along given states, one more for each arc that is possible."""
     w = np.ones(len(seqs)) if weight is None else weight
-    starts, moves, ends = BestPaths(states, np.zeros(len(seqs))).counted(seqs.offsets, w, topology.states)
-    starts, moves = np.where(topology.starts, starts + 1, 0.0), np.where(topology.moves, moves + 1, 0.0)
-    leave = np.zeros(len(starts)) if topology.ends is None else np.where(topology.ends, ends + 1, 0.0)
-    total = moves.sum(axis=1) + leave
-    return starts / starts.sum(), moves / total[:, None], None if topology.ends is None else leave / total
+    initial, transition, final = BestPaths(states, np.zeros(len(seqs))).counted(seqs.offsets, w, topology.states)
+    initial, transition = np.where(topology.initial, initial + 1, 0.0), np.where(topology.transition, transition + 1, 0.0)
+    leave = np.zeros(len(initial)) if topology.final is None else np.where(topology.final, final + 1, 0.0)
+    total = transition.sum(axis=1) + leave
+    return initial / initial.sum(), transition / total[:, None], None if topology.final is None else leave / total

@@ -254,7 +254,7 @@ def _walk(estimator: Any, X: Any, weight: Any, least: int, largest: int) -> tupl
     patient = clone(estimator).set_params(early_stopping=None, **_patience(estimator))
     price, rows, total = _price(patient, X, weight, largest)
     lengths: dict[int, float] = {}
-    settled, size, start = True, largest, estimator.start
+    settled, size, start = True, largest, estimator.init
     while True:
         prior = _over_parts(estimator.prior, price.prior(size, total))
         fitted = _fitted(patient, X, weight, size, start=start, prior=prior)
@@ -275,15 +275,15 @@ def _price(estimator: Any, X: Any, weight: Any, size: int) -> tuple[Price, Any, 
     probe = clone(estimator).set_params(n_components=size)
     rows = probe._rows(X, reset=True)
     total = float(n_rows(rows) if weight is None else np.sum(weight))
-    return Price.of(probe._blank_for(rows, None, weight).parts), rows, total
+    return Price.of(probe._blank_for(rows, None, weight).components), rows, total
 
 
 def _over_parts(given: Any, sparse: Any) -> Any:
     """A sparse prior of the weights beside what was said of the parts."""
-    return MixturePrior.trusted(weights=sparse, parts=given.parts) if isinstance(given, MixturePrior) else sparse
+    return MixturePrior.trusted(weights=sparse, components=given.components) if isinstance(given, MixturePrior) else sparse
 
 
 def _without_weakest(model: Mixture) -> Mixture:
     rest = np.delete(np.arange(model.size), model.weights.argmin())
     weights = model.weights[rest]
-    return Mixture.trusted(weights=weights / weights.sum(), parts=model.parts.some(rest))
+    return Mixture.trusted(weights=weights / weights.sum(), components=model.components.some(rest))

@@ -61,7 +61,7 @@ class ContaminatedDensity(DensityEstimator):
         share = np.array([1 - FIRST_SHARE, FIRST_SHARE])
         weights = share if members is None else np.tile(share, (members, 1))
         base = Gaussian.blank(X[:4096], kind=self.covariance, members=members)
-        return Mixture.trusted(weights=weights, parts=ScaledCopies(base, np.array([1.0, float(self.scale)])))
+        return Mixture.trusted(weights=weights, components=ScaledCopies(base, np.array([1.0, float(self.scale)])))
 
     def _first(self, X: Any, weight: Any) -> Mixture:
         """What maximum likelihood says: a weak prior scaled by that is not led astray either."""
@@ -73,23 +73,23 @@ class ContaminatedDensity(DensityEstimator):
 
     def _prior_rule(self) -> Any:
         def rule(model: Mixture, stats: Any) -> Any:
-            parts = resolve_prior(model.parts, stats.parts, self.prior)
-            return None if parts is None else MixturePrior.trusted(weights=None, parts=parts)
+            parts = resolve_prior(model.components, stats.components, self.prior)
+            return None if parts is None else MixturePrior.trusted(weights=None, components=parts)
 
         return rule
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        return super()._fits(model, width, members) and isinstance(model.parts, ScaledCopies) and model.size == 2
+        return super()._fits(model, width, members) and isinstance(model.components, ScaledCopies) and model.size == 2
 
     @property
     def mean_(self) -> Array:
         """The mean of both (d,)."""
-        return self.model_.parts.base.mean
+        return self.model_.components.base.mean
 
     @property
     def covariance_(self) -> Array:
         """The covariance of rows that belong."""
-        return self.model_.parts.base.covariance
+        return self.model_.components.base.covariance
 
     @property
     def outlier_share_(self) -> float:

@@ -35,11 +35,11 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
     def __init__(
         self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
-        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        init: Any = "kmeans++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
         random_state: Any = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
-            component, n_components, tie=tie, prior=prior, start=start, restarts=restarts, max_iter=max_iter,  # type: ignore[arg-type]
+            component, n_components, tie=tie, prior=prior, init=init, n_init=n_init, max_iter=max_iter,  # type: ignore[arg-type]
             tol=tol, hard=hard, random_state=random_state, early_stopping=early_stopping,
         )  # fmt: skip
 

@@ -62,10 +62,10 @@ class MixtureDensity(DensityEstimator):
       over the weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows
       are emptied), with weak priors for the parts; a distribution of the weights alone (`Dirichlet`, `SparseWeights`)
       likewise. A part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
-    - **start**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
+    - **init**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
       sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
       responsibilities (n, K).
-    - **restarts**: runs from different seeds; the best objective wins, and `report_` tells of all.
+    - **n_init**: runs from different seeds; the best objective wins, and `report_` tells of all.
     - **max_iter, tol**: at most so many refits; settled when the objective gains less than tol a row.
     - **hard**: each row belongs to its most probable part (the maximum approximation).
     - **early_stopping**: share of rows set aside; learning stops when they are explained no better.
@@ -86,8 +86,8 @@ class MixtureDensity(DensityEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tie": [StrOptions({*ONE_COVARIANCE, "all"}), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
-        "start": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
-        "restarts": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
         "early_stopping": [Interval(Real, 0, 1, closed="neither"), None],
@@ -96,15 +96,15 @@ class MixtureDensity(DensityEstimator):
 
     def __init__(
         self, component: Any = None, n_components: int = 1, *, tie: str | None = None, prior: Any = "weak",
-        start: Any = "kmeans++", restarts: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        init: Any = "kmeans++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
         random_state: Any = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         self.component = component
         self.n_components = n_components
         self.tie = tie
         self.prior = prior
-        self.start = start
-        self.restarts = restarts
+        self.init = init
+        self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.hard = hard
@@ -167,7 +167,7 @@ class MixtureDensity(DensityEstimator):
         prior = self._prior_rule()
 
         def learn(i: int, start: Mixture) -> FitReport:
-            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.restarts))
+            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init))
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -209,13 +209,13 @@ class MixtureDensity(DensityEstimator):
 
     def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketcher, rng: Generator) -> Any:
         """A first model for each run; a start that the user gave serves once."""
-        if not isinstance(self.start, str):
+        if not isinstance(self.init, str):
             yield self._given_start(blank, X, weight, self._start_prior())
-        elif self.start == "split" and not self.component_._hides_labels:  # there is no chance in it: once is enough
+        elif self.init == "split" and not self.component_._hides_labels:  # there is no chance in it: once is enough
             yield grown(blank, sketch(), self._start_prior())
         else:
-            for _ in range(self.restarts):
-                group = grouped(blank.parts, sketch(), self._size, rng, self.start)
+            for _ in range(self.n_init):
+                group = grouped(blank.components, sketch(), self._size, rng, self.init)
                 yield self._from_groups(blank, sketch().rows, sketch().weight, group, rng)
 
     _hides_labels = True
@@ -232,7 +232,7 @@ class MixtureDensity(DensityEstimator):
 
     def _looked_at(self, X: Any, weight: Any, sketch: Sketcher) -> Mixture:
         """A blank of the sketch, so that neither order nor copies matter; of all rows where all must be looked at."""
-        if self._looks_once and not isinstance(self.start, Mixture):
+        if self._looks_once and not isinstance(self.init, Mixture):
             return self._blank_for(sketch().rows, None, sketch().weight)
         return self._blank_for(X, None, weight)
 
@@ -242,13 +242,13 @@ class MixtureDensity(DensityEstimator):
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
         """A mixture whose parts learned from one group each; parts that are mixtures group their own rows again."""
-        parts = self.component_._started_once(blank.parts, rows, group, weight, rng)
+        parts = self.component_._started_once(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
-            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)), parts=parts
+            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)), components=parts
         )
 
     def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
-        start = self.start
+        start = self.init
         if isinstance(start, Mixture):
             if start.weights.shape != blank.weights.shape or start.dim != blank.dim:
                 expected = f"start must be a Mixture of {self._size} parts for {blank.dim} columns"
@@ -258,8 +258,8 @@ class MixtureDensity(DensityEstimator):
         K, d = self._size, blank.dim
         if not np.isfinite(given).all():
             raise DomainError(sentence(type(self).__name__, "start must be finite numbers", "NaN or infinity"))
-        if given.shape == (K, d) and isinstance(blank.parts, Gaussian):
-            return Mixture.trusted(weights=blank.weights, parts=blank.parts.replace(mean=given))
+        if given.shape == (K, d) and isinstance(blank.components, Gaussian):
+            return Mixture.trusted(weights=blank.weights, components=blank.components.replace(mean=given))
         if given.shape == (n_rows(X), K):
             if (given < 0).any() or not (given.sum(axis=1) > 0).all():
                 expected = "responsibilities must not be negative, and some must be positive in each row"
@@ -349,8 +349,8 @@ class MixtureDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), parts=self._alone(X, K, weight))
-        return Mixture.trusted(weights=np.full((C, K), 1.0 / K), parts=self._tied(X, C, K, weight))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._alone(X, K, weight))
+        return Mixture.trusted(weights=np.full((C, K), 1.0 / K), components=self._tied(X, C, K, weight))
 
     def _alone(self, X: Any, size: int, weight: Any) -> Any:
         """Parts of a lone mixture, or of several that share no part; with one covariance for all of them if tied."""
@@ -380,19 +380,19 @@ class MixtureDensity(DensityEstimator):
         return PriorOfMixture(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        of_parts = None if prior is None else prior.parts
-        if isinstance(model.parts, Tied):
-            parts = self._finish_shared(model.parts, stats.parts, of_parts)
+        of_parts = None if prior is None else prior.components
+        if isinstance(model.components, Tied):
+            parts = self._finish_shared(model.components, stats.components, of_parts)
         else:
-            self.component_._look_again(model.parts, stats.parts, of_parts, None)
-            parts = self.component_._finish(model.parts, stats.parts, of_parts)
-        return model if parts is model.parts else Mixture.trusted(weights=model.weights, parts=parts)
+            self.component_._look_again(model.components, stats.components, of_parts, None)
+            parts = self.component_._finish(model.components, stats.components, of_parts)
+        return model if parts is model.components else Mixture.trusted(weights=model.weights, components=parts)
 
     def _finish_shared(self, shared: Tied, stats: Any, prior: Any) -> Tied:
         if shared.what == "all":
-            self.component_._look_again(shared.parts, stats, prior, None)
-            inner = self.component_._finish(shared.parts, stats, prior)
-            return shared if inner is shared.parts else shared.replace(parts=inner)
+            self.component_._look_again(shared.components, stats, prior, None)
+            inner = self.component_._finish(shared.components, stats, prior)
+            return shared if inner is shared.components else shared.replace(components=inner)
         if (
             getattr(self.component_, "predictive", None) is not None
             or getattr(self.component_, "noise", None) is not None
@@ -402,13 +402,13 @@ class MixtureDensity(DensityEstimator):
         return shared
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        inner = untied(model.parts)
-        parts, of_parts = self.component_._grown(inner, stats.parts, X)
-        parts = parts if inner is model.parts else model.parts.replace(parts=parts)
-        return model.replace(parts=parts), stats.replace(parts=of_parts)
+        inner = untied(model.components)
+        parts, of_parts = self.component_._grown(inner, stats.components, X)
+        parts = parts if inner is model.components else model.components.replace(components=parts)
+        return model.replace(components=parts), stats.replace(components=of_parts)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        return self.component_._known(X, untied(model.parts))
+        return self.component_._known(X, untied(model.components))
 
     def _column_names(self) -> list[str]:
         return self.component_._column_names()
@@ -416,25 +416,25 @@ class MixtureDensity(DensityEstimator):
     def _in_names(self, text: str) -> str:
         return self.component_._in_names(text).replace("(member", "(component")
 
-    def _started(self, blank: Mixture, X: Any, owner: Index, weight: Any) -> list[Mixture]:
+    def _started(self, blank: Mixture, X: Any, labels: Index, weight: Any) -> list[Mixture]:
         """First models for classes that have a mixture each: rows are grouped class by class."""
         rng = np.random.default_rng(seed_of(self.random_state))
-        return [self._started_once(blank, X, owner, weight, rng) for _ in range(self.restarts)]
+        return [self._started_once(blank, X, labels, weight, rng) for _ in range(self.n_init)]
 
-    def _started_once(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
+    def _started_once(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
         if self.early_stopping is not None:
             expected = "early_stopping is for a mixture on its own, not in a classifier or inside another mixture"
             raise DomainError(sentence(type(self).__name__, expected, self.early_stopping))
-        if not isinstance(self.start, str):
+        if not isinstance(self.init, str):
             expected = "in a classifier, or inside another mixture, start must be one of"
-            raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.start).__name__))
+            raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.init).__name__))
         if self.tie == "all":
-            return self._started_together(blank, X, owner, weight, rng)
-        each = (np.flatnonzero(owner == c) for c in range(len(blank.weights)))
+            return self._started_together(blank, X, labels, weight, rng)
+        each = (np.flatnonzero(labels == c) for c in range(len(blank.weights)))
         sketches = [Sketch.of(X[mine], None if weight is None else weight[mine]) for mine in each]
         streams = own_streams(rng, [sketch.hashes for sketch in sketches])
         groups = [
-            c * self._size + grouped(blank.parts, sketch, self._size, stream, self.start)
+            c * self._size + grouped(blank.components, sketch, self._size, stream, self.init)
             for c, (sketch, stream) in enumerate(zip(sketches, streams, strict=True))
             if len(sketch)
         ]
@@ -442,26 +442,26 @@ class MixtureDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
         return self._from_groups(blank, *joined_rows([s for s in sketches if len(s)]), np.concatenate(groups), rng)
 
-    def _started_together(self, blank: Mixture, X: Any, owner: Index, weight: Any, rng: Generator) -> Mixture:
+    def _started_together(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
         """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""
-        mine, K = np.flatnonzero(owner >= 0), self._size
+        mine, K = np.flatnonzero(labels >= 0), self._size
         w = np.ones(len(mine)) if weight is None else np.asarray(weight)[mine]
         sketch = Sketch.of(X[mine], w)
-        one = Mixture.trusted(weights=np.full(K, 1.0 / K), parts=blank.parts.parts)
-        group = grouped(one.parts, sketch, K, rng, self.start)
+        one = Mixture.trusted(weights=np.full(K, 1.0 / K), components=blank.components.components)
+        group = grouped(one.components, sketch, K, rng, self.init)
         started = self._from_groups(one, sketch.rows, sketch.weight, group, rng)
         shares = started.posterior(X[mine]) * w[:, None]
         counts = np.zeros(blank.weights.shape)
-        np.add.at(counts, owner[mine], shares)
-        return Mixture.trusted(weights=weights_by(blank, counts), parts=blank.parts.replace(parts=started.parts))
+        np.add.at(counts, labels[mine], shares)
+        return Mixture.trusted(weights=weights_by(blank, counts), components=blank.components.replace(components=started.components))
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         component = getattr(self, "component_", None)
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
-        parts = model.parts
+        parts = model.components
         if members is not None and isinstance(parts, Tied):
-            return component._fits(parts.parts, width, parts.parts.members)
+            return component._fits(parts.components, width, parts.components.members)
         return component._fits(parts, width, model.weights.size)
 
     def __sklearn_tags__(self) -> Any:

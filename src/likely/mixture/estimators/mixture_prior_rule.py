@@ -30,9 +30,9 @@ class PriorOfMixture:
         if not (prior is None or isinstance(prior, str | Real)):
             weights = _of_weights(prior, model.size)
         parts = resolve_prior(
-            untied(model.parts), model.for_prior(stats), self._of_parts(None if prior is None else "weak")
+            untied(model.components), model.for_prior(stats), self._of_parts(None if prior is None else "weak")
         )
-        return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, parts=parts)
+        return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, components=parts)
 
     def _of_parts(self, outer: Any) -> Any:
         """A component's own "weak" means what the whole says; its own number or prior stands."""

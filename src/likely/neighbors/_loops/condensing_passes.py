@@ -47,10 +47,10 @@ def _keep(points, row, kind, p, there, away, who):  # type: ignore[no-untyped-de
 
 
 @compiled
-def grow_store(points, owner, firsts, kind, p, there, away, who):  # type: ignore[no-untyped-def]
+def grow_store(points, labels, firsts, kind, p, there, away, who):  # type: ignore[no-untyped-def]
     """Hart's rule: rows join that those before decide wrongly, until none is; `there`, `away` and `who` are filled in.
 
-    points (n, d), owner (n,), firsts (C,) rows to begin with; away (n,) infinity and who (n,) n at first.
+    points (n, d), labels (n,), firsts (C,) rows to begin with; away (n,) infinity and who (n,) n at first.
     """
     n = len(points)
     for row in firsts:
@@ -59,13 +59,13 @@ def grow_store(points, owner, firsts, kind, p, there, away, who):  # type: ignor
     while grown:
         grown = False
         for row in range(n):
-            if not there[row] and (who[row] == n or owner[who[row]] != owner[row]):
+            if not there[row] and (who[row] == n or labels[who[row]] != labels[row]):
                 _keep(points, row, kind, p, there, away, who)
                 grown = True
 
 
 @compiled
-def shrink_store(points, owner, kind, p, there, away, who):  # type: ignore[no-untyped-def]
+def shrink_store(points, labels, kind, p, there, away, who):  # type: ignore[no-untyped-def]
     """Gates' rule: the last rows first, those leave without which nothing is decided worse."""
     n = len(points)
     near, found = np.empty(n), np.empty(n, dtype=np.int64)
@@ -82,7 +82,7 @@ def shrink_store(points, owner, kind, p, there, away, who):  # type: ignore[no-u
                         total = _apart(points, i, other, kind, p, near[i])
                         if found[i] == n or total < near[i]:
                             near[i], found[i] = total, other
-                spare = owner[found[i]] == owner[i] or owner[row] != owner[i]
+                spare = labels[found[i]] == labels[i] or labels[row] != labels[i]
         if not spare:
             there[row] = True
             continue

@@ -129,7 +129,7 @@ class FaultWatch(Value):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> FaultBelief:
+    def initial_belief(self) -> FaultBelief:
         """Before the first frame: a fault is as probable as one that came in this frame."""
         J, p = len(self.memory), self.normal.dim
         return FaultBelief.trusted(
@@ -259,7 +259,7 @@ class FaultWatch(Value):
 
     def odds_of(self, ratios: Array) -> Array:
         """log-odds of a fault (T,) after each of many frames, from their log-likelihood ratios (T, J + K)."""
-        logs, out = self.initial().log_weights, np.empty(len(ratios))
+        logs, out = self.initial_belief().log_weights, np.empty(len(ratios))
         for t, z in enumerate(ratios):
             logs, _ = self._weighed(logs if not t else self._moved(logs), z)
             out[t] = _log_sum(logs[1:]) - logs[0]
@@ -267,7 +267,7 @@ class FaultWatch(Value):
 
     def ratios_of(self, y: Any) -> Array:
         """Log-likelihood ratios (T, J + K) of the frames of one stretch, faults against normal."""
-        belief, out = self.initial(), np.empty((len(y), len(self.shares)))
+        belief, out = self.initial_belief(), np.empty((len(y), len(self.shares)))
         for t, frame in enumerate(y):
             x, _ = self._units(frame)
             found = self.normal.after(belief.frame, belief.spread, x)
@@ -304,7 +304,7 @@ class FaultWatch(Value):
         """Watch a stretch of frames (T, P), from the beginning or from a live belief on."""
         found: list[tuple[Any, ...]] = []
         for frame in rows(y, len(self.mean), ME):
-            belief, news = self.update(self.initial() if belief is None else self.predict(belief), frame)
+            belief, news = self.update(self.initial_belief() if belief is None else self.predict(belief), frame)
             of_sensors = self.contributions(belief)
             found.append((belief.log_odds, belief.alarm, belief.surprise, self.kinds(belief), of_sensors, news))
         none = (np.empty(0), np.empty(0, bool), np.empty(0), np.empty((0, 2 + len(self.faults))),

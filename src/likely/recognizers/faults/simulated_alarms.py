@@ -41,7 +41,7 @@ def odds_of_streams(watch: FaultWatch, frames: Iterable[Array]) -> Array:
     out: list[Array] = []
     before = next(later)
     offsets = np.zeros((len(lasting), *before.shape))
-    weights = np.tile(np.exp(watch.initial().log_weights), (len(before), 1))
+    weights = np.tile(np.exp(watch.initial_belief().log_weights), (len(before), 1))
     with np.errstate(divide="ignore"):  # log 0: what has no probability
         moves = np.exp(watch._moved(np.log(np.eye(weights.shape[1]))))
         for x in later:

@@ -30,9 +30,9 @@ def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -
     """One state that lasts as long as it likes and emits what lies around the words."""
     rng = np.random.default_rng(random_state)
     chosen = np.unique(np.linspace(0, len(signals) - 1, SOUNDS).astype(int))
-    tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.rate, rng)) for i in chosen]
+    tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.sample_rate, rng)) for i in chosen]
     emission = MixtureDensity(GaussianDensity("diagonal"), PARTS, random_state=0)
-    chain = HMMDensity(emission, 1, topology="left-to-right", start="segments", max_iter=20, tol=1e-2, random_state=0)
+    chain = HMMDensity(emission, 1, topology="left-to-right", init="segments", max_iter=20, tol=1e-2, random_state=0)
     with unheard():  # twenty passes are near enough for silence, whether or not the objective has settled
         return chain.fit([track for track in tracks if len(track)]).model_
 
@@ -48,7 +48,7 @@ def surrounded(x: Array, rate: int, rng: Generator) -> Array:
 def quiet_frames(cepstra: MFCC, x: Array) -> Array:
     """Features of the frames that lie outside the loud part (m, D)."""
     track = cepstra.replace(trim=None).features(x)
-    loud = loud_part(x, cepstra.rate, BELOW, -EDGE)
-    middle = cepstra.times(len(track)) * cepstra.rate
+    loud = loud_part(x, cepstra.sample_rate, BELOW, -EDGE)
+    middle = cepstra.times(len(track)) * cepstra.sample_rate
     outside = (middle < loud.start) | (middle >= loud.stop)
     return track[outside & ~np.isnan(track).any(axis=1)]

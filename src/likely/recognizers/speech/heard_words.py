@@ -44,5 +44,5 @@ def in_seconds(found: Transcript, cepstra: MFCC, x: Array, labels: dict[str, Any
 def _seconds(border: Any, cepstra: MFCC, x: Array) -> Array:
     """The moment between the middles of the frame before a border and the one after it."""
     first = cepstra.part(x).start + (cepstra.size - cepstra.stride) / 2
-    at = (first + np.asarray(border) * cepstra.stride) / cepstra.rate
-    return np.minimum(at, len(x) / cepstra.rate)
+    at = (first + np.asarray(border) * cepstra.stride) / cepstra.sample_rate
+    return np.minimum(at, len(x) / cepstra.sample_rate)

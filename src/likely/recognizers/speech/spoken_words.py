@@ -39,12 +39,12 @@ PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many ti
 class SpokenWords(Fronted):
     """Recognize spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
 
-    A sound is an array of samples at `rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a list or
+    A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a list or
     a Ragged of samples. Sounds of other rates are resampled.
 
-    - **states, topology**: of the chain of each word; see `HMMDensity`
-    - **components, covariance**: each state emits a mixture of so many Gaussians
-    - **rate**: samples a second of plain arrays
+    - **n_states, topology**: of the chain of each word; see `HMMDensity`
+    - **n_components, covariance**: each state emits a mixture of so many Gaussians
+    - **sample_rate**: samples a second of plain arrays
     - **features**: a `MFCC`, whose rate then counts; None: one for words (`trim=30`, `reach=3`, `normalize="level"`)
     - **scale**: frames overlap, and slopes share them: each says the same many times over. Log-likelihoods count this
       share of what they say, so that posteriors keep their word (1: as if frames were independent, given the states)
@@ -60,7 +60,7 @@ class SpokenWords(Fronted):
     >>> rng, t = np.random.default_rng(0), np.arange(3200) / 8000
     >>> def glide(a, b): return np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.01 * rng.normal(size=t.size)
     >>> sounds = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
-    >>> words = SpokenWords(states=4, components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
+    >>> words = SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
     >>> words.predict([glide(310, 880), glide(910, 290)]).tolist()
     ['up', 'down']
     """
@@ -68,15 +68,15 @@ class SpokenWords(Fronted):
     _saved = ("classifier_", "silence_", "faintest_")
 
     def __init__(
-        self, states: int = 8, components: int = 4, *, rate: int = 8000, features: Any = None,
+        self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
         topology: Any = "left-to-right", covariance: str = "diagonal", scale: float = 0.05, prior: Any = "weak",
         max_iter: int = 100, tol: float = 1e-2, hard: bool = False, class_prior: Any = None, cost: Any = None,
         reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
         random_state: Any = 0,
     ) -> None:  # fmt: skip
-        self.states = states
-        self.components = components
-        self.rate = rate
+        self.n_states = n_states
+        self.n_components = n_components
+        self.sample_rate = sample_rate
         self.features = features
         self.topology = topology
         self.covariance = covariance
@@ -101,14 +101,14 @@ class SpokenWords(Fronted):
         super().fit(heard, y, sample_weight)
         self.silence_ = background(self.cepstra, heard)
         counted = np.ones(len(heard)) if sample_weight is None else np.asarray(sample_weight)
-        self.faintest_ = min(loudest(x, self.cepstra.rate) for x, w in zip(heard, counted, strict=True) if w > 0)
+        self.faintest_ = min(loudest(x, self.cepstra.sample_rate) for x, w in zip(heard, counted, strict=True) if w > 0)
         return self
 
     def _built(self) -> BayesClassifier:
-        emission = MixtureDensity(GaussianDensity(self.covariance), self.components, random_state=self.random_state)
+        emission = MixtureDensity(GaussianDensity(self.covariance), self.n_components, random_state=self.random_state)
         chain = HMMDensity(
-            emission, self.states, topology=self.topology, prior=self.prior, max_iter=self.max_iter, tol=self.tol,
-            hard=self.hard, ends=True, random_state=self.random_state,
+            emission, self.n_states, topology=self.topology, prior=self.prior, max_iter=self.max_iter, tol=self.tol,
+            hard=self.hard, final=True, random_state=self.random_state,
         )  # fmt: skip
         return BayesClassifier(chain, self.class_prior, self.cost, self.reject_cost, self.reject_below, self.novelty)
 
@@ -118,7 +118,7 @@ class SpokenWords(Fronted):
     def cepstra(self) -> MFCC:
         """From sound to features."""
         if self.features is None:
-            return MFCC(rate=self.rate, **FEATURES)
+            return MFCC(sample_rate=self.sample_rate, **FEATURES)
         if not isinstance(self.features, MFCC):
             got, remedy = type(self.features).__name__, "pass lk.MFCC(rate=…), or None"
             raise DataError(sentence(type(self).__name__, "features must be a Cepstra", got, remedy))
@@ -195,7 +195,7 @@ class SpokenWords(Fronted):
             raise DomainError(sentence("transcribe", "faintest must be decibels above 0, or None", faintest))
         if is_silent(x):
             return False
-        below = self.faintest_ - loudest(x, self.cepstra.rate)
+        below = self.faintest_ - loudest(x, self.cepstra.sample_rate)
         if faintest is None or below <= faintest:
             return True
         note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was taken for silence"

@@ -39,7 +39,7 @@ class TrackBelief(Value):
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> radar = DataAssociation(walk, clutter=0.1, exists=0.5)
-    >>> belief, news = radar.update(radar.initial(), [0.2])
+    >>> belief, news = radar.update(radar.initial_belief(), [0.2])
     >>> round(belief.exists, 3), belief.association.round(3)
     (0.741, array([0.004, 0.996]))
     """
@@ -101,7 +101,7 @@ class DataAssociation(Value):
     With N_i the density of measurement i under the predicted place, P_D = `detection`, P_G = `gate`, λ = `clutter`:
     p(scan | there) / p(scan | clutter) = 1 − P_D P_G + P_D Σ_i N_i / λ over the measurements within the gate. The
     terms are the chances of the associations; the mixture that they make is replaced by the Gaussian of its moments.
-    A measurement may also be the first sight of a target, with odds `start` to its being clutter.
+    A measurement may also be the first sight of a target, with odds `birth_odds` to its being clutter.
 
     - **model**: a `LinearGaussian`, a `LinearSDE` (then an observation is (time, scan)), or an `ExtendedFilter`,
       `UnscentedFilter`, … for sensors that are not linear
@@ -110,7 +110,7 @@ class DataAssociation(Value):
       `detection` < 1
     - **detection**: probability that the target, where it exists, is measured in a scan
     - **gate**: probability with which its measurement falls into the region that is looked at; 1 looks everywhere
-    - **stays**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
+    - **survival**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
     - **exists**: probability that it is there at first, in the model's first state; None: 1 without clutter, else 0
     - **speed**: standard deviation of what a first measurement says nothing of (velocities), a number or one per state;
       needed in clutter where the model's start is diffuse
@@ -124,9 +124,9 @@ class DataAssociation(Value):
     clutter: float = 0.0
     detection: float = 1.0
     gate: float = 0.99
-    stays: float = None  # type: ignore[assignment]
+    survival: float = None  # type: ignore[assignment]
     exists: float = None  # type: ignore[assignment]
-    start: float = 0.01
+    birth_odds: float = 0.01
     speed: Any = None
     confirm: float = 0.95
     lose: float = 0.1
@@ -138,14 +138,14 @@ class DataAssociation(Value):
         if inputs := getattr(self.model, "n_inputs", 0):
             raise DomainError(sentence(ME, "model must have no inputs", inputs))
         clean = not _number(self.clutter, "clutter", 0.0, np.inf, True)
-        stays = (1.0 if clean else 0.99) if self.stays is None else self.stays
+        stays = (1.0 if clean else 0.99) if self.survival is None else self.survival
         exists = (1.0 if clean else 0.0) if self.exists is None else self.exists
         for name, value in (("detection", self.detection), ("gate", self.gate), ("stays", stays)):
             _number(value, name, 0.0, 1.0)
-        for name, value in (("exists", exists), ("start", self.start), ("lose", self.lose)):
+        for name, value in (("exists", exists), ("start", self.birth_odds), ("lose", self.lose)):
             _number(value, name, 0.0, 1.0, True)
         _number(self.confirm, "confirm", float(self.lose), 1.0)
-        self._set(stays=float(stays), exists=float(exists))
+        self._set(survival=float(stays), exists=float(exists))
         if clean and not exists:
             raise DomainError(sentence(ME, "without clutter exists must be above 0", exists, "whatever is seen is it"))
         if not clean:
@@ -168,7 +168,7 @@ class DataAssociation(Value):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> TrackBelief:
+    def initial_belief(self) -> TrackBelief:
         """Before the first scan."""
         states, weights = ((self._first,), [self.exists]) if self.exists else ((), [])
         return TrackBelief.trusted(
@@ -184,7 +184,7 @@ class DataAssociation(Value):
     @cached_property
     def _first(self) -> StateBelief:
         """The model's own first state."""
-        found: StateBelief = self._here.initial()
+        found: StateBelief = self._here.initial_belief()
         return found
 
     def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
@@ -205,7 +205,7 @@ class DataAssociation(Value):
         states = tuple(model.predict(state) for state in belief.states)
         here = np.arange(len(states))
         return belief.replace(
-            states=states, weights=belief.weights * self.stays, parents=here, time=belief.time + 1, moment=moment
+            states=states, weights=belief.weights * self.survival, parents=here, time=belief.time + 1, moment=moment
         )
 
     def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
@@ -293,7 +293,7 @@ class DataAssociation(Value):
 
         >>> import likely as lk
         >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-        >>> DataAssociation(walk, clutter=0.1, detection=0.9).possible(walk.initial(), [[0.0], [9.0]]).shares.round(3)
+        >>> DataAssociation(walk, clutter=0.1, detection=0.9).possible(walk.initial_belief(), [[0.0], [9.0]]).shares.round(3)
         array([0.041, 0.959, 0.   ])
         """
         z = np.asarray(scan)
@@ -340,15 +340,15 @@ class DataAssociation(Value):
 
     def _beginnings(self, z: Array, time: int) -> tuple[float, Array, list[StateBelief]]:
         """log ratio that none begins a track, log ratios (n,) that measurement i does, and the places of these."""
-        if not self.start or not len(z):
+        if not self.birth_odds or not len(z):
             return 0.0, np.full(len(z), -np.inf), [self._first] * len(z)
-        found = [self._begin.update(self._begin.initial().replace(time=time), one) for one in z]
+        found = [self._begin.update(self._begin.initial_belief().replace(time=time), one) for one in z]
         states = [state for state, _ in found]
-        if self._begin.initial().loose is not None:  # anywhere: one measurement is as good as another
-            odds = np.array([1.0, *np.full(len(z), self.start)])
+        if self._begin.initial_belief().loose is not None:  # anywhere: one measurement is as good as another
+            odds = np.array([1.0, *np.full(len(z), self.birth_odds)])
             logs = np.log(odds / odds.sum())
             return float(logs[0]), logs[1:], states
-        seen = self.start * self.detection
+        seen = self.birth_odds * self.detection
         with np.errstate(divide="ignore"):
             none = float(np.log1p(-seen))
         return none, np.array([np.log(seen) + news - np.log(self.clutter) for _, news in found]), states
@@ -367,13 +367,13 @@ class DataAssociation(Value):
         diffuse = getattr(model, "diffuse", None)
         if diffuse is None:
             return model
-        C = model.emission if model.emission.ndim == 2 else model.emission[0]
+        C = model.observation if model.observation.ndim == 2 else model.emission[0]
         _, s, vt = np.linalg.svd(C @ diffuse)
         rank = int((s > 1e-9 * s.max(initial=0.0)).sum())
         shown, hidden = diffuse @ vt[:rank].T, diffuse @ vt[rank:].T
         flat = hidden @ np.linalg.pinv(hidden)
         wide = flat * np.broadcast_to(numbers(self.speed, ME), len(flat)) ** 2 @ flat
-        return model.replace(covariance=model.covariance + (wide + wide.T) / 2, diffuse=shown)
+        return model.replace(initial_covariance=model.initial_covariance + (wide + wide.T) / 2, diffuse=shown)
 
     @property
     def _wrap(self) -> Sequence[int]:

@@ -80,15 +80,15 @@ class Tracker(Recognizer):
     probabilistic data association (see `DataAssociation`).
 
     - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
-    - **dt**: time between scans, where no times are given; **noise**: spectral density of the acceleration;
-      **observation**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from tracks
+    - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
+      **observation_variance**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from tracks
     - **gate, clutter, detection, stays, exists, start, speed, confirm, lose**: as in `DataAssociation`
 
     `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.LinearSDE.constant_velocity(…))`
     and give (time, scan).
 
     >>> import likely as lk, numpy as np
-    >>> tracker = Tracker(dim=2, noise=0.01, observation=0.04, clutter=0.01, detection=0.9, speed=2.0)
+    >>> tracker = Tracker(dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0)
     >>> rng, scans = np.random.default_rng(0), []
     >>> for t in range(20):
     ...     scans.append(np.vstack([[t, 0.5 * t] + 0.2 * rng.normal(size=2), rng.uniform(-20, 20, (4, 2))]))
@@ -100,21 +100,21 @@ class Tracker(Recognizer):
     _saved = ("noise_", "observation_")
 
     def __init__(
-        self, model: Any = None, *, dim: int = 2, dt: float = 1.0, noise: Any = 1.0, observation: Any = 1.0,
-        gate: float = 0.99, clutter: float = 0.0, detection: float = 1.0, stays: float | None = None,
-        exists: float | None = None, start: float = 0.01, speed: Any = None, confirm: float = 0.95, lose: float = 0.1,
+        self, model: Any = None, *, dim: int = 2, dt: float = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0,
+        gate: float = 0.99, clutter: float = 0.0, detection: float = 1.0, survival: float | None = None,
+        exists: float | None = None, birth_odds: float = 0.01, speed: Any = None, confirm: float = 0.95, lose: float = 0.1,
     ) -> None:  # fmt: skip
         self.model = model
         self.dim = dim
         self.dt = dt
-        self.noise = noise
-        self.observation = observation
+        self.spectral_density = spectral_density
+        self.observation_variance = observation_variance
         self.gate = gate
         self.clutter = clutter
         self.detection = detection
-        self.stays = stays
+        self.survival = survival
         self.exists = exists
-        self.start = start
+        self.birth_odds = birth_odds
         self.speed = speed
         self.confirm = confirm
         self.lose = lose
@@ -130,7 +130,7 @@ class Tracker(Recognizer):
 
     @property
     def _variances(self) -> tuple[Any, Any]:
-        return getattr(self, "noise_", self.noise), getattr(self, "observation_", self.observation)
+        return getattr(self, "noise_", self.spectral_density), getattr(self, "observation_", self.observation_variance)
 
     @property
     def association(self) -> DataAssociation:
@@ -190,9 +190,9 @@ class Tracker(Recognizer):
         """Who plays the filter in `lk.follow`."""
         return self.association
 
-    def initial(self) -> TrackBelief:
+    def initial_belief(self) -> TrackBelief:
         """The belief before the first scan."""
-        return self.association.initial()
+        return self.association.initial_belief()
 
     def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
         """The belief one scan on."""
@@ -218,7 +218,7 @@ class Tracker(Recognizer):
         told = None if times is None else clocks(times, seqs, ME)
         w = weights(sample_weight, len(seqs), ME)
         found = [self._axis(seqs, told, np.ones(len(seqs)) if w is None else w, j) for j in range(self.dim)]
-        self.noise_, self.observation_ = np.array(found).T.copy()
+        self.spectral_density_, self.observation_variance_ = np.array(found).T.copy()
         return self
 
     def _axis(self, seqs: Ragged, told: Ragged | None, w: Array, j: int) -> tuple[float, float]:
@@ -263,7 +263,7 @@ def _followed(filter_: DataAssociation, listed: list[Any], t: Array | None) -> t
     belief, out, news = None, [], []
     for i, scan in enumerate(listed):
         try:
-            belief = filter_.initial() if belief is None else filter_.predict(belief)
+            belief = filter_.initial_belief() if belief is None else filter_.predict(belief)
             belief, new = filter_.update(belief, scan if t is None else (t[i], scan))
         except (DataError, ShapeError) as error:
             raise type(error)(f"Scan {i}: {error}") from error

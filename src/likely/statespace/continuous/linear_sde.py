@@ -44,17 +44,17 @@ class LinearSDE(ReadyContinuous, Value):
     times.
 
     >>> import likely as lk, numpy as np
-    >>> m = lk.LinearSDE.matern(1.5, scale=2.0, variance=1.0, observation=0.01)
+    >>> m = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
     >>> float(m.smooth([0.0, 1.0, 0.5], times=[0.0, 0.7, 3.0], at=[1.5]).mean[0, 0].round(3))
     1.148
     """
 
     drift: Array  # (d, d)
     diffusion: Array  # (d, d), positive semi-definite
-    emission: Array  # (p, d)
-    observation: Array  # (p, p)
-    mean: Array = None  # type: ignore[assignment]  # (d,)
-    covariance: Array = None  # type: ignore[assignment]  # (d, d)
+    observation: Array  # (p, d)
+    observation_covariance: Array  # (p, p)
+    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
     diffuse: Array | None = None  # (d, q)
 
     def __post_init__(self) -> None:
@@ -68,20 +68,20 @@ class LinearSDE(ReadyContinuous, Value):
             raise DomainError(sentence(WHOSE, expected, Qc.tolist()))
         # whoever checks a noise covariance, an emission and a start for discrete time checks them for this
         one = LinearGaussian(
-            np.eye(d), Qc, self.emission, self.observation, self.mean, self.covariance, diffuse=self.diffuse
+            transition=np.eye(d), process_covariance=Qc, observation=self.observation, observation_covariance=self.observation_covariance, initial_mean=self.initial_mean, initial_covariance=self.initial_covariance, diffuse=self.diffuse
         )
-        if one.emission.ndim == 3 or one.observation.ndim == 3:
+        if one.observation.ndim == 3 or one.observation_covariance.ndim == 3:
             raise ShapeError(sentence(WHOSE, "emission (p, d) and observation (p, p) do not change with time",
-                                      [one.emission.shape, one.observation.shape]))  # fmt: skip
+                                      [one.observation.shape, one.observation_covariance.shape]))  # fmt: skip
         self._set(
-            drift=F, diffusion=Qc, emission=one.emission, observation=one.observation, mean=one.mean,
-            covariance=one.covariance, diffuse=one.diffuse,
+            drift=F, diffusion=Qc, observation=one.observation, observation_covariance=one.observation_covariance, initial_mean=one.initial_mean,
+            initial_covariance=one.initial_covariance, diffuse=one.diffuse,
         )  # fmt: skip
 
     @property
     def dim(self) -> int:
         """Number of columns of an observation."""
-        return int(self.emission.shape[0])
+        return int(self.observation.shape[0])
 
     @property
     def states(self) -> int:
@@ -89,7 +89,7 @@ class LinearSDE(ReadyContinuous, Value):
         return len(self.drift)
 
     def __repr__(self) -> str:
-        return linear_words(self, ("drift", "diffusion", "emission", "observation"))
+        return linear_words(self, ("drift", "diffusion", "observation", "observation_covariance"))
 
     # ---------------------------------------------------------- discrete time
 
@@ -99,7 +99,7 @@ class LinearSDE(ReadyContinuous, Value):
         Where all steps are equal the matrices have no leading axis.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.wiener(noise=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
+        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
         [0.0, 2.0, 6.0]
         """
         return self._models(Ragged.of(clock(times, WHOSE)))(0)
@@ -128,7 +128,7 @@ class LinearSDE(ReadyContinuous, Value):
 
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
         """The model with these transitions and noises (T, d, d), whose roots are known."""
-        out = self._still.replace(transition=A, noise=Q)
+        out = self._still.replace(transition=A, process_covariance=Q)
         out.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
         return out
 
@@ -137,7 +137,7 @@ class LinearSDE(ReadyContinuous, Value):
         """The model of observations all at once."""
         one, nothing = np.eye(self.states), np.zeros((self.states, self.states))
         return LinearGaussian(
-            one, nothing, self.emission, self.observation, self.mean, self.covariance, diffuse=self.diffuse
+            transition=one, process_covariance=nothing, observation=self.observation, observation_covariance=self.observation_covariance, initial_mean=self.initial_mean, initial_covariance=self.initial_covariance, diffuse=self.diffuse
         )
 
     @cached_property
@@ -149,7 +149,7 @@ class LinearSDE(ReadyContinuous, Value):
         known = self._lengths.get(step)
         if known is None:
             A, Q, U = self._moves(np.array([step]))
-            known = self._still.replace(transition=A[0], noise=Q[0])
+            known = self._still.replace(transition=A[0], process_covariance=Q[0])
             known.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
@@ -190,7 +190,7 @@ class LinearSDE(ReadyContinuous, Value):
         """States and observations at moments `at` (m,), not before the last time; of many series a list of these.
 
         >>> import likely as lk
-        >>> ahead = lk.LinearSDE.wiener(noise=2.0, observation=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
+        >>> ahead = lk.LinearSDE.wiener(spectral_density=2.0, observation_variance=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
         >>> ahead.mean, ahead.covariance.round(6)
         (array([[5.]]), array([[[7.5]]]))
         """
@@ -200,9 +200,9 @@ class LinearSDE(ReadyContinuous, Value):
         return [self._ahead(mean, P) for mean, P in zip(found.mean, found.covariance, strict=True)]
 
     def _ahead(self, mean: Array, P: Array) -> StateForecast:
-        seen = seen_covariance(self.emission, P) + self.observation
+        seen = seen_covariance(self.observation, P) + self.observation_covariance
         return StateForecast.trusted(
-            mean=mean @ self.emission.T, covariance=seen, states=np.array(mean), state_covariance=np.array(P)
+            mean=mean @ self.observation.T, covariance=seen, states=np.array(mean), state_covariance=np.array(P)
         )
 
     # -------------------------------------------------------------- series
@@ -281,9 +281,9 @@ class LinearSDE(ReadyContinuous, Value):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> TimedBelief:
+    def initial_belief(self) -> TimedBelief:
         """The state before anything was seen, at no time yet."""
-        return TimedBelief.trusted(state=self._still.initial(), time=None)
+        return TimedBelief.trusted(state=self._still.initial_belief(), time=None)
 
     def predict(self, belief: TimedBelief, time: float | None = None) -> TimedBelief:
         """The state at a later `time`; without one the same belief, since nobody has said how long a step is."""
@@ -300,7 +300,7 @@ class LinearSDE(ReadyContinuous, Value):
         """The state once y = (time, observation) is seen, and log p(observation | all before).
 
         >>> import likely as lk
-        >>> model = lk.LinearSDE.ornstein_uhlenbeck(1.0, observation=0.1)
+        >>> model = lk.LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1)
         >>> for belief, logp in lk.follow(model, [(0.0, 0.3), (0.8, 0.1), (5.0, -0.6)]):
         ...     print(belief.time, belief.mean.round(2))
         0.0 [0.25]

@@ -23,8 +23,8 @@ class ReadyContinuous:
     """
 
     @classmethod
-    def integrated(cls, order: int, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
-        """White noise of spectral density `noise`, integrated `order` times: splines (order 2: cubic ones).
+    def integrated(cls, order: int, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+        """White noise of spectral density `spectral_density`, integrated `order` times: splines (order 2: cubic ones).
 
         >>> import likely as lk
         >>> lk.LinearSDE.integrated(2).drift.tolist()
@@ -32,73 +32,73 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.integrated"
         n, p = count(order, name, "order"), count(dim, name, "dim")
-        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), spread(noise, p, name, "noise"))
+        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), spread(spectral_density, p, name, "spectral_density"))
         F, C = kron(np.eye(n, k=1), np.eye(p)), kron(np.eye(1, n), np.eye(p))
-        R = spread(observation, p, name, "observation")
-        return _made(cls, {"drift": F, "diffusion": Qc, "emission": C, "observation": R}, start)
+        R = spread(observation_variance, p, name, "observation_variance")
+        return _made(cls, {"drift": F, "diffusion": Qc, "observation": C, "observation_covariance": R}, initial)
 
     @classmethod
-    def wiener(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
-        """A level that wanders: its variance grows by `noise` in a unit of time.
+    def wiener(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+        """A level that wanders: its variance grows by `spectral_density` in a unit of time.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.wiener(noise=2.0).at([0.0, 1.5]).noise.ravel()
+        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.5]).noise.ravel()
         array([3.])
         """
-        return cls.integrated(1, dim, noise, observation, start)
+        return cls.integrated(1, dim, spectral_density, observation_variance, initial)
 
     @classmethod
-    def constant_velocity(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
-        """A point that keeps its velocity but for white acceleration of spectral density `noise`.
+    def constant_velocity(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+        """A point that keeps its velocity but for white acceleration of spectral density `spectral_density`.
 
         >>> import likely as lk
         >>> lk.LinearSDE.constant_velocity().at([0.0, 2.0]).transition.tolist()
         [[1.0, 2.0], [0.0, 1.0]]
         """
-        return cls.integrated(2, dim, noise, observation, start)
+        return cls.integrated(2, dim, spectral_density, observation_variance, initial)
 
     @classmethod
-    def constant_acceleration(cls, dim: int = 1, noise: Any = 1.0, observation: Any = 1.0, start: Any = None) -> Self:
-        """A point that keeps its acceleration but for white jerk of spectral density `noise`.
+    def constant_acceleration(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+        """A point that keeps its acceleration but for white jerk of spectral density `spectral_density`.
 
         >>> import likely as lk
         >>> lk.LinearSDE.constant_acceleration(dim=2).drift.shape
         (6, 6)
         """
-        return cls.integrated(3, dim, noise, observation, start)
+        return cls.integrated(3, dim, spectral_density, observation_variance, initial)
 
     @classmethod
     def ornstein_uhlenbeck(
-        cls, rate: float, noise: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None
+        cls, rate: float, spectral_density: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
     ) -> Self:
         """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance noise/(2 · rate).
 
         >>> import likely as lk
-        >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, noise=3.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, spectral_density=3.0).covariance.round(12).tolist()
         [[3.0]]
         """
         name = f"{cls.__name__}.ornstein_uhlenbeck"
         r, p = _positive(rate, name, "rate"), count(dim, name, "dim")
-        Qc, R = spread(noise, p, name, "noise"), spread(observation, p, name, "observation")
-        parts = {"drift": -r * np.eye(p), "diffusion": Qc, "emission": np.eye(p), "observation": R}
-        return _made(cls, parts | _still(Qc / (2 * r)), start)
+        Qc, R = spread(spectral_density, p, name, "spectral_density"), spread(observation_variance, p, name, "observation_variance")
+        parts = {"drift": -r * np.eye(p), "diffusion": Qc, "observation": np.eye(p), "observation_covariance": R}
+        return _made(cls, parts | _still(Qc / (2 * r)), initial)
 
     @classmethod
     def matern(
-        cls, order: float = 1.5, scale: float = 1.0, variance: Any = 1.0, observation: Any = 1.0, start: Any = None
+        cls, order: float = 1.5, length_scale: float = 1.0, variance: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
         """The Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, exactly.
 
         (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/scale, of spectral density variance · (2λ)^{2ν} (n!)²/(2n)!,
-        n = ν − 1/2. States: f and its derivatives. `observation` is the variance of what is seen (Hartikainen and
+        n = ν − 1/2. States: f and its derivatives. `observation_variance` is the variance of what is seen (Hartikainen and
         Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.matern(1.5, scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
         [[2.0, 0.0], [0.0, 2.0]]
         """
         name = f"{cls.__name__}.matern"
-        nu, length = _positive(order, name, "order"), _positive(scale, name, "scale")
+        nu, length = _positive(order, name, "order"), _positive(length_scale, name, "length_scale")
         n = nu - 0.5
         if n != round(n) or n > 6:
             raise DomainError(
@@ -107,13 +107,13 @@ class ReadyContinuous:
         rate, n = np.sqrt(2 * nu) / length, int(n)
         size = _variance(variance, name) * (2 * rate) ** (2 * n + 1) * factorial(n) ** 2 / factorial(2 * n)
         F, Qc = _cascade(n + 1, float(rate)), np.diag([0.0] * n + [float(size)])
-        R = spread(observation, 1, name, "observation")
-        parts = {"drift": F, "diffusion": Qc, "emission": np.eye(1, n + 1), "observation": R}
-        return _made(cls, parts | _still(settled_drift(F, Qc, name)), start)
+        R = spread(observation_variance, 1, name, "observation_variance")
+        parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, n + 1), "observation_covariance": R}
+        return _made(cls, parts | _still(settled_drift(F, Qc, name)), initial)
 
     @classmethod
     def cycle(
-        cls, period: float, damping: float = 0.0, noise: Any = 1.0, observation: Any = 0.0, start: Any = None
+        cls, period: float, damping: float = 0.0, cycle_variance: Any = 1.0, observation_variance: Any = 0.0, initial: Any = None
     ) -> Self:
         """A wave that turns once in a `period`, dies away at the rate `damping`, and is pushed by white noise.
 
@@ -126,10 +126,10 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.cycle"
         w, r = 2 * np.pi / _positive(period, name, "period"), real(damping, name, "damping", 0.0)
-        Qc, R = variance(noise, name, "noise") * np.eye(2), spread(observation, 1, name, "observation")
+        Qc, R = variance(cycle_variance, name, "cycle_variance") * np.eye(2), spread(observation_variance, 1, name, "observation_variance")
         F = np.array([[-r, w], [-w, -r]])
-        parts = {"drift": F, "diffusion": Qc, "emission": np.eye(1, 2), "observation": R}
-        return _made(cls, parts | (_still(Qc / (2 * r)) if r > 0 else {}), start)
+        parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, 2), "observation_covariance": R}
+        return _made(cls, parts | (_still(Qc / (2 * r)) if r > 0 else {}), initial)
 
     def __add__(self, other: Any) -> Self:
         """One observation that is the sum of two: states of the first, then of the second; noises add.
@@ -152,7 +152,7 @@ def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
 
 def _still(covariance: Array) -> dict[str, Array]:
     """A start that has settled."""
-    return {"mean": np.zeros(len(covariance)), "covariance": covariance}
+    return {"initial_mean": np.zeros(len(covariance)), "initial_covariance": covariance}
 
 
 def _cascade(n: int, rate: float) -> Array:
@@ -177,5 +177,5 @@ def _added(a: Any, b: Any) -> Any:
     check_addable(a, b)
     return type(a)(
         drift=blocks(a.drift, b.drift), diffusion=blocks(a.diffusion, b.diffusion),
-        emission=beside(a.emission, b.emission), observation=a.observation + b.observation, **joined_starts(a, b),
+        observation=beside(a.observation, b.observation), observation_covariance=a.observation_covariance + b.observation_covariance, **joined_starts(a, b),
     )  # fmt: skip

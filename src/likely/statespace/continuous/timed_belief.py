@@ -18,7 +18,7 @@ class TimedBelief(Value):
     """What a live filter in continuous time believes: a Gaussian state at a `time`, None before the first.
 
     >>> import likely as lk
-    >>> lk.LinearSDE.ornstein_uhlenbeck(1.0, noise=4.0).initial().variance
+    >>> lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0).initial_belief().variance
     array([2.])
     """
 

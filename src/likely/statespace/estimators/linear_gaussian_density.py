@@ -52,10 +52,10 @@ MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 class LinearGaussianDensity(DensityEstimator):
     """Learn p(sequence) by a linear-Gaussian model: `model_` is a `LinearGaussian`   (Shumway and Stoffer 1982).
 
-    - **model**: a `LinearGaussian` to begin with. None: one of so many **states** (None: 1), guessed from the data,
+    - **model**: a `LinearGaussian` to begin with. None: one of so many **n_states** (None: 1), guessed from the data,
       beside a state that is always 1 and carries the columns' levels.
-    - **learn**: what is learned, such as ["noise", "observation"]; names of matrices, "mean", "covariance", or "start"
-      for both. None: everything that can be.
+    - **learn**: what is learned, such as ["process_covariance", "observation_covariance"]: names of the model's
+      parameters, or "initial" for the mean and covariance of the first state. None: everything that can be.
     - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
       numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
       with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
@@ -73,9 +73,9 @@ class LinearGaussianDensity(DensityEstimator):
     observed. `inputs` stand beside them in the same form. Weights are one per sequence.
 
     >>> import likely as lk, numpy as np
-    >>> level = lk.LinearGaussian.local_level(noise=0.1, observation=1.0)
+    >>> level = lk.LinearGaussian.local_level(level_variance=0.1, observation_variance=1.0)
     >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
-    >>> est = LinearGaussianDensity(lk.LinearGaussian.local_level(1.0, 1.0), ["noise", "observation"]).fit(tracks)
+    >>> est = LinearGaussianDensity(lk.LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"]).fit(tracks)
     >>> est.model_.noise.round(2), est.model_.observation.round(2)
     (array([[0.09]]), array([[1.08]]))
     """
@@ -85,20 +85,20 @@ class LinearGaussianDensity(DensityEstimator):
         "learn": [str, list, tuple, None],
         "form": [dict, None],
         "prior": [StrOptions({"auto", "weak"}), LinearPrior, None],
-        "states": [Interval(Integral, 1, None, closed="left"), None],
+        "n_states": [Interval(Integral, 1, None, closed="left"), None],
         "accelerate": ["boolean"],
         **EM,
     }
 
     def __init__(
-        self, model: Any = None, learn: Any = None, *, form: Any = None, prior: Any = "auto", states: int | None = None,
+        self, model: Any = None, learn: Any = None, *, form: Any = None, prior: Any = "auto", n_states: int | None = None,
         max_iter: int = 500, tol: float = 1e-8, accelerate: bool = True,
     ) -> None:  # fmt: skip
         self.model = model
         self.learn = learn
         self.form = form
         self.prior = prior
-        self.states = states
+        self.n_states = n_states
         self.max_iter = max_iter
         self.tol = tol
         self.accelerate = accelerate
@@ -201,7 +201,7 @@ class LinearGaussianDensity(DensityEstimator):
     def _first(self, X: Ragged, weight: Any) -> LinearLearner:
         if self.model is None:
             k = _width_of_inputs(X)
-            states = self.states or 1
+            states = self.n_states or 1
             model = first_guess(_frames(X), states, k, weight)
             return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
         if self.model.dim != self.n_features_in_:
@@ -225,7 +225,7 @@ class LinearGaussianDensity(DensityEstimator):
         How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
         Then the likelihood hardly falls where that variance is a tenth of it; at a maximum it does, with every frame.
         """
-        sizes = {"noise": start.model.states, "observation": start.model.dim}
+        sizes = {"process_covariance": start.model.states, "observation_covariance": start.model.dim}
         forms = {n: self.structure_.form.get(n, "full") for n in sizes if n in self.structure_.learn and sizes[n] > 1}
         full = [name for name, form in forms.items() if isinstance(form, str) and form == "full"]
         if report.prior is not None or not full:
@@ -246,27 +246,27 @@ class LinearGaussianDensity(DensityEstimator):
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
         if not isinstance(model, Stack):
             return model.weak_prior(stats)
-        return model.parts[0].weak_prior(sum(stats.parts)) if self._shared_prior is None else self._shared_prior
+        return model.components[0].weak_prior(sum(stats.components)) if self._shared_prior is None else self._shared_prior
 
     # -------------------------------------------------------- inside a classifier
 
     def _blank(self, X: Ragged, members: int | None = None) -> Any:
         one = self._first(X, None)
-        return one if members is None else Stack.trusted(parts=(one,) * members)
+        return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def _started(self, blank: Stack, X: Ragged, owner: Any, weight: Any) -> list[Stack]:
+    def _started(self, blank: Stack, X: Ragged, labels: Any, weight: Any) -> list[Stack]:
         """Each member learned from its own sequences, with one prior for all: labels are known, so passes over all of
         them only confirm it."""
         with unheard():
-            prior = resolve_prior(blank, blank.collect(X, weight, owner=owner), self._prior_rule())
+            prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self._prior_rule())
             self._shared_prior = prior
-            return [Stack.trusted(parts=tuple(self._members(blank, X, owner, weight, prior)))]
+            return [Stack.trusted(components=tuple(self._members(blank, X, labels, weight, prior)))]
 
     _shared_prior: Any = None
 
-    def _members(self, blank: Stack, X: Ragged, owner: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
-        for k, part in enumerate(blank.parts):
-            mine = np.flatnonzero(owner == k)
+    def _members(self, blank: Stack, X: Ragged, labels: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
+        for k, part in enumerate(blank.components):
+            mine = np.flatnonzero(labels == k)
             own = X[mine]
             seen = len(own.values) and not np.isnan(_frames(own).values).all()
             w = None if weight is None else weight[mine]
@@ -274,13 +274,13 @@ class LinearGaussianDensity(DensityEstimator):
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         if isinstance(model, Stack):
-            return Stack.trusted(parts=tuple(part.model for part in model.parts))
+            return Stack.trusted(components=tuple(part.model for part in model.components))
         return model
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         if members is not None:
             several = isinstance(model, Stack) and model.members == members
-            return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.parts)
+            return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.components)
         if not isinstance(model, LinearGaussian) or model.dim != width:
             return False
         structure: Any = getattr(self, "structure_", None)

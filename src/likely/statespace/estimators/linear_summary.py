@@ -24,7 +24,7 @@ def linear_summary(estimator: Any, level: float) -> Summary:
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
     notes = ["States are hidden: standard_errors(X) gives errors of what was learned, from the curvature of log p."]
-    if "emission" in estimator.structure_.learn and {"transition", "noise"} & set(estimator.structure_.learn):
+    if "observation" in estimator.structure_.learn and {"transition", "process_covariance"} & set(estimator.structure_.learn):
         told = (
             "States that are free can be turned and scaled without a change of log p: fewer parameters are determined"
         )
@@ -40,5 +40,5 @@ def _entries(model: Any, name: str) -> Iterator[Row]:
         return
     assert name in NAMES
     for at in np.ndindex(a.shape):
-        if not (name in (*SPREADS, "covariance") and at[0] > at[1]):
+        if not (name in (*SPREADS, "initial_covariance") and at[0] > at[1]):
             yield Row("", f"{name}[{', '.join(map(str, at))}]", float(a[at]), None, None)

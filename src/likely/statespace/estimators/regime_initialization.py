@@ -18,7 +18,7 @@ WIDTH = 7  # frames of a window: long enough for a spread, shorter than a stretc
 def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged:
     """Regimes (T,) of each sequence, by a hidden Markov model of levels, slopes and roughness in a window."""
     features = Ragged.trusted(values=windows(X), offsets=X.offsets)
-    chain = HMMDensity(GaussianDensity("diagonal"), K, start="clusters", restarts=3, max_iter=30, tol=1e-3,
+    chain = HMMDensity(GaussianDensity("diagonal"), K, init="clusters", n_init=3, max_iter=30, tol=1e-3,
                        random_state=random_state)  # fmt: skip
     with unheard():
         found = chain.fit(features, sample_weight=weight).predict(features)

@@ -55,14 +55,14 @@ FIRST = 5  # refits with guessed regimes, before they are hidden again
 class SwitchingDensity(DensityEstimator):
     """Learn a `SwitchingLinearGaussian` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
 
-    - **regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinearGaussian`. A number:
+    - **n_regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinearGaussian`. A number:
       so many regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
-    - **moves**: probabilities (K, K) to begin with; None: stay with 0.95.
-    - **learn**: names such as ["noise", "observation"] for all regimes, or a list of such a regime; None: all but the
+    - **transition**: probabilities (K, K) to begin with; None: stay with 0.95.
+    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or a list of such a regime; None: all but the
       distribution of the first state. "moves" and "starts" are learned unless **chain** leaves them out.
     - **form**: the form of what is learned, as in `LinearGaussianDensity`.
     - **prior**: "weak": one frame of each regime as the first pass sees it, and one move; None: maximum likelihood.
-    - **start**: "given": begin with the regimes as they are; "windows": first guess the regimes of frames from level,
+    - **init**: "given": begin with the regimes as they are; "windows": first guess the regimes of frames from level,
       slope and roughness in a short window (a hidden Markov model of them), and learn from that; "auto": "windows" if
       regimes are all the same, so that nothing would tell them apart.
 
@@ -73,34 +73,34 @@ class SwitchingDensity(DensityEstimator):
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.1, 20.0))
     >>> jump = lk.SwitchingLinearGaussian([quiet, wild], [[0.95, 0.05], [0.05, 0.95]])
     >>> z, x, y = jump.simulate(5, np.random.default_rng(0), 200)
-    >>> est = SwitchingDensity([quiet, wild], learn=["noise"]).fit(y)
+    >>> est = SwitchingDensity([quiet, wild], learn=["process_covariance"]).fit(y)
     >>> bool(np.mean(est.predict(y).values == z.values) > 0.85)
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "regimes": [list, tuple, SwitchingLinearGaussian, Interval(Integral, 1, None, closed="left")],
-        "moves": ["array-like", None],
+        "n_regimes": [list, tuple, SwitchingLinearGaussian, Interval(Integral, 1, None, closed="left")],
+        "transition": ["array-like", None],
         "learn": [list, tuple, str, None],
         "form": [dict, list, tuple, None],
         "chain": [list, tuple, str],
         "prior": [StrOptions({"weak"}), SwitchingPrior, None],
-        "start": [StrOptions({"auto", "given", "windows"})],
+        "init": [StrOptions({"auto", "given", "windows"})],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
-        self, regimes: Any = 2, moves: Any = None, *, learn: Any = None, form: Any = None, chain: Any = MOVES,
-        prior: Any = "weak", start: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
+        self, n_regimes: Any = 2, transition: Any = None, *, learn: Any = None, form: Any = None, chain: Any = MOVES,
+        prior: Any = "weak", init: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
     ) -> None:  # fmt: skip
-        self.regimes = regimes
-        self.moves = moves
+        self.n_regimes = n_regimes
+        self.transition = transition
         self.learn = learn
         self.form = form
         self.chain = chain
         self.prior = prior
-        self.start = start
+        self.init = init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -115,7 +115,7 @@ class SwitchingDensity(DensityEstimator):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
-        given: Any = None,
+        regimes: Any = None,
     ) -> Self:  # fmt: skip
         """Learn from sequences X; `y` is ignored, weights are one per sequence, `inputs` are given as X is.
 
@@ -125,7 +125,7 @@ class SwitchingDensity(DensityEstimator):
         frames, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
         with np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
             first = self._first_model(frames, weight, _width_of_inputs(rows))
-            known = None if given is None else self._known_regimes(given, lengths, frames, first.n_regimes)
+            known = None if regimes is None else self._known_regimes(regimes, lengths, frames, first.n_regimes)
             report = self._learn(first, rows, frames, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
@@ -165,24 +165,24 @@ class SwitchingDensity(DensityEstimator):
         learner = self._learner(first)
         if known is None and self._guesses(first):
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
-            data = Blocks.of(rows, weight, given=masks(guess, frames, first.n_regimes))
+            data = Blocks.of(rows, weight, log_mask=masks(guess, frames, first.n_regimes))
             learner = learner.replace(model=learned(learner, data, self.prior, Stop(FIRST, 0.0)).model)
-        return learned(learner, Blocks.of(rows, weight, given=known), self.prior, Stop(self.max_iter, self.tol))
+        return learned(learner, Blocks.of(rows, weight, log_mask=known), self.prior, Stop(self.max_iter, self.tol))
 
     def _guesses(self, first: SwitchingLinearGaussian) -> bool:
-        if self.start != "auto":
-            return self.start == "windows"
+        if self.init != "auto":
+            return self.init == "windows"
         alike = all(_same(first.regimes[0], m) for m in first.regimes[1:])
         return first.n_regimes > 1 and alike
 
     def _first_model(self, frames: Ragged, weight: Any, n_inputs: int) -> SwitchingLinearGaussian:
-        model = self.regimes
+        model = self.n_regimes
         if not isinstance(model, SwitchingLinearGaussian):
             plain = isinstance(model, Integral)
             regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
-            model = SwitchingLinearGaussian(regimes, sticky(len(regimes)) if self.moves is None else self.moves)
-        elif self.moves is not None:
-            model = SwitchingLinearGaussian(model.regimes, self.moves)
+            model = SwitchingLinearGaussian(regimes, sticky(len(regimes)) if self.transition is None else self.transition)
+        elif self.transition is not None:
+            model = SwitchingLinearGaussian(model.regimes, self.transition)
         if model.dim != self.n_features_in_:
             expected = f"frames must have {model.dim} columns, as the regimes do"
             raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
@@ -190,7 +190,7 @@ class SwitchingDensity(DensityEstimator):
 
     def _form(self, first: SwitchingLinearGaussian) -> Any:
         """What is free; of regimes guessed from the data all but the state that carries the levels."""
-        if not isinstance(self.regimes, Integral) or not (self.form is None or isinstance(self.form, dict)):
+        if not isinstance(self.n_regimes, Integral) or not (self.form is None or isinstance(self.form, dict)):
             return self.form
         asked = structures(first, self.learn)[0].learn
         return {n: f for n, f in free_form(1, first.n_inputs).items() if n in asked} | (self.form or {})
@@ -302,7 +302,7 @@ def _best(shares: Array) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    names = ("transition", "noise", "emission", "observation", "control", "feedthrough")
+    names = ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough")
     pairs = [(getattr(a, n), getattr(b, n)) for n in names]
     return all((x is None and y is None) or np.array_equal(x, y) for x, y in pairs)
 

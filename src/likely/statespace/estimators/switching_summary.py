@@ -22,7 +22,7 @@ def switching_summary(estimator: Any, level: float) -> Summary:
     model, stats, learner = estimator.model_, estimator.stats_, estimator._learned
     report, n = getattr(estimator, "report_", None), float(stats.total_weight)
     facts: dict[str, Any] = {
-        "frames": int(n) if n == int(n) else n, "sequences": f"{float(stats.starts.sum()):g}",
+        "frames": int(n) if n == int(n) else n, "sequences": f"{float(stats.initial.sum()):g}",
         "columns": estimator.n_features_in_, "regimes": model.n_regimes, "states": model.states,
         "learned": _learned_words(learner), "parameters": learner.n_parameters,
         "log-likelihood": float(learner.objective(stats)), "prior": _prior_words(estimator.prior_),
@@ -50,10 +50,10 @@ def _prior_words(prior: Any) -> str:
 def _of_regime(model: Any, stats: Any, learner: Any, k: int) -> Iterator[Row]:
     name, total = f"regime {k}", max(float(stats.total_weight), 1e-300)
     yield Row(name, "share of frames", float(stats.counts[k]) / total, None, None)
-    yield Row(name, "begins", float(model.starts[k]), None, None)
-    yield Row(name, "mean stay, in frames", _stay(float(model.moves[k, k])), None, None)
+    yield Row(name, "begins", float(model.initial[k]), None, None)
+    yield Row(name, "mean stay, in frames", _stay(float(model.transition[k, k])), None, None)
     for j in range(model.n_regimes):
-        yield Row(name, f"moves to {j}", float(model.moves[k, j]), None, None)
+        yield Row(name, f"moves to {j}", float(model.transition[k, j]), None, None)
     for matrix in learner.structures[k].learn:
         yield from (row._replace(column=name) for row in _entries(model.regimes[k], matrix))
 

@@ -51,7 +51,7 @@ def _until(one: Series, end: int) -> Series:
 
 def _loose_beliefs(model: Any, one: Series, last: int) -> list[Loose]:
     """What is known of state and start after each frame, up to frame `last`; the start is unknown in all of them."""
-    found, belief = [], model.initial()
+    found, belief = [], model.initial_belief()
     for t in range(last + 1):
         belief = belief if not t else model._moved(belief, np.ascontiguousarray(_push(one, t)))
         belief, _ = model._updated(belief, np.ascontiguousarray(one.y[t : t + 1]))

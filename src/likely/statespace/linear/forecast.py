@@ -88,7 +88,7 @@ def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateFore
     states, state_cov = np.empty((steps, model.states)), np.empty((steps, model.states, model.states))
     for i in range(steps):
         belief = model.predict(belief, None if u is None else u[i])
-        C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.emission, model.observation))
+        C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.observation, model.observation_covariance))
         states[i], state_cov[i] = belief.mean, belief.covariance
         seen = belief.root @ C.T
         mean[i], cov[i] = C @ belief.mean, spd.symmetric(seen.T @ seen + R)
@@ -129,7 +129,7 @@ def steady_state(model: Any, most: int = 1_000_000) -> Steady:
     _refuse_unseen(model)
     m, d, frames, change = model.matrices, model.states, 0, np.inf
     nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
-    U, ahead = np.array(covariance_roots.root(model.covariance + np.eye(d) * _size(model))), np.empty((d, d))
+    U, ahead = np.array(covariance_roots.root(model.initial_covariance + np.eye(d) * _size(model))), np.empty((d, d))
     while frames < most and not change <= SETTLED:
         more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
         frames += more
@@ -144,7 +144,7 @@ def _refuse_unseen(model: Any) -> None:
 
     It is v with A v = λ v and C v = 0: the columns of [A − λ I; C] depend on each other (Hautus's test).
     """
-    A, C = model.transition, model.emission / spd.scales(model.emission @ model.emission.T)[:, None]
+    A, C = model.transition, model.observation / spd.scales(model.observation @ model.observation.T)[:, None]
     for value in np.linalg.eigvals(A):
         if abs(value) < 1.0 - 1e-12:
             continue
@@ -159,11 +159,11 @@ def _refuse_unseen(model: Any) -> None:
 
 
 def _size(model: Any) -> float:
-    return float(max(np.trace(model.noise), np.trace(model.observation), 1e-300)) / model.states
+    return float(max(np.trace(model.process_covariance), np.trace(model.observation_covariance), 1e-300)) / model.states
 
 
 def _gain(model: Any, root: Array) -> Array:
-    seen = root @ model.emission.T
-    spread = seen.T @ seen + model.observation
+    seen = root @ model.observation.T
+    spread = seen.T @ seen + model.observation_covariance
     s = spd.scales(spread)
     return np.asarray(root.T @ seen / s @ np.linalg.pinv(spread / s[:, None] / s[None, :], hermitian=True) / s)

@@ -48,7 +48,7 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
     push = series.push[now] if series.inputs is not None else series.push
     h = _beside(path.mean[was], series, now)
     P, Q, L = path.covariance[now], path.covariance[was], path.lag[now]
-    if model.transition.ndim == 2 and model.noise.ndim == 2:
+    if model.transition.ndim == 2 and model.process_covariance.ndim == 2:
         A = model.transition
         r = path.mean[now] - path.mean[was] @ A.T - push
         P, Q, L = _sum(w, P), _sum(w, Q), _sum(w, L)
@@ -56,9 +56,9 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
         cross[:, :d] += L - A @ Q
         of = (w[:, None] * h).T @ h
         of[:d, :d] += Q
-        below = _below_rounding(model.noise, w.sum(), np.maximum(np.diagonal(P), np.diagonal(A @ Q @ A.T)))
+        below = _below_rounding(model.process_covariance, w.sum(), np.maximum(np.diagonal(P), np.diagonal(A @ Q @ A.T)))
         if below.any():  # moments say nothing there: as expected, which leaves the model as it is
-            scatter[below], scatter[:, below] = w.sum() * model.noise[below], w.sum() * model.noise[:, below]
+            scatter[below], scatter[:, below] = w.sum() * model.process_covariance[below], w.sum() * model.process_covariance[:, below]
             cross[below] = 0.0
         return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     A = model.transition if model.transition.ndim == 2 else model.transition[path.time[now]]
@@ -74,7 +74,7 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
     cross, of = (w[:, None] * r).T @ h, (w[:, None] * h).T @ h
     cross[:, :d] += _sum(w, L - np.matmul(A, Q))
     of[:d, :d] += _sum(w, Q)
-    white = _in_units(model.noise, path.time[now], each, w)
+    white = _in_units(model.process_covariance, path.time[now], each, w)
     return Residuals(w.sum(), spd.symmetric(_sum(w, each)), cross, of, white)
 
 
@@ -104,8 +104,8 @@ def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> 
     w, d, p = path.weight[at], model.states, model.dim
     g, P = _beside(path.mean[at], series, at), path.covariance[at]
     y = series.y[at][:, seen]
-    if model.emission.ndim == 2 and model.observation.ndim == 2:
-        C = model.emission[seen]
+    if model.observation.ndim == 2 and model.observation_covariance.ndim == 2:
+        C = model.observation[seen]
         r = y - path.mean[at] @ C.T
         P = _sum(w, P)
         scatter, cross = (w[:, None] * r).T @ r + C @ P @ C.T, (w[:, None] * r).T @ g
@@ -113,7 +113,7 @@ def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> 
         of = (w[:, None] * g).T @ g
         of[:d, :d] += P
         if len(seen) < p:
-            up, left = lift(model.observation, seen)
+            up, left = lift(model.observation_covariance, seen)
             scatter, cross = up @ scatter @ up.T + path.hidden * w.sum() * left, up @ cross
         return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     return _changing(model, path, at, y, g, seen)
@@ -122,8 +122,8 @@ def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> 
 def _changing(model: Any, path: Path, at: Index, y: Array, g: Array, seen: Index) -> Residuals:
     d, p = model.states, model.dim
     t, mean, P, w = path.time[at], path.mean[at], path.covariance[at], path.weight[at]
-    C = (model.emission[None] if model.emission.ndim == 2 else model.emission[t])[:, seen]
-    R = np.broadcast_to(model.observation if model.observation.ndim == 2 else model.observation[t], (len(t), p, p))
+    C = (model.observation[None] if model.observation.ndim == 2 else model.observation[t])[:, seen]
+    R = np.broadcast_to(model.observation_covariance if model.observation_covariance.ndim == 2 else model.observation_covariance[t], (len(t), p, p))
     r = y - np.matmul(C, mean[:, :, None])[:, :, 0]
     CP = np.matmul(C, P)
     each = r[:, :, None] * r[:, None, :] + np.matmul(CP, np.swapaxes(C, 1, 2))
@@ -135,7 +135,7 @@ def _changing(model: Any, path: Path, at: Index, y: Array, g: Array, seen: Index
         each, by = np.matmul(np.matmul(up, each), np.swapaxes(up, 1, 2)) + path.hidden * left, np.matmul(up, by)
     of = (w[:, None] * g).T @ g
     of[:d, :d] += _sum(w, P)
-    white = _in_units(model.observation, t, each, w)
+    white = _in_units(model.observation_covariance, t, each, w)
     return Residuals(w.sum(), spd.symmetric(_sum(w, each)), _sum(w, by), of, white)
 
 

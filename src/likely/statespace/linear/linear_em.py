@@ -100,13 +100,13 @@ def _collected(model: Any, series: Series, before: int, w: Array, known: bool = 
     moved, seen = moments.moves(model, series, path), moments.observations(model, series, path)
     there = lengths > 0
     at, first = series.offsets[:-1][there], w[there]
-    off = mean[at] - model.mean
+    off = mean[at] - model.initial_mean
     scatter = (first[:, None] * off).T @ off + np.tensordot(first, path.covariance[at], axes=1)
     stats = LinearStats.trusted(
         starts=np.asarray(first.sum()), first=first @ off, first_scatter=spd.symmetric(scatter),
         moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
         seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
-        mean=model.mean, move=beside(model, "transition", "control"), emit=beside(model, "emission", "feedthrough"),
+        mean=model.initial_mean, move=beside(model, "transition", "control"), emit=beside(model, "observation", "feedthrough"),
         white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(path.weight.sum()),
     )  # fmt: skip
     found = float((w * kept.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, kept.total, 0.0)).sum())
@@ -124,7 +124,7 @@ def beside(model: Any, state: str, inputs: str) -> Array:
 
 def at_model(model: Any, stats: LinearStats) -> LinearStats:
     """The statistics about this model's own matrices."""
-    return stats.about(model.mean, beside(model, "transition", "control"), beside(model, "emission", "feedthrough"))
+    return stats.about(model.initial_mean, beside(model, "transition", "control"), beside(model, "observation", "feedthrough"))
 
 
 def expected(model: Any, stats: LinearStats) -> float:
@@ -135,9 +135,9 @@ def expected(model: Any, stats: LinearStats) -> float:
 
 def _expected(model: Any, own: LinearStats) -> float:
     none = moments.STILL
-    start = 0.0 if model.diffuse is not None else _gaussian(model.covariance, own.first_scatter, own.starts, none)
-    return start + _gaussian(model.noise, own.noise, own.moves, own.white[0]) + _gaussian(
-        model.observation, own.observed, own.seen, own.white[1]
+    start = 0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.starts, none)
+    return start + _gaussian(model.process_covariance, own.noise, own.moves, own.white[0]) + _gaussian(
+        model.observation_covariance, own.observed, own.seen, own.white[1]
     )  # fmt: skip
 
 
@@ -167,8 +167,8 @@ def refitted(model: Any, stats: LinearStats, prior: Any, structure: Structure) -
     with np.errstate(all="ignore"):
         own = at_model(model, both)
         parts: dict[str, Any] = _start(model, own, structure)
-        parts |= _regression(model, own, structure, ("transition", "control"), "noise")
-        parts |= _regression(model, own, structure, ("emission", "feedthrough"), "observation")
+        parts |= _regression(model, own, structure, ("transition", "control"), "process_covariance")
+        parts |= _regression(model, own, structure, ("observation", "feedthrough"), "observation_covariance")
     return model.replace(**parts)
 
 
@@ -177,15 +177,15 @@ def _start(model: Any, own: LinearStats, structure: Structure) -> dict[str, Arra
     if own.starts <= 0:
         return parts
     shift = np.zeros(model.states)
-    if "mean" in structure.learn:
-        shift = along_flat(model.covariance, own.first / own.starts)
-    if "mean" in structure.learn:
-        parts["mean"] = model.mean + shift
-    if "covariance" in structure.learn:
+    if "initial_mean" in structure.learn:
+        shift = along_flat(model.initial_covariance, own.first / own.starts)
+    if "initial_mean" in structure.learn:
+        parts["initial_mean"] = model.initial_mean + shift
+    if "initial_covariance" in structure.learn:
         off = own.first_scatter / own.starts
         mean = own.first / own.starts
         about = off - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
-        parts["covariance"] = on_flat(model.covariance, spd.symmetric(about))
+        parts["initial_covariance"] = on_flat(model.initial_covariance, spd.symmetric(about))
     return parts
 
 
@@ -251,10 +251,10 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
     return LinearPrior.trusted(
         stats=s.replace(
             starts=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.starts),
-            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves, low["noise"]),
+            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves, low["process_covariance"]),
             noise_by=np.zeros_like(s.noise_by),
             before=one(s.before, s.moves), seen=np.asarray(min(float(s.seen), 1.0)),
-            observed=one(s.observed, s.seen, low["observation"]),
+            observed=one(s.observed, s.seen, low["observation_covariance"]),
             observed_by=np.zeros_like(s.observed_by), states=one(s.states, s.seen),
             white=s.white / np.maximum([[float(s.moves)], [float(s.seen)]], 1e-300), entropy=none, frames=none,
         )
@@ -267,8 +267,8 @@ class LinearLearner(Value):
 
     >>> import likely as lk, numpy as np
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
-    >>> level = lk.LinearGaussian.local_level(noise=1000.0, observation=10000.0)
-    >>> report = lk.fit(LinearLearner.of(level, ["observation"]), lk.Ragged.of(nile))
+    >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
+    >>> report = lk.fit(LinearLearner.of(level, ["observation_covariance"]), lk.Ragged.of(nile))
     >>> report.converged, report.model.model.noise.item()
     (True, 1000.0)
     """
@@ -285,7 +285,7 @@ class LinearLearner(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
-        """`learn`: names, such as ["noise", "observation"]; `form`: the form of each, see `Structure`."""
+        """`learn`: names, such as ["process_covariance", "observation_covariance"]; `form`: the form of each, see `Structure`."""
         return cls.trusted(model=model, structure=Structure.of(model, learn, form))
 
     @property

@@ -53,7 +53,7 @@ class LinearGaussian(ReadyMade, Distribution):
     """x_t = A x_{t−1} + F u_t + w_t,  y_t = C x_t + G u_t + v_t;  w ~ N(0, BBᵀ), v ~ N(0, DDᵀ)   (Herbst 8).
 
     A row is a sequence of frames y_t (T, p), NaN where nothing was seen; inputs u are known. `transition` is A,
-    `noise` BBᵀ, `emission` C, `observation` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
+    `process_covariance` BBᵀ, `observation_covariance` C, `observation_covariance` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
     axis of one entry per frame makes any of them change with time: entry t makes x_t and y_t (so the first transition
     and noise are not used). The first state is N(mean, covariance), and is observed. `diffuse` (d, q) are directions in
     which nothing is known of it: variances are infinite there, exactly. Without a covariance all are. The constructor
@@ -66,11 +66,11 @@ class LinearGaussian(ReadyMade, Distribution):
     """
 
     transition: Array  # (d, d), or (T, d, d)
-    noise: Array  # (d, d), or (T, d, d)
-    emission: Array  # (p, d), or (T, p, d)
-    observation: Array  # (p, p), or (T, p, p)
-    mean: Array = None  # type: ignore[assignment]  # (d,)
-    covariance: Array = None  # type: ignore[assignment]  # (d, d)
+    process_covariance: Array  # (d, d), or (T, d, d)
+    observation: Array  # (p, d), or (T, p, d)
+    observation_covariance: Array  # (p, p), or (T, p, p)
+    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
     control: Array | None = None  # (d, k), or (T, d, k)
     feedthrough: Array | None = None  # (p, k), or (T, p, k)
     diffuse: Array | None = None  # (d, q)
@@ -78,12 +78,12 @@ class LinearGaussian(ReadyMade, Distribution):
     def __post_init__(self) -> None:
         A = _matrix(self.transition, "transition")
         d = A.shape[-1]
-        Q, C = _matrix(self.noise, "noise"), _matrix(self.emission, "emission")
+        Q, C = _matrix(self.process_covariance, "process_covariance"), _matrix(self.observation, "observation")
         p = C.shape[-2]
-        R = _matrix(self.observation, "observation")
+        R = _matrix(self.observation_covariance, "observation_covariance")
         F, G = _inputs(self.control, "control"), _inputs(self.feedthrough, "feedthrough")
         k = 0 if F is None and G is None else (G if F is None else F).shape[-1]  # type: ignore[union-attr]
-        wanted = {"transition": (A, d, d), "noise": (Q, d, d), "emission": (C, p, d), "observation": (R, p, p),
+        wanted = {"transition": (A, d, d), "process_covariance": (Q, d, d), "observation": (C, p, d), "observation_covariance": (R, p, p),
                   "control": (F, d, k), "feedthrough": (G, p, k)}  # fmt: skip
         for name, (a, *shape) in wanted.items():
             if a is not None and (list(a.shape[-2:]) != shape or 0 in a.shape):
@@ -94,10 +94,10 @@ class LinearGaussian(ReadyMade, Distribution):
             raise ShapeError(
                 sentence(ME, "matrices that change must have one entry for each of the same frames", lengths)
             )
-        _refuse_no_covariance({"noise": Q, "observation": R})
-        mean, covariance, diffuse = _start(self.mean, self.covariance, self.diffuse, d)
-        self._set(transition=A, noise=Q, emission=C, observation=R, control=F, feedthrough=G, mean=mean,
-                  covariance=covariance, diffuse=diffuse)  # fmt: skip
+        _refuse_no_covariance({"process_covariance": Q, "observation_covariance": R})
+        mean, covariance, diffuse = _start(self.initial_mean, self.initial_covariance, self.diffuse, d)
+        self._set(transition=A, process_covariance=Q, observation=C, observation_covariance=R, control=F, feedthrough=G, initial_mean=mean,
+                  initial_covariance=covariance, diffuse=diffuse)  # fmt: skip
 
     @classmethod
     def from_letters(
@@ -122,7 +122,7 @@ class LinearGaussian(ReadyMade, Distribution):
     @property
     def dim(self) -> int:
         """Number of columns p of a frame."""
-        return int(self.emission.shape[-2])
+        return int(self.observation.shape[-2])
 
     @property
     def n_inputs(self) -> int:
@@ -132,13 +132,13 @@ class LinearGaussian(ReadyMade, Distribution):
     @property
     def length(self) -> int | None:
         """Number of frames for which there are matrices; None if none of them changes."""
-        changing = (self.transition, self.noise, self.emission, self.observation, self.control, self.feedthrough)
+        changing = (self.transition, self.process_covariance, self.observation, self.observation_covariance, self.control, self.feedthrough)
         return next((len(a) for a in changing if a is not None and a.ndim == 3), None)
 
     members = None
 
     def __repr__(self) -> str:
-        return linear_words(self, ("transition", "noise", "emission", "observation", "control", "feedthrough"))
+        return linear_words(self, ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough"))
 
     @property
     def n_parameters(self) -> int:
@@ -151,18 +151,18 @@ class LinearGaussian(ReadyMade, Distribution):
     @property
     def smallest_eigenvalue(self) -> float:
         """The least variance of noise and observation in any direction."""
-        return float(min(np.linalg.eigvalsh(a).min() for a in (self.noise, self.observation)))
+        return float(min(np.linalg.eigvalsh(a).min() for a in (self.process_covariance, self.observation_covariance)))
 
     @cached_property
     def matrices(self) -> Matrices:
         """The model as the loops take it."""
         A, C = (
             self.transition.reshape(-1, *self.transition.shape[-2:]),
-            self.emission.reshape(-1, self.dim, self.states),
+            self.observation.reshape(-1, self.dim, self.states),
         )
-        N, R = (covariance_roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.noise, self.observation))
+        N, R = (covariance_roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.process_covariance, self.observation_covariance))
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
-        made = (A, N, C, R, self.mean, covariance_roots.root(self.covariance), E)
+        made = (A, N, C, R, self.initial_mean, covariance_roots.root(self.initial_covariance), E)
         return Matrices(*(locked(np.array(a, order="C")) for a in made))
 
     # ---------------------------------------------------------------- density
@@ -273,7 +273,7 @@ class LinearGaussian(ReadyMade, Distribution):
         )
 
     def _loosely(self, series: Series) -> StateBelief:
-        belief = self.initial()
+        belief = self.initial_belief()
         for f in range(len(series.y)):
             push = series.push if series.inputs is None else series.push[f : f + 1]
             belief = belief if not f else self._moved(belief, np.ascontiguousarray(push))
@@ -289,7 +289,7 @@ class LinearGaussian(ReadyMade, Distribution):
         >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
         2
         """
-        parts = (self.transition, self.noise, self.emission, self.observation, self.mean, self.covariance)
+        parts = (self.transition, self.process_covariance, self.observation, self.observation_covariance, self.initial_mean, self.initial_covariance)
         return LinearGaussian(*parts, control, feedthrough, self.diffuse)
 
     def predictions(self, y: Any, inputs: Any = None) -> States:
@@ -316,7 +316,7 @@ class LinearGaussian(ReadyMade, Distribution):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> StateBelief:
+    def initial_belief(self) -> StateBelief:
         """The first state, before any frame."""
         m = self.matrices
         if not m.E.shape[1]:
@@ -490,17 +490,17 @@ def _refuse_no_covariance(named: dict[str, Array]) -> None:
 
 def _start(mean: Any, covariance: Any, diffuse: Any, d: int) -> tuple[Array, Array, Array | None]:
     """Mean, covariance and unknown directions of the first state."""
-    mean = np.zeros(d) if mean is None else parameter(mean, ME, "mean")
+    mean = np.zeros(d) if mean is None else parameter(mean, ME, "initial_mean")
     if covariance is None and diffuse is None:
         diffuse = np.eye(d)
-    covariance = np.zeros((d, d)) if covariance is None else parameter(covariance, ME, "covariance")
+    covariance = np.zeros((d, d)) if covariance is None else parameter(covariance, ME, "initial_covariance")
     diffuse = None if diffuse is None else parameter(diffuse, ME, "diffuse")
     diffuse = None if diffuse is None or not diffuse.size else diffuse
     shapes = (mean.shape, covariance.shape, (d,) if diffuse is None else diffuse.shape[:1])
     if shapes != ((d,), (d, d), (d,)) or (diffuse is not None and diffuse.ndim != 2):
         expected = f"mean must have shape ({d},), covariance ({d}, {d}) and diffuse ({d}, q)"
         raise ShapeError(sentence(ME, expected, (mean.shape, covariance.shape, getattr(diffuse, "shape", None))))
-    _refuse_no_covariance({"covariance": covariance})
+    _refuse_no_covariance({"initial_covariance": covariance})
     if diffuse is not None and np.linalg.matrix_rank(diffuse) < diffuse.shape[1]:
         raise DomainError(sentence(ME, "diffuse directions must be independent", diffuse.tolist()))
     return mean, covariance, diffuse

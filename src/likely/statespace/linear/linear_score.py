@@ -25,7 +25,7 @@ from likely.statespace.linear.linear_structure import (
     variance_labels,
 )
 
-PAIRS = ((MATRICES[:2], "noise"), (MATRICES[2:], "observation"))
+PAIRS = ((MATRICES[:2], "process_covariance"), (MATRICES[2:], "observation_covariance"))
 LEAST = 1e-12  # share of the largest information of complete data below which a direction says nothing
 
 
@@ -37,16 +37,16 @@ def slopes(model: Any, stats: LinearStats) -> dict[str, Array]:
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> slopes(walk, walk.collect([[0.0, 1.0, 3.0]]))["noise"].round(4)
+    >>> slopes(walk, walk.collect([[0.0, 1.0, 3.0]]))["process_covariance"].round(4)
     array([[0.2988]])
     """
     own = at_model(model, stats)
-    out = _of_pair("transition", "noise", model.noise, own.noise, own.noise_by, own.moves, own.white[0])
-    out |= _of_pair("emission", "observation", model.observation, own.observed, own.observed_by, own.seen, own.white[1])
+    out = _of_pair("transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.moves, own.white[0])
+    out |= _of_pair("observation", "observation_covariance", model.observation_covariance, own.observed, own.observed_by, own.seen, own.white[1])
     if model.diffuse is None:
-        weight = inverse(model.covariance)[0]
-        out["mean"] = weight @ own.first
-        out["covariance"] = _of_spread(weight, own.first_scatter, own.starts)
+        weight = inverse(model.initial_covariance)[0]
+        out["initial_mean"] = weight @ own.first
+        out["initial_covariance"] = _of_spread(weight, own.first_scatter, own.starts)
     return out
 
 
@@ -104,16 +104,16 @@ class Mean:
     """Changes of the first state's mean, in units of its covariance; where that is singular, along its flat."""
 
     def __init__(self, model: Any) -> None:
-        self.base, self.root = model.mean, flat_root(model.covariance)
+        self.base, self.root = model.initial_mean, flat_root(model.initial_covariance)
         self.directions = self.root.T
 
     def parts(self, theta: Array) -> dict[str, Array]:
         """The mean after a change."""
-        return {"mean": self.base + self.root @ theta}
+        return {"initial_mean": self.base + self.root @ theta}
 
     def slope(self, theta: Array, found: dict[str, Array]) -> Array:
         """∂/∂θ."""
-        return self.root.T @ found["mean"]
+        return self.root.T @ found["initial_mean"]
 
 
 def flat_root(spread: Array) -> Array:
@@ -274,10 +274,10 @@ def _pieces(model: Any, own: LinearStats, structure: Structure) -> list[Any]:
             pieces.append(Matrices(model, own, structure, which))
     for name in (n for n in SPREADS if n in structure.learn):
         pieces.append(spread_piece(name, getattr(model, name), structure.form.get(name, "full")))
-    if "mean" in structure.learn:
+    if "initial_mean" in structure.learn:
         pieces.append(Mean(model))
-    if "covariance" in structure.learn:
-        pieces.append(Spread("covariance", model.covariance))
+    if "initial_covariance" in structure.learn:
+        pieces.append(Spread("initial_covariance", model.initial_covariance))
     return pieces
 
 

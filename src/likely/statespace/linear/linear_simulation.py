@@ -53,7 +53,7 @@ def _drawn(model: Any, offsets: Index, u: Array | None, rng: Any) -> tuple[Array
     rng = np.random.default_rng(rng)  # a generator stays as it is, a number is a seed
     m, F, n = model.matrices, int(offsets[-1]), len(offsets) - 1
     t = np.arange(F) - np.repeat(offsets[:-1], np.diff(offsets))
-    starts = model.mean + rng.standard_normal((n, model.states)) @ m.U
+    starts = model.initial_mean + rng.standard_normal((n, model.states)) @ m.U
     noise, blur = _colored(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
     push = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
     x = np.empty((F, model.states))
@@ -75,7 +75,7 @@ def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Arr
         raise ShapeError(sentence(f"{ME}.draw_states", "one sequence is needed", f"{len(series.offsets) - 1}"))
     T = len(series.y)
     offsets = np.arange(n + 1, dtype=np.intp) * T
-    x, fake = _drawn(model.replace(control=None, feedthrough=None, mean=np.zeros(model.states)), offsets, None, rng)
+    x, fake = _drawn(model.replace(control=None, feedthrough=None, initial_mean=np.zeros(model.states)), offsets, None, rng)
     push = series.push if series.inputs is None else np.tile(series.push, (n, 1))
     inputs_ = None if series.inputs is None else np.tile(series.inputs, (n, 1))
     apart = Series(np.tile(series.y, (n, 1)) - fake, offsets, push, inputs_)

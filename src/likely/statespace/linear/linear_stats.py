@@ -80,7 +80,7 @@ class LinearStats(Addable, Value):
     __rmul__ = __mul__
 
 
-SUMS = ("starts", "first", "first_scatter", "moves", "noise", "noise_by", "before", "seen", "observed", "observed_by",
+SUMS = ("starts", "first", "first_scatter", "moves", "process_covariance", "noise_by", "before", "seen", "observed", "observed_by",
         "states", "white", "entropy", "frames")  # fmt: skip
 
 

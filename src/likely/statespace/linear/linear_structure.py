@@ -14,9 +14,9 @@ from likely.core.value import Value
 from likely.numerics import covariance_roots, spd
 from likely.statespace.linear.linear_e_step import inverse, size
 
-MATRICES = ("transition", "control", "emission", "feedthrough")
-SPREADS = ("noise", "observation")
-STARTS = ("mean", "covariance")
+MATRICES = ("transition", "control", "observation", "feedthrough")
+SPREADS = ("process_covariance", "observation_covariance")
+STARTS = ("initial_mean", "initial_covariance")
 NAMES = (*MATRICES, *SPREADS, *STARTS)
 KINDS = ("full", "diagonal", "spherical", "scale")
 OF_BLOCKS = ("fixed", *KINDS)
@@ -76,8 +76,8 @@ class Structure(Value):
         States that may be turned or scaled without a change of log p are counted as they stand, so of a free state
         fewer numbers are determined than this.
         """
-        total = _on_flat(model.covariance, "mean" in self.learn, "covariance" in self.learn)
-        for pair, of in ((MATRICES[:2], "noise"), (MATRICES[2:], "observation")):
+        total = _on_flat(model.initial_covariance, "initial_mean" in self.learn, "initial_covariance" in self.learn)
+        for pair, of in ((MATRICES[:2], "process_covariance"), (MATRICES[2:], "observation_covariance")):
             if any(name in self.learn for name in pair):
                 total += self._ways(model, pair, getattr(model, of))
         return int(total + sum(_free(self.form.get(n, "full"), getattr(model, n)) for n in SPREADS if n in self.learn))
@@ -104,7 +104,7 @@ def _rank(spread: Array) -> int:
 def _learnable(model: Any) -> list[str]:
     def possible(name: str) -> bool:
         a = getattr(model, name)
-        return a is not None and a.ndim == (1 if name == "mean" else 2)
+        return a is not None and a.ndim == (1 if name == "initial_mean" else 2)
 
     names = [n for n in NAMES if possible(n)]
     return [n for n in names if n not in STARTS or model.diffuse is None]
@@ -112,10 +112,10 @@ def _learnable(model: Any) -> list[str]:
 
 def _names(learn: Any) -> list[str]:
     asked = [learn] if isinstance(learn, str) else list(learn)
-    asked = [n for one in asked for n in (STARTS if one == "start" else (one,))]
+    asked = [n for one in asked for n in (STARTS if one == "initial" else (one,))]
     unknown = [n for n in asked if n not in NAMES]
     if unknown:
-        raise DomainError(sentence(ME, f"learn must be names of {', '.join(NAMES)} or start", repr(unknown[0])))
+        raise DomainError(sentence(ME, f"learn must be names of {', '.join(NAMES)} or initial", repr(unknown[0])))
     return [n for n in NAMES if n in asked]
 
 
@@ -131,7 +131,7 @@ def _refuse_unlearnable(model: Any, name: str, form: Any) -> None:
     if name in STARTS and model.diffuse is not None:
         remedy = "give the model a mean and a covariance of its first state"
         raise DomainError(sentence(ME, f"{name} can be learned where the start is known", "a diffuse start", remedy))
-    of = {"transition": "noise", "control": "noise", "emission": "observation", "feedthrough": "observation"}.get(name)
+    of = {"transition": "process_covariance", "control": "process_covariance", "observation": "observation_covariance", "feedthrough": "observation_covariance"}.get(name)
     if of is not None and any(x is not None and x.ndim == 3 for x in _pair(model, name, of)):
         expected = f"{name} can be learned where neither its partner nor {of} changes with time"
         raise DomainError(sentence(ME, expected, "one does", "make it constant"))
@@ -145,7 +145,7 @@ def _pair(model: Any, name: str, of: str) -> list[Any]:
 def _form(model: Any, name: str, form: Any) -> Any:
     a = getattr(model, name)
     if name in STARTS:
-        raise DomainError(sentence(ME, "a form is for matrices, noise and observation", name))
+        raise DomainError(sentence(ME, "a form is for matrices and for the two noise covariances", name))
     if isinstance(form, str):
         if name not in SPREADS or form not in KINDS:
             raise DomainError(

@@ -27,7 +27,7 @@ ME = "LinearGaussian"
 def seen_of(model: Any, states: Any, inputs: Any) -> States:
     """Mean and covariance of observations, from those of states of one sequence."""
     mean, m, t = np.asarray(states.mean), model.matrices, np.arange(len(states.mean))
-    C, R = (a[np.minimum(t, len(a) - 1)] for a in (m.C, model.observation.reshape(-1, model.dim, model.dim)))
+    C, R = (a[np.minimum(t, len(a) - 1)] for a in (m.C, model.observation_covariance.reshape(-1, model.dim, model.dim)))
     out = np.matmul(C, mean[:, :, None])[:, :, 0]
     if model.feedthrough is not None:
         series = series_of(model, np.full((len(mean), model.dim), np.nan), inputs)
@@ -38,12 +38,12 @@ def seen_of(model: Any, states: Any, inputs: Any) -> States:
 
 def foreseen(model: Any, y: Any, inputs: Any) -> States:
     """Mean and covariance of each observation of one sequence, given those before it."""
-    series, found, first = series_of(model, y, inputs), model.filter(y, inputs), model.initial()
+    series, found, first = series_of(model, y, inputs), model.filter(y, inputs), model.initial_belief()
     if not isinstance(found.mean, np.ndarray):
         came = f"{len(found.mean)} of them"
         raise ShapeError(sentence(f"{ME}.predictions", "one sequence is needed", came, "pass y[i]"))
     d, later = model.states, np.arange(1, len(series.y))
-    A, Q = (a[np.minimum(later, len(a) - 1)] for a in (model.matrices.A, model.noise.reshape(-1, d, d)))
+    A, Q = (a[np.minimum(later, len(a) - 1)] for a in (model.matrices.A, model.process_covariance.reshape(-1, d, d)))
     push = series.push[1:] if series.inputs is not None else series.push
     moved = np.matmul(A, found.mean[:-1, :, None])[:, :, 0] + push
     mean = np.concatenate([first.mean[None], moved])[: len(series.y)]
@@ -66,7 +66,7 @@ def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> An
     series = series_of(model, y, inputs)
     mean = _path(model, y, inputs, series, rng)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], np.diff(series.offsets))
-    C, R = model.matrices.C, model.observation.reshape(-1, model.dim, model.dim)
+    C, R = model.matrices.C, model.observation_covariance.reshape(-1, model.dim, model.dim)
     believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
     out, hidden = series.y.copy(), np.isnan(series.y)
     for at, seen, noise in _alike(hidden, t, R):

@@ -50,8 +50,8 @@ def learned(
 
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])
-    >>> level = lk.LinearGaussian.local_level(noise=1000.0, observation=10000.0)
-    >>> report = learned(LinearLearner.of(level, ["noise", "observation"]), lk.Ragged.of(nile))
+    >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
+    >>> report = learned(LinearLearner.of(level, ["process_covariance", "observation_covariance"]), lk.Ragged.of(nile))
     >>> report.converged, report.iterations < 60
     (True, True)
     """

@@ -97,11 +97,11 @@ def _scatters(model: Any, every: LinearStats, known: LinearStats) -> Iterator[tu
     A = every.move[:, :d]
     moved = np.maximum(np.diagonal(P), np.einsum("ij,jk,ik->i", A, P, A))
     seen = np.einsum("ij,jk,ik->i", every.emit, known.states, every.emit)
-    first = model.mean**2 * every.starts + np.diagonal(known.first_scatter)
-    yield "noise", Scatters(every.noise, known.noise, _rounded(moved, squares), float(every.moves), white[0])
-    yield "observation", Scatters(every.observed, known.observed, _rounded(0.0, seen), float(every.seen), white[1])
+    first = model.initial_mean**2 * every.starts + np.diagonal(known.first_scatter)
+    yield "process_covariance", Scatters(every.noise, known.noise, _rounded(moved, squares), float(every.moves), white[0])
+    yield "observation_covariance", Scatters(every.observed, known.observed, _rounded(0.0, seen), float(every.seen), white[1])
     scatter = every.first_scatter, known.first_scatter
-    yield "covariance", Scatters(*scatter, _rounded(0.0, first), float(every.starts), white[0])
+    yield "initial_covariance", Scatters(*scatter, _rounded(0.0, first), float(every.starts), white[0])
 
 
 def _rounded(differences: Any, squares: Array) -> Array:
@@ -165,7 +165,7 @@ def _of_directions(name: str, S: Array, of: Scatters) -> Iterator[Lift]:
 
 def raised(model: Any, some: list[Lift], by: list[float]) -> Any:
     """The model with these variances greater by so many times themselves."""
-    parts = {name: getattr(model, name) for name in (*SPREADS, "covariance")}
+    parts = {name: getattr(model, name) for name in (*SPREADS, "initial_covariance")}
     for lift, times in zip(some, by, strict=True):
         parts[lift.name] = parts[lift.name] + times * lift.way
     return model.replace(**{lift.name: parts[lift.name] for lift in some})

@@ -30,10 +30,10 @@ class StandardErrors(Mapping[str, Array]):
     of −∂² log p / ∂θ∂θᵀ, the observed information (Efron and Hinkley 1978).
 
     >>> import likely as lk, numpy as np
-    >>> level = lk.LinearGaussian.local_level(noise=1.0, observation=1.0)
+    >>> level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
     >>> y = level.sample(1, np.random.default_rng(0), length=400)
-    >>> found = lk.standard_errors(level, y, ["observation"])
-    >>> found.names, bool(0.05 < found["observation"].item() < 0.3)
+    >>> found = lk.standard_errors(level, y, ["observation_covariance"])
+    >>> found.names, bool(0.05 < found["observation_covariance"].item() < 0.3)
     (('observation[0, 0]',), True)
     """
 
@@ -68,9 +68,9 @@ def standard_errors(
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
     >>> known = lk.LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[0.0]], [0.0], [[4 / 3]])
-    >>> found = lk.fit(lk.LinearLearner.of(known, ["noise"]), lk.Ragged.of(y)).model.model
-    >>> errors = standard_errors(found, y, ["noise"])
-    >>> (errors["noise"] / found.noise).round(3), float(np.sqrt(2 / 59).round(3))
+    >>> found = lk.fit(lk.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
+    >>> errors = standard_errors(found, y, ["process_covariance"])
+    >>> (errors["process_covariance"] / found.noise).round(3), float(np.sqrt(2 / 59).round(3))
     (array([[0.184]]), 0.184)
     """
     structure = Structure.of(model, learn, form)
@@ -101,7 +101,7 @@ def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], Lin
 
 def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
     """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
-    seen = {"transition": stats.moves, "noise": stats.moves, "mean": stats.starts, "covariance": stats.starts}
+    seen = {"transition": stats.moves, "process_covariance": stats.moves, "initial_mean": stats.starts, "initial_covariance": stats.starts}
     each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
     return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)
 
@@ -122,7 +122,7 @@ def _along(piece: Any, at: Any, found: dict[str, Array]) -> Array:
 
 
 def _of(piece: Any) -> str:
-    return getattr(piece, "name", None) or getattr(piece, "names", ("mean",))[0]
+    return getattr(piece, "name", None) or getattr(piece, "names", ("initial_mean",))[0]
 
 
 def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
@@ -147,7 +147,7 @@ def _reported(
         changes = _changes(model, coordinates, name)  # (m, *shape)
         flat = changes.reshape(len(changes), -1).T @ vectors
         errors[name] = _deviations(flat, known, values).reshape(changes.shape[1:])
-        for at in _free_entries(changes, name in (*SPREADS, "covariance")):
+        for at in _free_entries(changes, name in (*SPREADS, "initial_covariance")):
             names.append(f"{name}[{', '.join(map(str, at))}]")
             rows.append(_entry(changes, at) @ vectors)
     table = np.array(rows).reshape(len(rows), len(values))

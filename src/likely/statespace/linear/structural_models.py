@@ -24,25 +24,25 @@ class ReadyMade:
 
     @classmethod
     def constant_velocity(
-        cls, dim: int = 1, dt: Any = 1.0, noise: Any = 1.0, observation: Any = 1.0, start: Any = None
+        cls, dim: int = 1, dt: Any = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
         """A point that keeps its velocity but for white acceleration; its position is measured.
 
-        `noise` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt, positions
+        `spectral_density` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt, positions
         q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T frames.
 
         >>> import likely as lk
-        >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, noise=3.0, observation=0.25)
+        >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, spectral_density=3.0, observation_variance=0.25)
         >>> m.transition.tolist(), m.noise.tolist()
         ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
         """
-        return _made(cls, _moving(cls.__name__, 2, dim, dt, noise, observation), start)
+        return _made(cls, _moving(cls.__name__, 2, dim, dt, spectral_density, observation_variance), initial)
 
     @classmethod
     def constant_acceleration(
-        cls, dim: int = 1, dt: Any = 1.0, noise: Any = 1.0, observation: Any = 1.0, start: Any = None
+        cls, dim: int = 1, dt: Any = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
-        """A point that keeps its acceleration but for white jerk of spectral density `noise`; position is measured.
+        """A point that keeps its acceleration but for white jerk of spectral density `spectral_density`; position is measured.
 
         States: `dim` positions, then velocities, then accelerations. `dt` as in `constant_velocity`.
 
@@ -50,25 +50,25 @@ class ReadyMade:
         >>> lk.LinearGaussian.constant_acceleration(dt=2.0).transition[0].tolist()
         [1.0, 2.0, 2.0]
         """
-        return _made(cls, _moving(cls.__name__, 3, dim, dt, noise, observation), start)
+        return _made(cls, _moving(cls.__name__, 3, dim, dt, spectral_density, observation_variance), initial)
 
     @classmethod
-    def local_level(cls, noise: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None) -> Self:
-        """A level that wanders with steps of variance `noise`, seen with variance `observation`: one state per column.
+    def local_level(cls, level_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None) -> Self:
+        """A level that wanders with steps of variance `level_variance`, seen with variance `observation_variance`: one state per column.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.local_level(1469.0, 15099.0).noise.tolist()
         [[1469.0]]
         """
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
-        one, Q, R = np.eye(p), spread(noise, p, name, "noise"), spread(observation, p, name, "observation")
-        return _made(cls, {"transition": one, "noise": Q, "emission": one, "observation": R}, start)
+        one, Q, R = np.eye(p), spread(level_variance, p, name, "level_variance"), spread(observation_variance, p, name, "observation_variance")
+        return _made(cls, {"transition": one, "process_covariance": Q, "observation": one, "observation_covariance": R}, initial)
 
     @classmethod
     def local_trend(
-        cls, level: Any = 1.0, slope: Any = 1.0, observation: Any = 1.0, dim: int = 1, start: Any = None
+        cls, level_variance: Any = 1.0, slope_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
     ) -> Self:
-        """A level with a slope; both wander, with steps of these variances. `level=0` makes the trend smooth.
+        """A level with a slope; both wander, with steps of these variances. `level_variance=0` makes the trend smooth.
 
         States: `dim` levels, then `dim` slopes.
 
@@ -79,22 +79,22 @@ class ReadyMade:
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
         parts = {
             "transition": kron([[1.0, 1.0], [0.0, 1.0]], np.eye(p)),
-            "noise": blocks(spread(level, p, name, "level"), spread(slope, p, name, "slope")),
-            "emission": kron([[1.0, 0.0]], np.eye(p)), "observation": spread(observation, p, name, "observation"),
+            "process_covariance": blocks(spread(level_variance, p, name, "level_variance"), spread(slope_variance, p, name, "slope_variance")),
+            "observation": kron([[1.0, 0.0]], np.eye(p)), "observation_covariance": spread(observation_variance, p, name, "observation_variance"),
         }  # fmt: skip
-        return _made(cls, parts, start)
+        return _made(cls, parts, initial)
 
     @classmethod
     def seasonal(
-        cls, period: float, noise: Any = 0.0, observation: Any = 0.0, form: str = "dummy",
-        harmonics: int | None = None, start: Any = None,
+        cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: str = "dummy",
+        harmonics: int | None = None, initial: Any = None,
     ) -> Self:  # fmt: skip
-        """A pattern that repeats after `period` frames and adds up to 0; it changes slowly where `noise` > 0.
+        """A pattern that repeats after `period` frames and adds up to 0; it changes slowly where `seasonal_variance` > 0.
 
-        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance `noise`.
+        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance `seasonal_variance`.
           States: this season's effect, the last one's, … (period − 1).
         - `form="trigonometric"`: `harmonics` waves of periods period/j (all, by default), each turning, each with
-          steps of variance `noise`; the period need not be whole. States: cosine and sine part of each wave (of the
+          steps of variance `seasonal_variance`; the period need not be whole. States: cosine and sine part of each wave (of the
           wave of period 2 only the first). The signal is the sum of the first parts.
 
         >>> import likely as lk
@@ -105,61 +105,61 @@ class ReadyMade:
         if form == "dummy":
             if harmonics is not None:
                 raise DomainError(sentence(name, "harmonics belong to form='trigonometric'", harmonics))
-            A, Q, C = _dummies(count(period, name, "period", 2), variance(noise, name, "noise"))
+            A, Q, C = _dummies(count(period, name, "period", 2), variance(seasonal_variance, name, "seasonal_variance"))
         elif form == "trigonometric":
-            A, Q, C = _waves(real(period, name, "period", 2.0), harmonics, variance(noise, name, "noise"), name)
+            A, Q, C = _waves(real(period, name, "period", 2.0), harmonics, variance(seasonal_variance, name, "seasonal_variance"), name)
         else:
             raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
-        R = spread(observation, 1, name, "observation")
-        return _made(cls, {"transition": A, "noise": Q, "emission": C, "observation": R}, start)
+        R = spread(observation_variance, 1, name, "observation_variance")
+        return _made(cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial)
 
     @classmethod
     def cycle(
-        cls, period: float, damping: float = 1.0, noise: Any = 1.0, observation: Any = 0.0, start: Any = None
+        cls, period: float, damping: float = 1.0, cycle_variance: Any = 1.0, observation_variance: Any = 0.0, initial: Any = None
     ) -> Self:
-        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed with variance `noise`.
+        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed with variance `cycle_variance`.
 
         States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
         variance noise/(1 − damping²); with 1 it is diffuse.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.cycle(4, 0.5, noise=3.0).covariance.round(12).tolist()
+        >>> lk.LinearGaussian.cycle(4, 0.5, cycle_variance=3.0).covariance.round(12).tolist()
         [[4.0, 0.0], [0.0, 4.0]]
         """
         name = f"{cls.__name__}.cycle"
-        size, q = real(damping, name, "damping", 0.0), variance(noise, name, "noise")
+        size, q = real(damping, name, "damping", 0.0), variance(cycle_variance, name, "cycle_variance")
         if size > 1.0:
             raise DomainError(sentence(name, "damping must lie in 0 … 1", size))
         A = size * _turn(2 * np.pi / real(period, name, "period", 2.0))
-        R = spread(observation, 1, name, "observation")
-        parts = {"transition": A, "noise": q * np.eye(2), "emission": np.array([[1.0, 0.0]]), "observation": R}
+        R = spread(observation_variance, 1, name, "observation_variance")
+        parts = {"transition": A, "process_covariance": q * np.eye(2), "observation": np.array([[1.0, 0.0]]), "observation_covariance": R}
         if size < 1.0:
-            parts |= {"mean": np.zeros(2), "covariance": q / ((1 - size) * (1 + size)) * np.eye(2)}
-        return _made(cls, parts, start)
+            parts |= {"initial_mean": np.zeros(2), "initial_covariance": q / ((1 - size) * (1 + size)) * np.eye(2)}
+        return _made(cls, parts, initial)
 
     @classmethod
     def ar(
-        cls, coefficients: Any, noise: Any = 1.0, observation: Any = 0.0, mean: Any = 0.0, start: Any = None
+        cls, coefficients: Any, innovation_variance: Any = 1.0, observation_variance: Any = 0.0, mean: Any = 0.0, initial: Any = None
     ) -> Self:
         """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, noise): an autoregression, started settled.
 
         `coefficients` (K,) of one column, or (K, p, p) of p columns (a vector autoregression). States: y_t − μ,
         y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learned from the series with
-        `mean=None`. A process that does not settle needs `start`.
+        `mean=None`. A process that does not settle needs `initial`.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.ar([0.5], noise=3.0).covariance.tolist()
+        >>> lk.LinearGaussian.ar([0.5], innovation_variance=3.0).covariance.tolist()
         [[4.0]]
         """
         name = f"{cls.__name__}.ar"
         A, p = _companion(coefficients, name)
         Q = np.zeros_like(A)
-        Q[:p, :p] = spread(noise, p, name, "noise")
-        C, R = np.eye(p, len(A)), spread(observation, p, name, "observation")
-        parts = {"transition": A, "noise": Q, "emission": C, "observation": R}
-        if start is None:
-            parts |= {"mean": np.zeros(len(A)), "covariance": settled(A, Q, name)}
-        return _made(cls, _about(parts, mean, p, start is not None, name), start)
+        Q[:p, :p] = spread(innovation_variance, p, name, "innovation_variance")
+        C, R = np.eye(p, len(A)), spread(observation_variance, p, name, "observation_variance")
+        parts = {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}
+        if initial is None:
+            parts |= {"initial_mean": np.zeros(len(A)), "initial_covariance": settled(A, Q, name)}
+        return _made(cls, _about(parts, mean, p, initial is not None, name), initial)
 
     def __add__(self, other: Any) -> Self:
         """One observation that is the sum of two: states of the first, then of the second; noises add.
@@ -184,9 +184,9 @@ def _moving(name: str, order: int, dim: Any, dt: Any, noise: Any, observation: A
     """A chain of integrators of white noise, one for each of `dim` columns."""
     p = count(dim, name, "dim")
     A, Q = _steps(np.eye(order, k=1), np.diag([0.0] * (order - 1) + [1.0]), dt, name)
-    parts = {"transition": kron(A, np.eye(p)), "noise": kron(Q, spread(noise, p, name, "noise"))}
+    parts = {"transition": kron(A, np.eye(p)), "process_covariance": kron(Q, spread(noise, p, name, "noise"))}
     C, R = kron(np.eye(1, order), np.eye(p)), spread(observation, p, name, "observation")
-    return {**parts, "emission": C, "observation": R}
+    return {**parts, "observation": C, "observation_covariance": R}
 
 
 def _steps(drift: Array, diffusion: Array, dt: Any, name: str) -> tuple[Array, Array]:
@@ -244,11 +244,11 @@ def _about(parts: dict[str, Array], mean: Any, p: int, given: bool, name: str) -
         return parts
     d, none = len(parts["transition"]), np.zeros((p, p))
     more = {
-        "transition": blocks(parts["transition"], np.eye(p)), "noise": blocks(parts["noise"], none),
-        "emission": np.concatenate([parts["emission"], np.eye(p)], axis=1), "observation": parts["observation"],
+        "transition": blocks(parts["transition"], np.eye(p)), "process_covariance": blocks(parts["process_covariance"], none),
+        "observation": np.concatenate([parts["observation"], np.eye(p)], axis=1), "observation_covariance": parts["observation_covariance"],
     }  # fmt: skip
     if not given:
-        more |= {"mean": np.concatenate([np.zeros(d), mu]), "covariance": blocks(parts["covariance"], none)}
+        more |= {"initial_mean": np.concatenate([np.zeros(d), mu]), "initial_covariance": blocks(parts["initial_covariance"], none)}
     return more | ({"diffuse": np.eye(d + p, p, k=-d)} if unknown and not given else {})
 
 
@@ -265,13 +265,13 @@ def with_start(parts: dict[str, Array], start: Any, name: str) -> dict[str, Arra
         return parts
     if not isinstance(start, tuple | list) or len(start) != 2:
         raise ShapeError(sentence(name, "start must be (mean, covariance) of the first state", type(start).__name__))
-    d = parts["emission"].shape[-1]
+    d = parts["observation"].shape[-1]
     mean, covariance = (
         _each(start[0], d, name, "mean of the start"),
         spread(start[1], d, name, "covariance of the start"),
     )
-    given = {"mean": mean, "covariance": covariance}
-    return {**{k: v for k, v in parts.items() if k not in ("mean", "covariance", "diffuse")}, **given}
+    given = {"initial_mean": mean, "initial_covariance": covariance}
+    return {**{k: v for k, v in parts.items() if k not in ("initial_mean", "initial_covariance", "diffuse")}, **given}
 
 
 def _each(value: Any, n: int, name: str, what: str) -> Array:

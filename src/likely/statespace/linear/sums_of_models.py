@@ -28,7 +28,7 @@ def components(result: Any, *parts: Any) -> list[Signal]:
     >>> wave.mean[:5, 0].round(2) + 0.0
     array([ 1.,  0., -1.,  0.,  1.])
     """
-    sizes = [part.emission.shape[-1] for part in parts]
+    sizes = [part.observation.shape[-1] for part in parts]
     mean, covariance = result.mean, result.covariance
     d = (mean.values if isinstance(mean, Ragged) else mean).shape[-1]
     if sum(sizes) != d:
@@ -40,8 +40,8 @@ def components(result: Any, *parts: Any) -> list[Signal]:
 
 def _signal(part: Any, mean: Any, covariance: Any, at: slice) -> Signal:
     if not isinstance(mean, Ragged):
-        return Signal(*_seen(part.emission, mean[:, at], covariance[:, at, at]))
-    each = [_seen(part.emission, m[:, at], P[:, at, at]) for m, P in zip(mean, covariance, strict=True)]
+        return Signal(*_seen(part.observation, mean[:, at], covariance[:, at, at]))
+    each = [_seen(part.observation, m[:, at], P[:, at, at]) for m, P in zip(mean, covariance, strict=True)]
     return Signal(Ragged.from_list([m for m, _ in each]), Ragged.from_list([P for _, P in each]))
 
 
@@ -75,26 +75,26 @@ def joined_starts(a: Any, b: Any) -> dict[str, Array]:
     (m, P, D), (n, R, E) = start_of(a), start_of(b)
     diffuse = blocks(D, E)
     return {
-        "mean": np.concatenate([m, n]),
-        "covariance": blocks(P, R),
+        "initial_mean": np.concatenate([m, n]),
+        "initial_covariance": blocks(P, R),
         **({"diffuse": diffuse} if diffuse.size else {}),
     }
 
 
 def start_of(model: Any) -> tuple[Array, Array, Array]:
     """Mean (d,), covariance (d, d) and diffuse directions (d, q) of the first state; nothing said: all diffuse."""
-    d = model.emission.shape[-1]
-    mean = np.zeros(d) if model.mean is None else model.mean
-    nothing = model.covariance is None and model.diffuse is None
-    P = np.zeros((d, d)) if model.covariance is None else model.covariance
+    d = model.observation.shape[-1]
+    mean = np.zeros(d) if model.initial_mean is None else model.initial_mean
+    nothing = model.initial_covariance is None and model.diffuse is None
+    P = np.zeros((d, d)) if model.initial_covariance is None else model.initial_covariance
     D = np.eye(d) if nothing else np.zeros((d, 0)) if model.diffuse is None else model.diffuse
     return mean, P, D
 
 
 def joined_inputs(a: Any, b: Any) -> dict[str, Array]:
     """Control and feedthrough of a sum: both parts get the same inputs; one without any does not mind."""
-    control = _pair(a.control, b.control, a.emission.shape[-1], b.emission.shape[-1])
-    feed = _pair(a.feedthrough, b.feedthrough, a.emission.shape[-2], b.emission.shape[-2])
+    control = _pair(a.control, b.control, a.observation.shape[-1], b.observation.shape[-1])
+    feed = _pair(a.feedthrough, b.feedthrough, a.observation.shape[-2], b.observation.shape[-2])
     widths = {x.shape[-1] for x in (*control, *feed)}
     if len(widths) > 1:
         expected = "parts of a sum get the same inputs, so they must take equally many"
@@ -150,7 +150,7 @@ def check_addable(a: Any, b: Any) -> None:
     name = type(a).__name__
     if type(b) is not type(a):
         raise DomainError(sentence("sum", f"{name} adds to another {name}", type(b).__name__))
-    p, q = a.emission.shape[-2], b.emission.shape[-2]
+    p, q = a.observation.shape[-2], b.observation.shape[-2]
     if p != q:
         expected = "parts of a sum must observe equally many columns"
         raise ShapeError(sentence("sum", expected, f"{p} and {q}", "give both an emission for the same columns"))
@@ -160,7 +160,7 @@ def added(a: Any, b: Any) -> Any:
     """The linear-Gaussian model of y = y_a + y_b, states of a first."""
     check_addable(a, b)
     return type(a)(
-        transition=blocks(a.transition, b.transition), noise=blocks(a.noise, b.noise),
-        emission=beside(a.emission, b.emission), observation=np.add(*together(a.observation, b.observation)),
+        transition=blocks(a.transition, b.transition), process_covariance=blocks(a.process_covariance, b.process_covariance),
+        observation=beside(a.observation, b.observation), observation_covariance=np.add(*together(a.observation_covariance, b.observation_covariance)),
         **joined_starts(a, b), **joined_inputs(a, b),
     )  # fmt: skip

@@ -71,7 +71,7 @@ class GaussianFilter:
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> StateBelief:
+    def initial_belief(self) -> StateBelief:
         """The first state, before anything was seen."""
         mean, root = self._start
         return StateBelief.fresh(mean.copy(), root.copy(), 0)

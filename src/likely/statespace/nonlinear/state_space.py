@@ -167,7 +167,7 @@ def as_distributions(model: Any) -> StateSpace:
         return Gaussian(mean, part(of, t))
 
     return StateSpace(
-        Gaussian(model.mean, model.covariance),
-        lambda x, t, u: distribution(x, t, u, "transition", "noise", "control"),
-        lambda x, t, u: distribution(x, t, u, "emission", "observation", "feedthrough"),
+        Gaussian(model.initial_mean, model.initial_covariance),
+        lambda x, t, u: distribution(x, t, u, "transition", "process_covariance", "control"),
+        lambda x, t, u: distribution(x, t, u, "observation", "observation_covariance", "feedthrough"),
     )

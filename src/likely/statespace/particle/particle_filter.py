@@ -42,8 +42,8 @@ class ParticleFilter:
       "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
       inputs u, that returns distributions.
     - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
-      below **threshold** · n (1: at every frame, 0: never).
-    - **seed**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
+      below **ess_threshold** · n (1: at every frame, 0: never).
+    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
 
     The evidence grows by Σ_i W_i α_i a frame, with W the normalized weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
@@ -53,37 +53,37 @@ class ParticleFilter:
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
-    >>> run = ParticleFilter(walk, 2000, seed=1).run([0.3, 0.1, np.nan, 0.4])
+    >>> run = ParticleFilter(walk, 2000, random_state=1).run([0.3, 0.1, np.nan, 0.4])
     >>> round(run.log_evidence), run.mean.shape
     (-3, (4, 1))
     """
 
     model: Any
-    n: int
+    n_particles: int
     proposal: Any = "bootstrap"
     resample: str = "systematic"
-    threshold: float = 0.5
-    seed: int = 0
+    ess_threshold: float = 0.5
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
             expected = "a model written as distributions is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
-        whole_number(self.n, "ParticleFilter", "n", 1)
-        whole_number(self.seed, "ParticleFilter", "seed")
+        whole_number(self.n_particles, "ParticleFilter", "n_particles", 1)
+        whole_number(self.random_state, "ParticleFilter", "random_state")
         scheme(self.resample)
         object.__setattr__(self, "_place", proposal_of(self.proposal))
-        share(self.threshold, "ParticleFilter", "threshold")
+        share(self.ess_threshold, "ParticleFilter", "threshold")
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> ParticleBelief:
+    def initial_belief(self) -> ParticleBelief:
         """The first state, before any frame."""
-        return self._initial(int(self.seed))
+        return self._initial(int(self.random_state))
 
     def _initial(self, seed: int) -> ParticleBelief:
-        n = int(self.n)
+        n = int(self.n_particles)
         states = self.model.first(n, keyed(seed, 0))
         return ParticleBelief.trusted(
             states=states, log_weights=np.full(n, -np.log(n)), time=0, seed=seed, seen=False, before=None,
@@ -97,7 +97,7 @@ class ParticleFilter:
     def _predict(self, belief: ParticleBelief, u: Any, noise: FrameNoise | None) -> ParticleBelief:
         t, n = belief.time + 1, len(belief)
         before, logs, ancestors = belief.states, belief.log_weights, None
-        if self.proposal != "auxiliary" and is_poor(belief.ess, n, self.threshold):
+        if self.proposal != "auxiliary" and is_poor(belief.ess, n, self.ess_threshold):
             ancestors = resampled(self.resample, belief.weights, n, keyed(belief.seed, t, CHOOSE))
             before, logs = before.take(ancestors, axis=0), np.full(n, -np.log(n))
         drawn = draw_at(self.model.moved(before, t, u), belief.seed, t, noise)
@@ -116,7 +116,7 @@ class ParticleFilter:
         y = one_frame(y)
         if not is_seen(y):
             return belief.replace(seen=True, before=None), 0.0
-        at = Setting(self.model, belief, y, u, self.resample, float(self.threshold))
+        at = Setting(self.model, belief, y, u, self.resample, float(self.ess_threshold))
         place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
         states, logs, ancestors = place(at)
         logs = logs + self._scores(states, y, belief.time, u)
@@ -145,7 +145,7 @@ class ParticleFilter:
         """
         seqs, alone = Ragged.of(y), is_one(y)
         known = _inputs_of(inputs, seqs, alone)
-        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        runs = [self._run(frames, known[i], seed_of(self.random_state, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
     filter = run
@@ -178,7 +178,7 @@ class ParticleFilter:
 
     def _noticing(self, belief: Any) -> Callable[[ParticleBelief], None]:
         """What `follow` calls after each frame of a live stream."""
-        return Descent(belief if isinstance(belief, ParticleBelief) else self.initial()).notice
+        return Descent(belief if isinstance(belief, ParticleBelief) else self.initial_belief()).notice
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
         """The estimate of log p(y) of each sequence (n,)."""
@@ -202,7 +202,7 @@ class ParticleFilter:
     def _smooth(self, frames: Any, inputs: Any, i: int, n_paths: int) -> SmoothedPaths:
         if not len(frames):
             raise DataError(sentence("ParticleFilter.smooth", "a sequence must have at least one frame", "none"))
-        run = self._run(frames, inputs, seed_of(self.seed, i), keep=True)
+        run = self._run(frames, inputs, seed_of(self.random_state, i), keep=True)
         return SmoothedPaths(backward_paths(self.model, run.beliefs, n_paths, inputs), run.log_evidence)
 
 
@@ -212,7 +212,7 @@ class ParticleRun:
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
-    >>> run = lk.ParticleFilter(walk, 500, seed=1).run([0.3, 0.1, 0.4])
+    >>> run = lk.ParticleFilter(walk, 500, random_state=1).run([0.3, 0.1, 0.4])
     >>> run.particles.shape, run.quantile([0.05, 0.95]).shape, bool(run.log_evidence == run.log_evidences.sum())
     ((3, 500, 1), (3, 2, 1), True)
     """

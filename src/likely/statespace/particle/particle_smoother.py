@@ -30,7 +30,7 @@ class SmoothedPaths:
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
-    >>> found = lk.ParticleFilter(walk, 500, seed=1).smooth([0.3, 0.1, 0.4], n_paths=50)
+    >>> found = lk.ParticleFilter(walk, 500, random_state=1).smooth([0.3, 0.1, 0.4], n_paths=50)
     >>> found.mean.shape, found.quantile(0.9).shape
     ((3, 1), (3, 1))
     """

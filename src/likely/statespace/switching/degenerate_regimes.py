@@ -35,7 +35,7 @@ def incomparable(regimes: Any) -> str:
 
 def foreseen(m: Any) -> Array:
     """The covariance (p, p) of a frame given all before, as small as d frames after a state known exactly."""
-    A, Q, C, R = m.transition, m.noise, m.emission, m.observation
+    A, Q, C, R = m.transition, m.process_covariance, m.observation, m.observation_covariance
     P = Q
     for _ in range(len(A)):
         gain = P @ C.T @ np.linalg.pinv(spd.symmetric(C @ P @ C.T + R), hermitian=True)

@@ -50,7 +50,7 @@ class IMMFilter(Value):
     def _both(self) -> bool:
         return self.method == "gpb2"
 
-    def initial(self) -> SwitchingBelief:
+    def initial_belief(self) -> SwitchingBelief:
         """The first state and regime, before any frame."""
         return first_belief(self.model, 0)
 
@@ -118,7 +118,7 @@ def first_belief(model: Any, seed: int) -> SwitchingBelief:
         tell(model.incomparable)
     s = model.stack
     return SwitchingBelief.trusted(
-        means=s.m.copy(), roots=s.U.copy(), which=np.arange(model.n_regimes), log_weights=s.log_starts.copy(),
+        means=s.m.copy(), roots=s.U.copy(), which=np.arange(model.n_regimes), log_weights=s.log_initial.copy(),
         n_regimes=model.n_regimes, time=0, seed=seed, parents=None, particle=None,
     )  # fmt: skip
 

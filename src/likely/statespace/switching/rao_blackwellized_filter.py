@@ -29,13 +29,13 @@ class RaoBlackwellizedFilter(Value):
     """p(z_t, x_t | y) of a `SwitchingLinearGaussian` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
 
     - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
-      "prior": each path draws its next regime by `moves`.
+      "prior": each path draws its next regime by `transition`.
     - **resample** "optimal" (with that proposal, and the default of it): of n·K successors those of large weight stay
       as they are, the others are thinned without bias, and no path is ever there twice (Fearnhead and Clifford
       2003); while Kᵗ ≤ n nothing is given up and all is exact. "systematic", "stratified", "residual",
       "multinomial": each path draws its successor, and paths are copied by weight when the effective number falls below
-      **threshold** · n.
-    - **seed**: random numbers are keyed by seed and frame, so the verbs are pure.
+      **ess_threshold** · n.
+    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure.
 
     exp(log_evidence) is an unbiased estimate of p(y). Where no path can explain a frame the increment is −inf, the
     belief stays that before it, and a warning says so.
@@ -44,23 +44,23 @@ class RaoBlackwellizedFilter(Value):
     >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
     >>> model = lk.SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> y = [0.0, 0.3, -0.2, 12.0, 12.1]
-    >>> run = RaoBlackwellizedFilter(model, 100, seed=1).run(y)
+    >>> run = RaoBlackwellizedFilter(model, 100, random_state=1).run(y)
     >>> run.regime_posterior.argmax(axis=1).tolist(), bool(abs(run.log_evidence - model.exact(y).log_prob) < 1e-9)
     ([0, 0, 0, 1, 1], True)
     """
 
     model: Any
-    n: int
+    n_particles: int
     _: KW_ONLY
     resample: str | None = None
-    threshold: float = 0.5
+    ess_threshold: float = 0.5
     proposal: str = "optimal"
-    seed: int = 0
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
-        n, seed = whole_number(self.n, ME, "n", 1), whole_number(self.seed, ME, "seed")
-        self._set(n=n, seed=seed, threshold=share(self.threshold, ME, "threshold"))
+        n, seed = whole_number(self.n_particles, ME, "n_particles", 1), whole_number(self.random_state, ME, "random_state")
+        self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "threshold"))
         if self.proposal not in PROPOSALS:
             raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))
         if self.resample is not None and self.resample not in self._schemes:
@@ -77,17 +77,17 @@ class RaoBlackwellizedFilter(Value):
 
     # ----------------------------------------------------------------- filter
 
-    def initial(self) -> SwitchingBelief:
+    def initial_belief(self) -> SwitchingBelief:
         """The first state and regime, before any frame."""
-        return self._initial(self.seed)
+        return self._initial(self.random_state)
 
     def _initial(self, seed: int) -> SwitchingBelief:
         first = first_belief(self.model, seed)
         if self.proposal == "optimal":
             alive = np.flatnonzero(first.log_weights > -np.inf)
             return _some(first, alive, first.log_weights[alive])
-        chosen = resampled(self._scheme, first.weights, self.n, keyed(seed, 0, CHOOSE))
-        return _some(first, chosen, np.full(len(chosen), -np.log(self.n)))
+        chosen = resampled(self._scheme, first.weights, self.n_particles, keyed(seed, 0, CHOOSE))
+        return _some(first, chosen, np.full(len(chosen), -np.log(self.n_particles)))
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
         """State and regime one frame on: some paths are given up, the others continued."""
@@ -117,15 +117,15 @@ class RaoBlackwellizedFilter(Value):
 
     def _survivors(self, belief: SwitchingBelief) -> tuple[Index, Array]:
         """Numbers of the Gaussians that are continued, in order, and the logarithms of their weights."""
-        n, rng = self.n, keyed(belief.seed, belief.time + 1, CHOOSE)
+        n, rng = self.n_particles, keyed(belief.seed, belief.time + 1, CHOOSE)
         if self._scheme == "optimal":
             return thinned(belief.log_weights, n, rng.random())
         if self.proposal == "optimal" and belief.particle is not None:
             at, begins, logs = _particles(belief)
             each = np.exp(logs)
-            if len(each) <= n and not is_poor(1.0 / float((each * each).sum()), n, self.threshold):
+            if len(each) <= n and not is_poor(1.0 / float((each * each).sum()), n, self.ess_threshold):
                 return _successors(belief, at, begins, rng.random(len(each))), logs
-        elif self.proposal == "prior" and not is_poor(belief.ess, n, self.threshold):
+        elif self.proposal == "prior" and not is_poor(belief.ess, n, self.ess_threshold):
             return np.arange(len(belief)), belief.log_weights
         chosen = resampled(self._scheme, belief.weights, n, rng)
         return chosen, np.full(n, -np.log(n))
@@ -134,11 +134,11 @@ class RaoBlackwellizedFilter(Value):
         """The particle, regime and log-weight of every successor."""
         K, now = self.model.n_regimes, belief.which[chosen]
         if self.proposal == "prior":
-            reach = np.cumsum(self.model.moves, axis=1)[now]
+            reach = np.cumsum(self.model.transition, axis=1)[now]
             u = keyed(belief.seed, belief.time + 1, MOVE).random(len(chosen)) * reach[:, -1]
             which = (u[:, None] >= reach).sum(axis=1).astype(np.int64)
             return np.arange(len(chosen)), which, np.array(logs)
-        after = (logs[:, None] + self.model.log_moves[now]).ravel()
+        after = (logs[:, None] + self.model.log_transition[now]).ravel()
         there = np.flatnonzero(after > -np.inf)
         return there // K, (there % K).astype(np.int64), after[there]
 
@@ -153,7 +153,7 @@ class RaoBlackwellizedFilter(Value):
         known = [None] * len(seqs) if inputs is None else list(Ragged.of(inputs).map(table))
         if len(known) != len(seqs):
             raise DomainError(sentence(ME, f"inputs of {len(seqs)} sequences are needed", len(known)))
-        runs = [self._run(frames, known[i], seed_of(self.seed, i), keep) for i, frames in enumerate(seqs)]
+        runs = [self._run(frames, known[i], seed_of(self.random_state, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
     def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
@@ -225,9 +225,9 @@ def _particles(belief: SwitchingBelief) -> tuple[Index, Index, Array]:
 
 def _successors(belief: SwitchingBelief, at: Index, begins: Index, u: Array) -> Index:
     """One Gaussian of each particle, drawn in proportion to their weights; they stand in the order of particles."""
-    logs, ends = belief.log_weights[at], np.append(begins[1:], len(at)) - 1
-    top = np.repeat(np.maximum.reduceat(logs, begins), ends - begins + 1)
+    logs, final = belief.log_weights[at], np.append(begins[1:], len(at)) - 1
+    top = np.repeat(np.maximum.reduceat(logs, begins), final - begins + 1)
     reach = np.cumsum(np.exp(logs - top))
-    before = np.append(0.0, reach[ends[:-1]])
-    found = np.searchsorted(reach, before + u * (reach[ends] - before), side="right")
-    return at[np.clip(found, begins, ends)]
+    before = np.append(0.0, reach[final[:-1]])
+    found = np.searchsorted(reach, before + u * (reach[final] - before), side="right")
+    return at[np.clip(found, begins, final)]

@@ -31,16 +31,16 @@ from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_stats import SwitchingStats
 
 ME = "SwitchingLinearGaussian"
-MOVES = ("moves", "starts")
+MOVES = ("transition", "initial")
 
 
 # ------------------------------------------------------------------ expectation
 
 
-def collected(model: Any, y: Any, weight: Any, given: Any, inputs: Any = None) -> SwitchingStats:
+def collected(model: Any, y: Any, weight: Any, log_mask: Any, inputs: Any = None) -> SwitchingStats:
     """The E-step over all sequences."""
     seqs = Ragged.of(y)
-    mask = None if given is None else known_regimes(given, seqs, model.n_regimes).values
+    mask = None if log_mask is None else known_regimes(log_mask, seqs, model.n_regimes).values
     series = passes.switched(model, y, inputs, mask)
     n = len(series.offsets) - 1
     w = weights(weight, n, ME)
@@ -87,7 +87,7 @@ def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> Sw
     share = found.share * frames[:, None]
     each = tuple(_of_regime(model.regimes[k], k, series, found, frames, first) for k in range(model.n_regimes))
     stats = SwitchingStats.trusted(
-        regimes=each, starts=share[first].sum(axis=0), moves=np.tensordot(frames, found.joint, axes=1),
+        regimes=each, initial=share[first].sum(axis=0), transition=np.tensordot(frames, found.joint, axes=1),
         counts=share.sum(axis=0), entropy=np.asarray(0.0),
     )  # fmt: skip
     evidence = float(w[w > 0] @ kept.total[w > 0])
@@ -111,13 +111,13 @@ def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, 
     seen = linear_e_step.observations(m, own, linear_e_step.Path(found.means[:, k], cov, none, share, t))
     moved = linear_e_step.moves(m, *_moves_into(k, own, found, cov, w))
     start = share[first]
-    off = found.means[first, k] - m.mean
+    off = found.means[first, k] - m.initial_mean
     scatter = (start[:, None] * off).T @ off + np.tensordot(start, cov[first], axes=1)
     return LinearStats.trusted(
-        starts=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
-        moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
+        initial=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
+        transition=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
         seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
-        mean=m.mean, move=beside(m, "transition", "control"), emit=beside(m, "emission", "feedthrough"),
+        mean=m.initial_mean, move=beside(m, "transition", "control"), emit=beside(m, "observation", "feedthrough"),
         white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(share.sum()),
     )  # fmt: skip
 
@@ -143,7 +143,7 @@ def _moves_into(k: int, own: Series, found: passes.Smoothed, cov: Array, w: Arra
 def expected_log(model: Any, stats: SwitchingStats) -> float:
     """Expected log-likelihood of regimes, states and observations together."""
     each = [linear_em.expected(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
-    return sum(each) + _cross(stats.starts, model.starts) + _cross(stats.moves, model.moves)
+    return sum(each) + _cross(stats.initial, model.initial) + _cross(stats.transition, model.transition)
 
 
 def _cross(counts: Array, probs: Array) -> float:
@@ -213,14 +213,14 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
     unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
     out = []
     for k, (m, structure) in enumerate(zip(regimes, what, strict=True)):
-        S, form = m.observation, structure.form.get("observation", "full")
-        free = "observation" in structure.learn and S.ndim == 2 and isinstance(form, str) and form != "scale"
+        S, form = m.observation_covariance, structure.form.get("observation_covariance", "full")
+        free = "observation_covariance" in structure.learn and S.ndim == 2 and isinstance(form, str) and form != "scale"
         if free and (floor > 0).any() and np.linalg.eigvalsh(unit[:, None] * S * unit).min() < 1:
             tell(
                 f"{ME}: the observation covariance of regime {k} is singular, its frames are too few: "
                 f"{FLOOR:g} of each column's variance was added; a prior avoids this"
             )
-            m = m.replace(observation=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max())))
+            m = m.replace(observation_covariance=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max())))
         out.append(m)
     return out
 
@@ -239,19 +239,19 @@ class SwitchingPrior(Value):
     """
 
     regimes: tuple[LinearPrior | None, ...]
-    starts: Array  # (K,)
-    moves: Array  # (K, K)
+    initial: Array  # (K,)
+    transition: Array  # (K, K)
 
     def log_density(self, model: Any) -> float:
         """Log of the prior at a model, up to a constant."""
         each = [0.0 if p is None else p.log_density(m) for p, m in zip(self.regimes, model.regimes, strict=True)]
-        return sum(each) + _cross(self.starts, model.starts) + _cross(self.moves, model.moves)
+        return sum(each) + _cross(self.initial, model.initial) + _cross(self.transition, model.transition)
 
 
 def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
     """One frame of each regime as the first pass saw it, one start, and one move from each, by the first model."""
     each = tuple(linear_em.weak_prior(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True))
-    return SwitchingPrior.trusted(regimes=each, starts=model.starts.copy(), moves=model.moves.copy())
+    return SwitchingPrior.trusted(regimes=each, initial=model.initial.copy(), transition=model.transition.copy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,8 +261,8 @@ class SwitchingLearner(Value):
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> jump = lk.SwitchingLinearGaussian([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
-    >>> learner = SwitchingLearner.of(jump, ["noise"], chain=())
-    >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.moves.tolist()
+    >>> learner = SwitchingLearner.of(jump, ["process_covariance"], chain=())
+    >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.transition.tolist()
     [[0.9, 0.1], [0.1, 0.9]]
     """
 
@@ -289,8 +289,8 @@ class SwitchingLearner(Value):
     @property
     def n_parameters(self) -> int:
         """Numbers that are learned."""
-        ways = np.maximum((self.model.moves > 0).sum(axis=1) - 1, 0).sum() if "moves" in self.chain else 0
-        begin = (self.model.starts > 0).sum() - 1 if "starts" in self.chain else 0
+        ways = np.maximum((self.model.transition > 0).sum(axis=1) - 1, 0).sum() if "transition" in self.chain else 0
+        begin = (self.model.initial > 0).sum() - 1 if "initial" in self.chain else 0
         each = sum(s.n_parameters(m) for s, m in zip(self.structures, self.model.regimes, strict=True))
         return int(each + ways + begin)
 
@@ -298,9 +298,9 @@ class SwitchingLearner(Value):
         """The approximate log p(y) of each sequence."""
         return np.asarray(self.model.log_prob(y))
 
-    def collect(self, y: Any, weight: Any = None, given: Any = None) -> SwitchingStats:
+    def collect(self, y: Any, weight: Any = None, log_mask: Any = None) -> SwitchingStats:
         """The approximate E-step."""
-        return collected(self.model, y, weight, given)
+        return collected(self.model, y, weight, log_mask)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLearner:
         """The M-step for what is learned."""

@@ -55,12 +55,12 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
     from likely.statespace.linear import _loops as kalman
 
     s, K, total = model.stack, model.n_regimes, 0.0
-    means, roots, logs, which = s.m.copy(), s.U.copy(), s.log_starts.copy(), np.arange(K)
+    means, roots, logs, which = s.m.copy(), s.U.copy(), s.log_initial.copy(), np.arange(K)
     levels = []
     for t in range(T):
         if t:
             means, roots = np.repeat(means, K, axis=0), np.repeat(roots, K, axis=0)
-            logs = (logs[:, None] + model.log_moves[which]).ravel()
+            logs = (logs[:, None] + model.log_transition[which]).ravel()
             which = np.tile(np.arange(K), len(which))
         out = np.empty(len(which))
         kalman.step_many(s.A, s.N, s.C, s.R, _pushes(series, t), _frames(series, t), which, t > 0, means, roots, out)
@@ -106,7 +106,7 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
 def _stepped_back(model: Any, level: _Level, push: Array, m: Array, P: Array) -> tuple[Array, Array]:
     """x_t of every path up to t + 1."""
     K, n = model.n_regimes, len(level.weights)
-    A, Q = (np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1)) for name in ("transition", "noise"))
+    A, Q = (np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1)) for name in ("transition", "process_covariance"))
     was, cov = np.repeat(level.means, K, axis=0), np.repeat(level.covariances, K, axis=0)
     ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(push, (n, 1))
     spread = A @ cov @ np.swapaxes(A, 1, 2) + Q

@@ -23,7 +23,7 @@ class Stack(NamedTuple):
     N: Array  # (K, d, d): roots of the noises
     C: Array  # (K, p, d)
     R: Array  # (K, p, p): roots of the observations'
-    log_starts: Array  # (K,)
+    log_initial: Array  # (K,)
     m: Array  # (K, d): first states
     U: Array  # (K, d, d)
 
@@ -112,7 +112,7 @@ def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
                     np.empty(len(s.offsets) - 1))  # fmt: skip
     kalman.switch_pass(
         stack.P, stack.A, stack.N, stack.C, stack.R, s.push, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
-        stack.log_starts, stack.m, stack.U, both, *kept,
+        stack.log_initial, stack.m, stack.U, both, *kept,
     )  # fmt: skip
     return kept
 

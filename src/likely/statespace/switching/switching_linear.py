@@ -32,8 +32,8 @@ class SwitchingLinearGaussian(Distribution):
     """z_t ~ P(z_t | z_{t−1}),  x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t,  y_t = C(z_t) x_t + G(z_t) u_t + v_t.
 
     The jump Markov linear model (de Freitas 12). `regimes` are `LinearGaussian` of the same widths, constant in time;
-    the first state is drawn from the start of whichever regime is first. `moves` (K, K) are P, rows add up to one;
-    `starts` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again, else
+    the first state is drawn from the start of whichever regime is first. `transition` (K, K) are P, rows add up to one;
+    `initial` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again, else
     all regimes alike.
 
     The exact posterior has Kᵗ parts. `exact` enumerates them for short sequences; everything else keeps one Gaussian
@@ -53,39 +53,39 @@ class SwitchingLinearGaussian(Distribution):
     """
 
     regimes: tuple[LinearGaussian, ...]
-    moves: Array  # (K, K)
-    starts: Array = None  # type: ignore[assignment]  # (K,)
+    transition: Array  # (K, K)
+    initial: Array = None  # type: ignore[assignment]  # (K,)
 
     def __post_init__(self) -> None:
         regimes = tuple(self.regimes)
         _refuse_unlike(regimes)
-        moves = np.atleast_2d(parameter(self.moves, ME, "moves"))
+        transition = np.atleast_2d(parameter(self.transition, ME, "transition"))
         K = len(regimes)
-        if moves.shape != (K, K):
-            raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row per regime", moves.shape))
-        _refuse_no_distribution(moves, "every row of moves")
-        starts = settled_distribution(moves) if self.starts is None else parameter(self.starts, ME, "starts")
-        if starts.shape != (K,):
-            raise ShapeError(sentence(ME, f"starts must have shape ({K},)", starts.shape))
-        _refuse_no_distribution(starts[None], "starts")
-        self._set(regimes=regimes, moves=moves, starts=starts)
+        if transition.shape != (K, K):
+            raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row per regime", transition.shape))
+        _refuse_no_distribution(transition, "every row of moves")
+        initial = settled_distribution(transition) if self.initial is None else parameter(self.initial, ME, "initial")
+        if initial.shape != (K,):
+            raise ShapeError(sentence(ME, f"starts must have shape ({K},)", initial.shape))
+        _refuse_no_distribution(initial[None], "initial")
+        self._set(regimes=regimes, transition=transition, initial=initial)
 
     @classmethod
     def started(
-        cls, regimes: Any, moves: Any, mean: Any, covariance: Any, starts: Any = None
+        cls, regimes: Any, transition: Any, mean: Any, covariance: Any, initial: Any = None
     ) -> SwitchingLinearGaussian:
         """The same for regimes of which only moves and observations matter: all share this distribution of the first state.
 
         >>> import likely as lk
-        >>> levels = [lk.LinearGaussian.local_level(noise=q, observation=1.0) for q in (0.01, 9.0)]
-        >>> SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]]).starts.round(3).tolist()
+        >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
+        >>> SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]]).initial.round(3).tolist()
         [0.833, 0.167]
         """
         begun = [
-            LinearGaussian(m.transition, m.noise, m.emission, m.observation, mean, covariance, m.control, m.feedthrough)
+            LinearGaussian(transition=m.transition, process_covariance=m.process_covariance, observation=m.observation, observation_covariance=m.observation_covariance, initial_mean=mean, initial_covariance=covariance, control=m.control, feedthrough=m.feedthrough)
             for m in regimes
         ]
-        return cls(tuple(begun), moves, starts)
+        return cls(tuple(begun), transition, initial)
 
     # ------------------------------------------------------------------ shape
 
@@ -115,7 +115,7 @@ class SwitchingLinearGaussian(Distribution):
     @property
     def n_parameters(self) -> int:
         """Those of the regimes, and of every regime's ways on, and of the beginning, all but one."""
-        ways = int(np.maximum((self.moves > 0).sum(axis=1) - 1, 0).sum() + (self.starts > 0).sum() - 1)
+        ways = int(np.maximum((self.transition > 0).sum(axis=1) - 1, 0).sum() + (self.initial > 0).sum() - 1)
         return sum(m.n_parameters for m in self.regimes) + ways
 
     @property
@@ -129,7 +129,7 @@ class SwitchingLinearGaussian(Distribution):
         each = [m.matrices for m in self.regimes]
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
-        return Stack(np.array(self.moves), A, N, C, R, _logs(self.starts), m, U)
+        return Stack(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
 
     @cached_property
     def incomparable(self) -> str:
@@ -138,9 +138,9 @@ class SwitchingLinearGaussian(Distribution):
             return incomparable(self.regimes)
 
     @cached_property
-    def log_moves(self) -> Array:
+    def log_transition(self) -> Array:
         """log P (K, K)."""
-        return _logs(self.moves)
+        return _logs(self.transition)
 
     # ---------------------------------------------------------------- density
 
@@ -179,9 +179,9 @@ class SwitchingLinearGaussian(Distribution):
     def _gpb2(self) -> IMMFilter:
         return IMMFilter(self, "gpb2")
 
-    def initial(self) -> SwitchingBelief:
+    def initial_belief(self) -> SwitchingBelief:
         """The first state and regime, before any frame."""
-        return self._gpb2.initial()
+        return self._gpb2.initial_belief()
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
         """State and regime one frame on, before that frame is seen."""
@@ -210,12 +210,12 @@ class SwitchingLinearGaussian(Distribution):
     of_sequences = True
     takes_parts = True
 
-    def collect(self, y: Any, weight: Any = None, given: Any = None, inputs: Any = None) -> SwitchingStats:
+    def collect(self, y: Any, weight: Any = None, log_mask: Any = None, inputs: Any = None) -> SwitchingStats:
         """Expected moments of each regime and counts of moves, by `smooth`: an approximate E-step.
 
         `given` are regimes that are known: one per frame, −1 where not. Where all are, the E-step is exact.
         """
-        return learning.collected(self, y, weight, given, inputs)
+        return learning.collected(self, y, weight, log_mask, inputs)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinearGaussian:
         """The model that explains these moments best, all but its first state; `SwitchingLearner` learns parts."""
@@ -230,7 +230,7 @@ class SwitchingLinearGaussian(Distribution):
         return learning.weak_prior(self, stats)
 
 
-def settled_distribution(moves: Array) -> Array:
+def settled_distribution(transition: Array) -> Array:
     """The stationary distribution of a chain in which every regime returns again and again, else all alike.
 
     >>> settled_distribution(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
@@ -238,11 +238,11 @@ def settled_distribution(moves: Array) -> Array:
     >>> settled_distribution(np.array([[0.9, 0.1], [0.0, 1.0]])).tolist()
     [0.5, 0.5]
     """
-    K = len(moves)
-    reach = np.linalg.matrix_power(((moves > 0) | np.eye(K, dtype=bool)).astype(np.float64), K) > 0
+    K = len(transition)
+    reach = np.linalg.matrix_power(((transition > 0) | np.eye(K, dtype=bool)).astype(np.float64), K) > 0
     if not reach.all():
         return np.full(K, 1.0 / K)
-    equations = np.vstack([moves.T - np.eye(K), np.ones((1, K))])
+    equations = np.vstack([transition.T - np.eye(K), np.ones((1, K))])
     distribution = np.linalg.lstsq(equations, np.append(np.zeros(K), 1.0), rcond=None)[0]
     distribution = np.maximum(distribution, 0.0)
     return np.asarray(distribution / distribution.sum())

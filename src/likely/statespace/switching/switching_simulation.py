@@ -24,7 +24,7 @@ def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tu
     z, x, y = np.zeros(F, np.int64), np.empty((F, model.states)), np.empty((F, model.dim))
     for t in range(int(lengths.max(initial=0))):
         at = offsets[:-1][lengths > t] + t
-        z[at] = _next(model.starts[None] if not t else model.moves[z[at - 1]], rng.random(len(at)))
+        z[at] = _next(model.initial[None] if not t else model.transition[z[at - 1]], rng.random(len(at)))
         x[at] = _moved(model, z[at], x[at - 1] if t else None, None if u is None else u[at], rng)
     _observe(model, z, x, y, u, rng)
     return Ragged(z, offsets), Ragged(x, offsets), Ragged(y, offsets)

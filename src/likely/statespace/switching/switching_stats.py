@@ -23,8 +23,8 @@ class SwitchingStats(Addable, Value):
     """
 
     regimes: tuple[LinearStats, ...]
-    starts: Array  # (K,)
-    moves: Array  # (K, K)
+    initial: Array  # (K,)
+    transition: Array  # (K, K)
     counts: Array  # (K,): frames in each regime
     entropy: Array  # (): of all that is hidden
 
@@ -56,4 +56,4 @@ class SwitchingStats(Addable, Value):
     __rmul__ = __mul__
 
 
-SUMS = ("starts", "moves", "counts", "entropy")
+SUMS = ("initial", "transition", "counts", "entropy")
