@@ -28,7 +28,7 @@ def gappy(m: Member) -> bool:
 
 
 def dkw(n: int, checks: int = 1) -> float:
-    """The distance to its distribution that an empirical distribution of n draws exceeds with probability 1e-6 / checks."""
+    """Distance of an empirical distribution of n draws to the true one, exceeded with probability 1e-6 / checks."""
     return float(np.sqrt(np.log(2 * checks / FALSE_FAIL) / (2 * n)))
 
 

@@ -1,4 +1,4 @@
-"""A suite is the list of distributions that every member of a role obeys; a distribution is a function of a member that asserts."""
+"""A suite is the list of properties of every member of a role; a property is a function of a member that asserts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PHASES = tuple(Phase)  # what a search does; the test of the distributions' teet
 
 
 def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """`given`, with 10 examples in CI, where every distribution runs for every member, and all that a campaign asks for."""
+    """`given`, with 10 examples in CI, where every property runs for every member, and all that a campaign asks for."""
     asked = settings().max_examples
     return lambda f: settings(max_examples=asked if asked > 100 else 10, phases=PHASES)(given(*strategies)(f))
 
@@ -55,7 +55,7 @@ class Suite:
         return add
 
     def cases(self, members: Iterable[Any], searches_only: bool = False) -> list[Any]:
-        """(distribution, member) for pytest.mark.parametrize; what depends on the class once per class, all in the campaign."""
+        """(property, member) for pytest.mark.parametrize; those `by_class` once per class, all in the campaign."""
         by_class = {e.distribution for e in self.entries if e.by_class}
         found = [
             pytest.param(e.distribution, m, id=f"{m.name}-{e.distribution.__name__}", marks=e.marks)

@@ -227,7 +227,7 @@ def spread_as_kind(center: str, spread: str) -> Check:
 
 
 def sums_of_moments(parts: Mapping[str, Any]) -> str:
-    """Sums of a t distribution: their moments are of the same columns and members, and counts go from 0 to all columns."""
+    """Sums of a t distribution: moments of the same columns and members, and counts from 0 to all columns."""
     inside, entries = parts["moments"], parts["entries"]
     if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
         return "moments must be of the same columns and members"
@@ -538,7 +538,8 @@ TABLE: dict[str, Entry] = {
         shape=numbers("* d", 0), rate=numbers("* d", 0),
     ),
     "CovarianceGivenMean": entry(
-        lambda: import_module("likely.distributions.priors.covariance_given_mean").CovarianceGivenMean, mean=numbers("d"), distribution=distribution
+        lambda: import_module("likely.distributions.priors.covariance_given_mean").CovarianceGivenMean,
+        mean=numbers("d"), distribution=distribution,
     ),
     "Wishart": entry(
         lambda: import_module("likely.distributions.matrix.wishart").Wishart,
@@ -827,7 +828,8 @@ TABLE: dict[str, Entry] = {
         probs=numbers("m", 0), error=number(0),
     ),
     "GridDistribution": entry(
-        lambda: import_module("likely.distributions.sums.grid_distribution").GridDistribution, first=number(), step=number(0),
+        lambda: import_module("likely.distributions.sums.grid_distribution").GridDistribution,
+        first=number(), step=number(0),
         masses=numbers("m", 0), error=number(0),
     ),
     "Bijector": entry(
@@ -848,7 +850,8 @@ TABLE: dict[str, Entry] = {
         multipliers=numbers("k"), low=end, high=end, center=number(), scale=number(0),
     ),
     "RobbinsMonro": entry(
-        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, distribution=distribution, step=number(0), delay=number(0),
+        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro,
+        distribution=distribution, step=number(0), delay=number(0),
         power=number(0), learn=texts, natural=flag, average=flag, seed=count,
     ),
     "RunningEstimate": entry(

@@ -115,7 +115,7 @@ def _is_continuous(distribution: Any) -> bool:
 
 
 def _breaks(distribution: Any) -> Array:
-    """Where a distribution of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
+    """Points where a distribution of one column is not smooth or has a mode: edges, ends, points and their windows."""
     parts = getattr(distribution, "parts", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
     if _is_numbers(parts, "points") and _is_numbers(parts, "scale"):

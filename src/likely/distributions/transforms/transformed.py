@@ -176,7 +176,7 @@ class Transformed(Distribution):
 
     @property
     def mean(self) -> Any:
-        """E[y]: in closed form for affine changes and the log-normal distribution, by sums or quadrature in one column."""
+        """E[y]: closed form for affine changes and the log-normal distribution, sums or quadrature for one column."""
         if isinstance(self.change, Bijector) and self.change.kind == "affine":
             inner = np.atleast_1d(np.asarray(self.distribution.mean, dtype=np.float64))
             return lone(self.change.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
