@@ -760,7 +760,7 @@ def test_full_covariances_need_rows_for_so_many_columns():
 
 
 def test_a_wide_frame_is_asked_for_its_columns_once():
-    """Diagonal distributions start without a d × d matrix, and names are not looked up in a list made anew for each of them."""
+    """Diagonal distributions start without a d × d matrix, and names are not looked up in a new list per column."""
     asked = []
 
     class Counted(pl.DataFrame):

@@ -1,4 +1,4 @@
-"""KNeighborsClassifier: votes by hand and by scikit-learn, priors as densities say, weights as copies, and real sets."""
+"""KNeighborsClassifier: votes by hand and by scikit-learn, priors as densities say, weights as copies, real data."""
 
 from __future__ import annotations
 

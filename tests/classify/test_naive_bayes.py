@@ -218,7 +218,10 @@ def patients() -> tuple[pd.DataFrame, np.ndarray]:
     [
         *(("bmi", distribution, "whole numbers") for distribution in ("poisson", "binomial", "negative-binomial")),
         ("bmi", "bernoulli", "values must be 0 or 1"), ("bmi", "beta", "must lie between 0 and 1"),
-        *(("change", distribution, "Negative values") for distribution in ("exponential", "gamma", "chi-square", "poisson", "binomial")),
+        *(
+            ("change", distribution, "Negative values")
+            for distribution in ("exponential", "gamma", "chi-square", "poisson", "binomial")
+        ),
     ],
 )  # fmt: skip
 def test_a_distribution_that_cannot_hold_a_column_is_refused_by_its_name(patients, column, distribution, expected):

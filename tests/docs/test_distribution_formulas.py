@@ -1,4 +1,4 @@
-"""The table of formulas: SciPy's distribution beside ours is the same distribution, and parameters are named in their order."""
+"""The table of formulas: SciPy's distribution is the same as ours, and parameters are named in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summary tells of every distribution: the right numbers under the right names, and intervals that hold what they should."""
+"""A summary covers every distribution: the right numbers under the right names, and intervals with their coverage."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.properties.grid import cumulative, log_total
 from tests.properties.members import Member, is_continuous
 from tests.properties.suite import Suite
 
-DISTRIBUTIONS = Suite()
+PROPERTIES = Suite()
 FALSE_FAIL = 1e-6
 SIGMAS = 4.9  # a normal variable leaves ± 4.9 with probability 1e-6
 
@@ -28,26 +28,26 @@ def gappy(m: Member) -> bool:
 
 
 def dkw(n: int, checks: int = 1) -> float:
-    """The distance to its distribution that an empirical distribution of n draws exceeds with probability 1e-6 / checks."""
+    """Distance of an empirical distribution of n draws to the true one, exceeded with probability 1e-6 / checks."""
     return float(np.sqrt(np.log(2 * checks / FALSE_FAIL) / (2 * n)))
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def plays_the_role(m: Member):
     assert isinstance(m.value, Density)
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def adds_up_to_one(m: Member):
     rng = np.random.default_rng(1)
     over = list(range(min(m.dim, 2)))
     for one in m.each():
-        # beyond two columns, of the distribution of the first two; that leaving out is integrating is a distribution of
+        # beyond two columns, of the distribution of the first two; that leaving out is integrating is a property of
         # its own
         assert abs(np.expm1(log_total(m, one, np.full(m.dim, np.nan), over, m.draws(2000, rng, one)))) <= 1e-8
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.gaps and m.dim > 1)
+@PROPERTIES.add(when=lambda m: m.gaps and m.dim > 1)
 def leaving_out_is_integrating(m: Member):
     rng = np.random.default_rng(2)
     for one in m.each()[:3]:
@@ -60,7 +60,7 @@ def leaving_out_is_integrating(m: Member):
                 assert abs(one.log_prob(gap[None])[0] - want) <= 1e-8
 
 
-@DISTRIBUTIONS.distribution(when=gappy)
+@PROPERTIES.add(when=gappy)
 def a_row_that_was_not_seen_says_nothing(m: Member):
     assert np.array_equal(m.value.log_prob(np.full((2, m.dim), np.nan)), np.zeros((2, *shape(m))))
 
@@ -69,7 +69,7 @@ def shape(m: Member) -> tuple[int, ...]:
     return (m.value.members,) if m.stack else ()
 
 
-@DISTRIBUTIONS.distribution(when=gappy)
+@PROPERTIES.add(when=gappy)
 def samples_follow_the_density_column_by_column(m: Member):
     rng, n = np.random.default_rng(3), 100_000
     for one in m.each()[:2]:
@@ -80,7 +80,7 @@ def samples_follow_the_density_column_by_column(m: Member):
             assert np.abs(found - wanted).max() <= dkw(n)
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.dim > 1 and m.columns[0] == m.columns[1] == "real")
+@PROPERTIES.add(when=lambda m: m.dim > 1 and m.columns[0] == m.columns[1] == "real")
 def samples_follow_the_density_jointly(m: Member):
     """P(x₀ ≤ a, x₁ ≤ b) on a lattice of quantiles, by draws and by the density's own integral."""
     rng, n = np.random.default_rng(4), 20_000
@@ -100,7 +100,7 @@ def samples_follow_the_density_jointly(m: Member):
     assert np.abs(found - wanted).max() <= dkw(n, 25)
 
 
-@DISTRIBUTIONS.distribution(when=stacked)
+@PROPERTIES.add(when=stacked)
 def a_stack_is_its_members_one_by_one(m: Member):
     rng = np.random.default_rng(5)
     value = m.value
@@ -112,7 +112,7 @@ def a_stack_is_its_members_one_by_one(m: Member):
         assert np.abs(out - each).max() <= 1e-9
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def single_precision_comes_back_as_such(m: Member):
     x = m.rows(20, np.random.default_rng(6)).astype(np.float32)
     out = m.value.log_prob(x)
@@ -122,27 +122,27 @@ def single_precision_comes_back_as_such(m: Member):
     assert np.abs(out - exact).max() <= 1e-6 * (1 + np.abs(exact)).max()
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def no_rows_have_no_densities(m: Member):
     assert m.value.log_prob(np.empty((0, m.dim))).shape == (0, *shape(m))
     x = m.value.sample(0, np.random.default_rng(0))
     assert len(x) == 0
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def draws_have_the_shape_of_rows(m: Member):
     x = m.value.sample(7, np.random.default_rng(0))
     parts = [x[name] for name in x] if hasattr(x, "components") else [x]
     assert all(part.shape[: 1 + len(shape(m))] == (7, *shape(m)) for part in parts)
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def the_same_seed_draws_the_same(m: Member):
     a, b = (m.draws(9, np.random.default_rng(8)) for _ in range(2))
     assert np.array_equal(a, b) and not np.array_equal(a, m.draws(9, np.random.default_rng(9)))
 
 
-@DISTRIBUTIONS.distribution(when=gappy)
+@PROPERTIES.add(when=gappy)
 def a_gap_elsewhere_changes_no_bit(m: Member):
     x = m.rows(30, np.random.default_rng(7))
     broken = x.copy()
@@ -152,7 +152,7 @@ def a_gap_elsewhere_changes_no_bit(m: Member):
     assert before[others].tobytes() == after[others].tobytes()
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def rows_do_not_change(m: Member):
     x = m.rows(30, np.random.default_rng(7), 0.2)
     kept = x.copy()
@@ -162,7 +162,7 @@ def rows_do_not_change(m: Member):
     assert x.tobytes() == kept.tobytes()
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def a_vector_is_one_column(m: Member):
     x = m.rows(5, np.random.default_rng(7))
     if m.dim == 1:
@@ -172,7 +172,7 @@ def a_vector_is_one_column(m: Member):
         assert np.array_equal(m.value.log_prob(x.tolist()), m.value.log_prob(x))
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def copies_are_the_same_to_the_bit(m: Member):
     value = m.value
     x = m.rows(10, np.random.default_rng(9), 0.2)
@@ -182,7 +182,7 @@ def copies_are_the_same_to_the_bit(m: Member):
         assert all(not a.flags.writeable for a in arrays_of(again) if a.ndim and isinstance(a, np.ndarray))
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def arrays_are_read_only(m: Member):
     for a in arrays_of(m.value):
         if a.ndim:
@@ -190,7 +190,7 @@ def arrays_are_read_only(m: Member):
                 a[...] = 0
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: hasattr(m.value, "entropy"))
+@PROPERTIES.add(when=lambda m: hasattr(m.value, "entropy"))
 def entropy_is_the_mean_surprise(m: Member):
     rng, value = np.random.default_rng(10), m.value
     entropies = np.ravel(value.entropy())
@@ -201,7 +201,7 @@ def entropy_is_the_mean_surprise(m: Member):
         assert abs(surprise.mean() - entropies[k]) <= SIGMAS * surprise.std() / np.sqrt(20_000) + 1e-12
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.other is not None)
+@PROPERTIES.add(when=lambda m: m.other is not None)
 def divergence_is_what_the_other_loses(m: Member):
     rng, p, q = np.random.default_rng(11), m.value, m.other()
     found = np.ravel(p.kl(q))
@@ -218,7 +218,7 @@ def one_column(m: Member) -> bool:
     return m.dim == 1 and hasattr(m.value, "cdf")
 
 
-@DISTRIBUTIONS.distribution(when=one_column)
+@PROPERTIES.add(when=one_column)
 def the_distribution_function_is_the_integral(m: Member):
     one = m.each()[0]
     x = m.draws(2000, np.random.default_rng(12), one)
@@ -233,7 +233,7 @@ def the_distribution_function_is_the_integral(m: Member):
         assert np.abs(slope - np.exp(one.log_prob(x))).max() <= 1e-7 * np.exp(one.log_prob(x)).max()
 
 
-@DISTRIBUTIONS.distribution(when=one_column)
+@PROPERTIES.add(when=one_column)
 def quantiles_undo_the_distribution_function(m: Member):
     one = m.each()[0]
     p = np.concatenate(
@@ -246,7 +246,7 @@ def quantiles_undo_the_distribution_function(m: Member):
         assert (one.cdf(x) >= p).all() and (one.cdf(x - 1) < p).all()
 
 
-@DISTRIBUTIONS.distribution(by_class=True)
+@PROPERTIES.add(by_class=True)
 def what_has_other_columns_is_refused(m: Member):
     from likely import LikelyError
 

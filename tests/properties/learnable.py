@@ -14,7 +14,7 @@ from tests.properties.members import Member
 from tests.properties.stats import EXACT, Case, cases
 from tests.properties.suite import Suite, search
 
-DISTRIBUTIONS = Suite()
+PROPERTIES = Suite()
 
 
 def learns(m: Member) -> bool:
@@ -35,12 +35,12 @@ def over_members(a: np.ndarray, model: Any) -> np.ndarray:
     return np.repeat(a[:, None], model.members or 1, axis=1) if a.ndim == 1 else a
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def plays_the_role(m: Member):
     assert isinstance(m.value, Learnable)
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def the_objective_is_the_likelihood(m: Member):
     """At the model that collected, whatever was missing (Neal and Hinton: the bound is tight there)."""
 
@@ -58,7 +58,7 @@ def log_likelihood_size(model: Any, x: np.ndarray, w: np.ndarray) -> float:
     return float((over_members(w, model) * np.abs(over_members(model.log_prob(x), model))).sum())
 
 
-@DISTRIBUTIONS.distribution(when=stacked)
+@PROPERTIES.add(when=stacked)
 def the_objective_of_a_stack_is_that_of_its_members(m: Member):
     rng = np.random.default_rng(1)
     x = m.rows(40, rng, 0.3)
@@ -67,7 +67,7 @@ def the_objective_of_a_stack_is_that_of_its_members(m: Member):
     assert m.value.objective(m.value.collect(x, w)) == pytest.approx(want, rel=1e-9)
 
 
-@DISTRIBUTIONS.distribution(when=learns)
+@PROPERTIES.add(when=learns)
 def refitting_never_lowers_the_objective(m: Member):
     """For the same statistics, and so for the likelihood of the data: each round of EM gains."""
     rng = np.random.default_rng(2)
@@ -84,7 +84,7 @@ def refitting_never_lowers_the_objective(m: Member):
             model = better
 
 
-@DISTRIBUTIONS.distribution(when=learns)
+@PROPERTIES.add(when=learns)
 def a_fit_is_a_fixed_point(m: Member):
     rng = np.random.default_rng(3)
     x, w = m.rows(80, rng), 0.5 + rng.random(80)
@@ -99,7 +99,7 @@ def weighted(x: np.ndarray, w: np.ndarray) -> Any:
     return Blocks.of(x, w)
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.learns and m.gaps)
+@PROPERTIES.add(when=lambda m: m.learns and m.gaps)
 def a_fit_with_gaps_is_a_summit(m: Member):
     """After convergence another round gains nothing, and the report tells the likelihood."""
     rng = np.random.default_rng(4)
@@ -110,7 +110,7 @@ def a_fit_with_gaps_is_a_summit(m: Member):
     assert report.model.refit(stats).objective(stats) - report.objective <= 1e-8 * abs(report.objective)
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def chunks_fit_as_the_batch(m: Member):
     rng = np.random.default_rng(5)
     x, w = m.rows(50, rng), rng.random(50)
@@ -119,7 +119,7 @@ def chunks_fit_as_the_batch(m: Member):
     assert gap(model.refit(total), model.refit(model.collect(x, w))) <= EXACT
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def a_weight_fits_as_a_repetition(m: Member):
     rng = np.random.default_rng(6)
     x, times = m.rows(40, rng), rng.integers(0, 4, 40)
@@ -127,7 +127,7 @@ def a_weight_fits_as_a_repetition(m: Member):
     assert gap(m.value.refit(a), m.value.refit(b)) <= EXACT
 
 
-@DISTRIBUTIONS.distribution(when=stacked, by_class=True)
+@PROPERTIES.add(when=stacked, by_class=True)
 def members_without_weight_stay_as_they_were(m: Member):
     """All of a member stays, or where it shares with others what is its own: the mean."""
     rng, value = np.random.default_rng(7), m.value
@@ -153,7 +153,7 @@ def shares(value: Any) -> bool:
     return any(getattr(v, "tied", False) or getattr(v, "what", "") == "covariance" for v in inside)
 
 
-@DISTRIBUTIONS.distribution(when=learns)
+@PROPERTIES.add(when=learns)
 def a_weak_prior_settles_what_the_data_leave_open(m: Member):
     rng = np.random.default_rng(8)
     for n in (1, 2, 30):
@@ -169,14 +169,14 @@ def a_weak_prior_settles_what_the_data_leave_open(m: Member):
         )
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def nothing_to_learn_from_is_an_error(m: Member):
     for x, w in ((np.empty((0, m.dim)), None), (m.rows(3, np.random.default_rng(9)), np.zeros(3))):
         with pytest.raises(DataError, match="weight is needed"):
             m.value.refit(m.value.collect(x, w))
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def statistics_of_another_shape_are_refused(m: Member):
     if not (hasattr(m.value, "expected") or hasattr(m.value, "mean")) or m.dim == 1 or hasattr(m.value, "parts"):
         return
@@ -185,12 +185,12 @@ def statistics_of_another_shape_are_refused(m: Member):
         m.value.refit(other.collect(np.ones((3, m.dim + 1))))
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.learns and not m.stack)
+@PROPERTIES.add(when=lambda m: m.learns and not m.stack)
 def free_parameters_are_counted(m: Member):
     assert m.value.n_parameters >= 1 and isinstance(m.value.n_parameters, int)
 
 
-@DISTRIBUTIONS.distribution(when=stacked)
+@PROPERTIES.add(when=stacked)
 def free_parameters_of_a_stack_are_at_most_those_of_its_members(m: Member):
     each = sum(one.n_parameters for one in m.each())
     assert 0 < m.value.n_parameters <= each

@@ -180,9 +180,7 @@ register("KDE-t-1d", lambda: KDE(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0),
 register("KDE-2d", lambda: KDE(POINTS, [0.6, 1.9]), "real", "real", learns=False)
 register("KDE-t-2d", lambda: KDE(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
 register("KDE-elliptical", lambda: KDE(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
-register(
-    "KDE-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False
-)
+register("KDE-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False)
 register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
 register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
 register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda: Poisson(RATES + 0.5))
@@ -348,7 +346,9 @@ register(
     Pieces((-np.inf, 0.0, np.inf)), Pieces((-np.inf, 0.0, np.inf)),
     other=lambda: Cauchy([[1.5, 0.1], [-1.0, 0.0]], [[2.0, 0.5], [1.5, 0.5]]), moved=CENTERS,
 )  # fmt: skip
-register("UniformPredictive-1d", lambda: UniformPredictive(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False)
+register(
+    "UniformPredictive-1d", lambda: UniformPredictive(0.0, 3.0, 2.5), Pieces((-np.inf, 0.0, 3.0, np.inf)), learns=False
+)
 register(
     "UniformPredictive-stack", lambda: UniformPredictive([[-1.0, 0.0]] * 2, [[2.0, 5.0]] * 2, [[4.0, 3.0], [6.0, 7.0]]),
     Pieces((-np.inf, -1.0, 2.0, np.inf)), Pieces((-np.inf, 0.0, 5.0, np.inf)), learns=False,

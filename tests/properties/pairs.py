@@ -329,7 +329,9 @@ COVARIANCE = Simulation(
     simulate_known, pits_known, known_log_likelihood, lambda g: {"covariance": g.covariance},
     {
         "dof one too many": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 1.0), 1.0),
-        "scatter about the sample's mean": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 0.0)),
+        "scatter about the sample's mean": lambda p, s: with_scatter(
+            p, s, scatter_of(p.distribution) + about_known(s, 0.0)
+        ),
         "prior forgotten": lambda p, s: with_scatter(p, s, 1e-3 * np.eye(2) + about_known(s, 1.0)),
         "distance of means doubled": lambda p, s: with_scatter(p, s, scatter_of(p.distribution) + about_known(s, 2.0)),
     },
@@ -702,11 +704,13 @@ PAIRS = [
         lambda: Gaussian(KNOWN_MEAN, PSI2), widened, only_precision, simulation=COVARIANCE,
     ),
     Pair(
-        "CovarianceGivenMean-1d", lambda: CovarianceGivenMean([0.5], InverseWishart(6.0, 2.0)), lambda: Gaussian([0.5], [[0.7]]), widened,
+        "CovarianceGivenMean-1d", lambda: CovarianceGivenMean([0.5], InverseWishart(6.0, 2.0)),
+        lambda: Gaussian([0.5], [[0.7]]), widened,
         only_covariance, ("covariance",),
     ),
     Pair(
-        "MeanGivenCovariance-full", lambda: MeanGivenCovariance(Gaussian([0.5, -0.5], PSI2), KNOWN), lambda: Gaussian([1.0, 0.0], KNOWN),
+        "MeanGivenCovariance-full", lambda: MeanGivenCovariance(Gaussian([0.5, -0.5], PSI2), KNOWN),
+        lambda: Gaussian([1.0, 0.0], KNOWN),
         moved, only_mean, ("mean",), simulation=MEAN,
     ),
     Pair(

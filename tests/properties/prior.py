@@ -15,7 +15,7 @@ from tests.properties.density import SIGMAS, dkw
 from tests.properties.pairs import Pair
 from tests.properties.suite import Suite
 
-DISTRIBUTIONS = Suite()
+PROPERTIES = Suite()
 
 
 def predicts(p: Pair) -> bool:
@@ -36,12 +36,12 @@ def log_likelihood(model: Any, x: np.ndarray, known: dict[str, Any]) -> float:
     return float(out[np.arange(len(x)), known["labels"]].sum() if known else out.sum())
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def plays_the_role(p: Pair):
     assert isinstance(p.prior(), Prior)
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def updates_add(p: Pair):
     for seed in range(5):
         (_, _, a), (_, _, b) = collected(p, 12, seed), collected(p, 5, seed + 100)
@@ -49,7 +49,7 @@ def updates_add(p: Pair):
         assert gap(p.prior().update(a), p.prior().update(a * 0.5).update(a * 0.5)) <= 1e-13
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def nothing_seen_changes_nothing(p: Pair):
     x, known, _ = collected(p, 3, 1)
     nothing = p.model().collect(x[:0], **{k: v[:0] for k, v in known.items()})
@@ -57,7 +57,7 @@ def nothing_seen_changes_nothing(p: Pair):
     assert np.sum(p.prior().log_evidence(nothing)) == pytest.approx(0.0, abs=1e-13)
 
 
-@DISTRIBUTIONS.distribution(when=predicts)
+@PROPERTIES.add(when=predicts)
 def the_evidence_is_the_product_of_predictions(p: Pair):
     x, _, stats = collected(p, 25, 2)
     belief, total = p.prior(), 0.0
@@ -67,7 +67,7 @@ def the_evidence_is_the_product_of_predictions(p: Pair):
     assert abs(float(p.prior().log_evidence(stats)) - total) <= 1e-12 * len(x)
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def evidences_chain(p: Pair):
     for seed in range(5):
         (_, _, a), (_, _, b) = collected(p, 12, seed), collected(p, 5, seed + 100)
@@ -76,7 +76,7 @@ def evidences_chain(p: Pair):
         assert abs(whole - np.sum(prior.log_evidence(a)) - np.sum(prior.update(a).log_evidence(b))) <= 1e-12 * 17
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def bayes_theorem(p: Pair):
     """log p(θ | x) = log p(θ) + log p(x | θ) − log p(x), at any θ."""
     rng = np.random.default_rng(3)
@@ -90,7 +90,7 @@ def bayes_theorem(p: Pair):
         assert abs(left - right) <= 1e-11 * max(abs(left), abs(evidence), 10.0)
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def the_mode_is_the_summit(p: Pair):
     rng = np.random.default_rng(4)
     _, _, stats = collected(p, 6, 4)
@@ -107,7 +107,7 @@ def the_mode_is_the_summit(p: Pair):
         assert (np.array(near[50:100]) < top).all()
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def refitting_with_the_prior_is_its_mode(p: Pair):
     rng = np.random.default_rng(5)
     _, _, stats = collected(p, 6, 5)
@@ -134,7 +134,7 @@ def drawn(p: Pair) -> dict[str, np.ndarray]:
     return {name: np.stack([d[name] for d in draws]) for name in draws[0]}
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def means_are_the_means_of_draws(p: Pair):
     wanted, found_by_name, n = p.numbers(p.prior().point("mean")), drawn(p), DRAWS
     for name, value in wanted.items():
@@ -142,7 +142,7 @@ def means_are_the_means_of_draws(p: Pair):
         assert (np.abs(found.mean(axis=0) - value) <= SIGMAS * found.std(axis=0) / np.sqrt(n) + 1e-12).all(), name
 
 
-@DISTRIBUTIONS.distribution(when=lambda p: bool(p.medians))
+@PROPERTIES.add(when=lambda p: bool(p.medians))
 def medians_halve_the_draws(p: Pair):
     wanted, found = p.numbers(p.prior().point("median")), drawn(p)
     for name in p.medians:
@@ -150,7 +150,7 @@ def medians_halve_the_draws(p: Pair):
         assert (np.abs(below - 0.5) <= dkw(DRAWS)).all(), name
 
 
-@DISTRIBUTIONS.distribution(when=predicts)
+@PROPERTIES.add(when=predicts)
 def the_predictive_is_the_mean_over_draws(p: Pair):
     rng, n = np.random.default_rng(8), DRAWS
     _, _, stats = collected(p, 10, 8)  # with few data the weights of a draw have no variance to speak of
@@ -161,19 +161,19 @@ def the_predictive_is_the_mean_over_draws(p: Pair):
     assert (np.abs(each.mean(axis=0) - wanted) <= SIGMAS * each.std(axis=0) / np.sqrt(n)).all()
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def other_rules_are_refused(p: Pair):
     with pytest.raises(DomainError, match='"mode", "mean" or "median"'):
         p.prior().point("middle")
 
 
-@DISTRIBUTIONS.distribution()
+@PROPERTIES.add()
 def copies_are_the_same_to_the_bit(p: Pair):
     prior = p.prior()
     assert bits(pickle.loads(pickle.dumps(prior))) == bits(copy.deepcopy(prior)) == bits(prior)
 
 
-@DISTRIBUTIONS.distribution(when=lambda p: p.predicts and p.model().members is None and p.name != "ProductPrior")
+@PROPERTIES.add(when=lambda p: p.predicts and p.model().members is None and p.name != "ProductPrior")
 def one_prior_serves_a_stack(p: Pair):
     """Updated by the statistics of a stack it is a stack, each member as if alone."""
     x, _, _ = collected(p, 30, 9)
@@ -232,20 +232,20 @@ def distance(u: np.ndarray) -> float:
     return float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
 
 
-@DISTRIBUTIONS.distribution(when=simulated)
+@PROPERTIES.add(when=simulated)
 def posteriors_are_calibrated(p: Pair):
     found = deviations(p, 100_000, 10)
     assert max(found.values()) <= dkw(100_000), found
 
 
-@DISTRIBUTIONS.distribution(when=simulated, marks=(pytest.mark.campaign,))
+@PROPERTIES.add(when=simulated, marks=(pytest.mark.campaign,))
 def posteriors_are_calibrated_to_a_million(p: Pair):
     found = deviations(p, 1_000_000, 11)
     print(f"\n{p.name}: " + ", ".join(f"{k} {v:.5f}" for k, v in found.items()) + f" (bound {dkw(1_000_000):.5f})")
     assert max(found.values()) <= dkw(1_000_000), found
 
 
-@DISTRIBUTIONS.distribution(when=simulated, marks=(pytest.mark.campaign,))
+@PROPERTIES.add(when=simulated, marks=(pytest.mark.campaign,))
 def wrong_posteriors_are_caught(p: Pair):
     """The check above has teeth: each seeded bug breaks it."""
     assert len(p.simulation.bugs) >= 3
@@ -254,7 +254,7 @@ def wrong_posteriors_are_caught(p: Pair):
         assert max(found.values()) > dkw(100_000), f"{name} was not caught: {found}"
 
 
-@DISTRIBUTIONS.distribution(when=simulated)
+@PROPERTIES.add(when=simulated)
 def draws_follow_the_prior(p: Pair):
     """A prior's own draws fall uniformly in its own marginals."""
     rng, n, s = np.random.default_rng(12), 20_000, p.simulation
@@ -264,7 +264,7 @@ def draws_follow_the_prior(p: Pair):
     assert max(found.values()) <= dkw(n), found
 
 
-@DISTRIBUTIONS.distribution(when=simulated)
+@PROPERTIES.add(when=simulated)
 def simulated_statistics_are_collected_ones(p: Pair):
     """The stack of statistics that the simulation builds is what `collect` gives, row by row: no second convention."""
     s = p.simulation

@@ -14,7 +14,7 @@ from tests.properties.compare import arrays_of, bits, gap
 from tests.properties.members import Member
 from tests.properties.suite import Suite, search
 
-DISTRIBUTIONS = Suite()
+PROPERTIES = Suite()
 EXACT = 1e-12
 
 
@@ -51,14 +51,14 @@ def stacked(m: Member) -> bool:
     return m.learns and m.stack
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def plays_the_role(m: Member):
     stats = m.value.collect(m.rows(5, np.random.default_rng(0)))
     assert isinstance(stats, Stats) and stats.complete is not m.hidden
     assert stats.total_weight == pytest.approx(5 * (m.value.members or 1))
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def sums_commute_and_associate(m: Member):
     @search(cases(m))
     def check(case: Case):
@@ -70,7 +70,7 @@ def sums_commute_and_associate(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def nothing_is_the_zero_of_the_sum(m: Member):
     @search(cases(m))
     def check(case: Case):
@@ -83,7 +83,7 @@ def nothing_is_the_zero_of_the_sum(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def a_factor_is_a_weight(m: Member):
     @search(cases(m), st.sampled_from([0.0, 0.25, 1.0, 7.0]))
     def check(case: Case, factor: float):
@@ -96,7 +96,7 @@ def a_factor_is_a_weight(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def a_weight_is_a_repetition(m: Member):
     @search(cases(m), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
@@ -108,7 +108,7 @@ def a_weight_is_a_repetition(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def chunks_are_the_batch(m: Member):
     @search(cases(m, offsets=(0.0, 1e8, -1e8)))
     def check(case: Case):
@@ -120,7 +120,7 @@ def chunks_are_the_batch(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, searches=True)
+@PROPERTIES.add(when=learns, searches=True)
 def rows_without_weight_are_absent(m: Member):
     @search(cases(m))
     def check(case: Case):
@@ -130,7 +130,7 @@ def rows_without_weight_are_absent(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=stacked, searches=True)
+@PROPERTIES.add(when=stacked, searches=True)
 def owners_are_masks_are_weights(m: Member):
     K = m.value.members
 
@@ -146,7 +146,7 @@ def owners_are_masks_are_weights(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=stacked, searches=True)
+@PROPERTIES.add(when=stacked, searches=True)
 def members_see_their_own_weights(m: Member):
     @search(cases(m), st.integers(0, 2**32 - 1))
     def check(case: Case, seed: int):
@@ -162,13 +162,13 @@ def members_see_their_own_weights(m: Member):
     check()
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def statistics_are_read_only(m: Member):
     stats = m.value.collect(m.rows(9, np.random.default_rng(1), 0.2))
     assert all(not a.flags.writeable for a in arrays_of(stats + stats) if a.ndim)
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def rows_do_not_change(m: Member):
     x = m.rows(9, np.random.default_rng(1), 0.2)
     w = np.ones(9)
@@ -179,7 +179,7 @@ def rows_do_not_change(m: Member):
     assert x.tobytes() == kept.tobytes()
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def large_data_are_collected_in_blocks(m: Member):
     """Beyond 32,768 rows `collect` hands blocks to threads; a stream of its own blocks is the same."""
     x = np.repeat(m.rows(50, np.random.default_rng(2)), 700, axis=0)
@@ -187,7 +187,7 @@ def large_data_are_collected_in_blocks(m: Member):
     assert gap(m.value.collect(x), once * 700.0, m.value) <= EXACT
 
 
-@DISTRIBUTIONS.distribution(when=lambda m: m.learns and not isinstance(m.columns[-1], int), by_class=True)
+@PROPERTIES.add(when=lambda m: m.learns and not isinstance(m.columns[-1], int), by_class=True)
 def infinities_are_refused_by_row_and_column(m: Member):
     x = m.rows(9, np.random.default_rng(3), 0.2)
     x[4, -1] = np.inf
@@ -197,7 +197,7 @@ def infinities_are_refused_by_row_and_column(m: Member):
             attempt(x)
 
 
-@DISTRIBUTIONS.distribution(when=learns, by_class=True)
+@PROPERTIES.add(when=learns, by_class=True)
 def weights_must_fit(m: Member):
     x = m.rows(5, np.random.default_rng(4))
     K = m.value.members or 1
@@ -206,7 +206,7 @@ def weights_must_fit(m: Member):
             m.value.collect(x, bad)
 
 
-@DISTRIBUTIONS.distribution(when=stacked, by_class=True)
+@PROPERTIES.add(when=stacked, by_class=True)
 def owners_must_fit(m: Member):
     x = m.rows(5, np.random.default_rng(4))
     for bad in ([0] * 4, [0, 0, 0, 0, m.value.members], [0.5] * 5):

@@ -1,4 +1,4 @@
-"""A suite is the list of distributions that every member of a role obeys; a distribution is a function of a member that asserts."""
+"""A suite is the list of properties of every member of a role; a property is a function of a member that asserts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import Phase, given, settings
 
 from tests.cases import rest_in_campaign
 
-Distribution = Callable[[Any], None]
-PHASES = tuple(Phase)  # what a search does; the test of the distributions' teeth needs no smallest example
+Property = Callable[[Any], None]
+PHASES = tuple(Phase)  # what a search does; the test of seeded faults needs no smallest example
 
 
 def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """`given`, with 10 examples in CI, where every distribution runs for every member, and all that a campaign asks for."""
+    """`given`, with 10 examples in CI, where every property runs for every member, and all that a campaign asks for."""
     asked = settings().max_examples
     return lambda f: settings(max_examples=asked if asked > 100 else 10, phases=PHASES)(given(*strategies)(f))
 
@@ -27,9 +27,9 @@ def always(member: Any) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A distribution, the members to whom it applies, and whether it searches for counterexamples."""
+    """A property, the members to whom it applies, and whether it searches for counterexamples."""
 
-    distribution: Distribution
+    check: Property
     when: Callable[[Any], bool]
     marks: tuple[Any, ...]
     searches: bool
@@ -38,40 +38,38 @@ class Entry:
 
 @dataclass
 class Suite:
-    """Distributions, each with the members to which it applies; what does not apply is not collected, never skipped."""
+    """Properties, each with the members to which it applies; what does not apply is not collected, never skipped."""
 
     entries: list[Entry] = field(default_factory=list)
 
-    def distribution(
+    def add(
         self, when: Callable[[Any], bool] = always, marks: tuple[Any, ...] = (), searches: bool = False,
         by_class: bool = False,
-    ) -> Callable[[Distribution], Distribution]:  # fmt: skip
-        """Add a distribution, for those members for whom `when` holds."""
+    ) -> Callable[[Property], Property]:  # fmt: skip
+        """Add a property, for those members for whom `when` holds."""
 
-        def add(f: Distribution) -> Distribution:
+        def added(f: Property) -> Property:
             self.entries.append(Entry(f, when, marks, searches, by_class))
             return f
 
-        return add
+        return added
 
     def cases(self, members: Iterable[Any], searches_only: bool = False) -> list[Any]:
-        """(distribution, member) for pytest.mark.parametrize; what depends on the class once per class, all in the campaign."""
-        by_class = {e.distribution for e in self.entries if e.by_class}
+        """(property, member) for pytest.mark.parametrize; those `by_class` once per class, all in the campaign."""
+        by_class = {e.check for e in self.entries if e.by_class}
         found = [
-            pytest.param(e.distribution, m, id=f"{m.name}-{e.distribution.__name__}", marks=e.marks)
+            pytest.param(e.check, m, id=f"{m.name}-{e.check.__name__}", marks=e.marks)
             for m in members
             for e in self.entries
             if e.when(m) and (e.searches or not searches_only)
         ]
-        return rest_in_campaign(
-            found, lambda distribution, m: (distribution, *_path(m)) if distribution in by_class else None
-        )
+        return rest_in_campaign(found, lambda check, m: (check, *_path(m)) if check in by_class else None)
 
     def check(self, member: Any) -> int:
-        """Hold a member to every distribution that applies to it; returns how many there were."""
-        mine = [e.distribution for e in self.entries if e.when(member)]
-        for distribution in mine:
-            distribution(member)
+        """Hold a member to every property that applies to it; returns how many there were."""
+        mine = [e.check for e in self.entries if e.when(member)]
+        for check in mine:
+            check(member)
         return len(mine)
 
 

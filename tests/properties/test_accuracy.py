@@ -26,7 +26,7 @@ ELSEWHERE = {
     "Transformed": "tests/distributions/transforms/test_transformed.py: the distribution and the slope",
     "LatticeDistribution": "tests/distributions/test_support.py: its own table",
     "GridDistribution": "tests/distributions/test_support.py: its own table",
-    "MaximumEntropyDistribution": "tests/distributions/maxent/test_maximum_entropy.py: the distributions that it becomes",
+    "MaximumEntropyDistribution": "tests/distributions/maxent/test_maximum_entropy.py: the named distributions",
     "Walsh": "tests/distributions/binary/test_walsh.py: all rows enumerated",
     "LogLinear": "tests/distributions/binary/test_log_linear.py: all rows enumerated",
     "Bahadur": "tests/distributions/binary/test_walsh.py: all rows enumerated",

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.properties.density import DISTRIBUTIONS
+from tests.properties.density import PROPERTIES
 from tests.properties.members import MEMBERS
 
 
-@pytest.mark.parametrize(("distribution", "member"), DISTRIBUTIONS.cases(MEMBERS))
-def test_density(distribution, member):
-    distribution(member)
+@pytest.mark.parametrize(("check", "member"), PROPERTIES.cases(MEMBERS))
+def test_density(check, member):
+    check(member)

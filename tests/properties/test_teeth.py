@@ -1,4 +1,4 @@
-"""The distribution suites bite: a density, a statistic, a learnable that breaks one distribution is caught by it."""
+"""The suites of properties catch faults: a density, statistic or prior that breaks one property fails its check."""
 
 from __future__ import annotations
 
@@ -121,17 +121,13 @@ def plain(m):
     )
 
 
-@pytest.mark.parametrize(
-    ("distribution", "fault", "d"), CATCHES, ids=[f"{f}-{distribution.__name__}" for distribution, f, _ in CATCHES]
-)
-def test_each_fault_is_caught(distribution, fault, d, monkeypatch):
+@pytest.mark.parametrize(("check", "fault", "d"), CATCHES, ids=[f"{f}-{check.__name__}" for check, f, _ in CATCHES])
+def test_each_fault_is_caught(check, fault, d, monkeypatch):
     monkeypatch.setattr(suite, "PHASES", (Phase.generate,))
     with pytest.raises((AssertionError, ExceptionGroup)):
-        distribution(member(fault, d))
+        check(member(fault, d))
 
 
-@pytest.mark.parametrize(
-    ("distribution", "fault", "d"), CATCHES, ids=[f"{f}-{distribution.__name__}" for distribution, f, _ in CATCHES]
-)
-def test_and_the_faultless_pass(distribution, fault, d):
-    distribution(plain(member(fault, d)))
+@pytest.mark.parametrize(("check", "fault", "d"), CATCHES, ids=[f"{f}-{check.__name__}" for check, f, _ in CATCHES])
+def test_and_the_faultless_pass(check, fault, d):
+    check(plain(member(fault, d)))

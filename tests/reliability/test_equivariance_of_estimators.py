@@ -2,8 +2,8 @@
 
 | estimators | maps |
 |---|---|
-| Student's t (full), elliptical distributions, neighbors by Mahalanobis distance, Fisher's axes | invertible affine maps |
-| distributions of columns, windows, histograms, scaled distances, diagonal t, whitened centers | scales and shifts of columns |
+| Student's t (full), elliptical distributions, Mahalanobis neighbors, Fisher's axes | invertible affine maps |
+| distributions of columns, windows, histograms, scaled distances, diagonal t, whitened centers | scales and shifts |
 | exponential and gamma distributions | a scale of each column |
 | l2 distances, spherical t | rotations, one scale, shifts |
 | all distances, trees and expansions of binary rows, counts | permutations of columns |

@@ -1,4 +1,4 @@
-"""The hazard matrix for distributions of counts, binary rows, shares and positive numbers, and for what needs complete rows.
+"""Hazard matrix for distributions of counts, binary rows, shares and positive numbers, and what needs complete rows.
 
 Each hazard ends in finite numbers or in one sentence of ours that names the culprit; RuntimeWarnings are errors.
 """

@@ -71,7 +71,7 @@ def fitted(name, X, y):
 
 
 def is_sound(estimator, X):
-    """A valid model, whatever came: finite, weights of a distribution, covariances positive definite, samples that are rows."""
+    """A valid model for any input: finite, weights that sum to 1, positive definite covariances, valid samples."""
     model = estimator.model_
     assert all(np.isfinite(a).all() for a in arrays_of(model) if a.dtype.kind == "f")
     assert (model.weights >= 0).all() and abs(model.weights.sum() - 1) < 1e-9

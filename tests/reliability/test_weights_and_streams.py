@@ -1,4 +1,4 @@
-"""Weights are copies, nothing is absence, and chunks are the batch: for the distributions, model-free densities and distances.
+"""Weights are copies, weight 0 is absence, chunks equal the batch: for distributions, model-free densities, distances.
 
 Rows 1 to 3 of the reliability table: 1e-12 for closed forms, 1e-9 where fitting iterates, also 1e8 deviations from 0.
 """
@@ -118,7 +118,7 @@ def test_a_weight_is_so_many_copies_and_nothing_is_absence(name):
 
 
 def streams(name: str) -> bool:
-    """A t distribution hides scales: a stream makes one step a chunk. A histogram's edges are those of the first chunk."""
+    """A t distribution has latent scales: one step per chunk in a stream. A histogram has the first chunk's edges."""
     return name.split(": ")[-1] not in ("t", "t of unknown dof", "t independent", "histogram")
 
 

@@ -13,7 +13,7 @@ from tests.statespace.dense import Dense
 
 @dataclass(frozen=True)
 class Linear:
-    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P); the distributions are written here, not taken from the library."""
+    """x_t = A x_{t−1} + w, y_t = C x_t + v, x_0 ~ N(m, P); distributions written here, not taken from the library."""
 
     A: np.ndarray
     Q: np.ndarray

@@ -65,7 +65,8 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("full", predictive="all"),
     ),
     (
-        "student-t", "robust t", "a t distribution of four degrees of freedom per class, in which rows far out count little",
+        "student-t", "robust t",
+        "a t distribution of four degrees of freedom per class, in which rows far out count little",
         StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
     ),
 )  # fmt: skip
@@ -397,7 +398,8 @@ def _densities(
     if counts or words:
         yield "naive-bayes", "naive Bayes", "columns independent, each with its own distribution", _naive(kinds)
         yield (
-            "naive-bayes-t", "naive Bayes, predictive", "columns independent, every distribution's parameters integrated out",
+            "naive-bayes-t", "naive Bayes, predictive",
+            "columns independent, every distribution's parameters integrated out",
             _naive(kinds, predictive=True),
         )  # fmt: skip
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):

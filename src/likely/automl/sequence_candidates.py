@@ -21,7 +21,7 @@ FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says othe
 
 
 def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | None = None) -> Any:
-    """What a state emits: numbers Gaussian, counts Poisson, words by a distribution of levels, unlike ones independently.
+    """Emission of a state: Gaussian for numbers, Poisson for counts, categorical for words, independent if mixed.
 
     >>> emission({"x": "real", "y": "real"}), emission({"symbol": "category"})
     (GaussianDensity(), CategoricalDensity())

@@ -254,7 +254,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self.learned_ = report.model
 
     def _scoring(self, report: FitReport, density: Any) -> Mixture:
-        """What scores, made of what was learned: class probabilities as they were asked for, parts as `density` says."""
+        """The model that scores, from what was learned: class probabilities as requested, parts as `density` says."""
         learned = report.model
         parts = density._finish(learned.components, report.stats.components, report.prior.components)
         weights = self._final_weights(learned, report.stats)
@@ -537,7 +537,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return novelty_threshold.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log p(c | x) of each row (n, C) under a classifier learned from all the others: fast, for statistics subtract.
+        """log p(c | x) per row (n, C) under a classifier learned from all other rows: fast, as statistics subtract.
 
         Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learned is not used.
         """

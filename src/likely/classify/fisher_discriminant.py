@@ -30,7 +30,7 @@ from likely.mixture.mixture import Mixture
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn the axes that keep classes apart: `axes_` is a `DiscriminantSubspace`   (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
+    """Learn the axes that separate classes: `axes_` is a `DiscriminantSubspace` (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
 
     S_w and S_b are diagonalized together; coordinates (`transform`) have scatter I within classes. Both criteria are
     reached by the same axes, those of the largest λ. A decision (`predict`, `decide`) is Bayes' with Gaussians of one

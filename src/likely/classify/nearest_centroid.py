@@ -1,4 +1,4 @@
-"""NearestCentroidClassifier: the nearest center decides, and the density that the distance stands for says how surely."""
+"""NearestCentroidClassifier: the nearest center decides; the density of the distance gives the probabilities."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
     from the same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
 
     >>> import likely as lk
-    >>> m = lk.NearestCentroidClassifier("l1").fit([[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]], ["a", "a", "b", "b"])
+    >>> X = [[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]]
+    >>> m = lk.NearestCentroidClassifier("l1").fit(X, ["a", "a", "b", "b"])
     >>> m.centers_.tolist(), m.predict([[1.0, 3.0]]).tolist()
     ([[0.0, 1.0], [7.0, 6.0]], ['a'])
     """

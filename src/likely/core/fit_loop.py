@@ -87,7 +87,7 @@ def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
 
 
 def _suits(model: Any, prior: Any) -> None:
-    """Refuse a prior of another distribution; priors say whose they are, and distributions made of others look for themselves."""
+    """Refuse a prior of another distribution: priors name theirs; distributions made of others check their parts."""
     if prior is None or not getattr(model, "one_distribution", False):
         return
     me, whose = type(model).__name__, getattr(prior, "serves", None)

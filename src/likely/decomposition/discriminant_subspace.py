@@ -180,7 +180,8 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     if lost:
         what = "direction is" if lost == 1 else "directions are"
         tell(
-            f"DiscriminantSubspace: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: rescale first"
+            f"DiscriminantSubspace: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: "
+            "rescale first"
         )
     root = vectors[:, keep] / np.sqrt(values[keep])
     U = np.zeros((len(variance), int(keep.sum())))

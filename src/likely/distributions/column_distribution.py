@@ -1,4 +1,4 @@
-"""Distributions of independent columns: each column has a distribution of its own on the line, and a distribution says only what one column is.
+"""Distributions of independent columns: each has its own univariate distribution, and a subclass says only which.
 
 A subclass is a frozen dataclass of parameters. It names where each may lie, and gives the density, distribution
 function, quantiles and draws of single entries; shapes, stacks, gaps, blocks and threads are here. What learning takes
@@ -281,7 +281,7 @@ class ColumnDistribution(Distribution):
         return report
 
     def _tell_limits(self, told: Any = ()) -> None:
-        """Say of which columns a parameter is as large as can be learned; `told` are columns that need no more words."""
+        """Warn of columns in which a parameter is as large as can be learned; columns in `told` are left out."""
         for name, (most, why) in self._limits.items():
             part = np.atleast_2d(getattr(self, name))
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)

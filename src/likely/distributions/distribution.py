@@ -99,7 +99,7 @@ class Distribution(Value):
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop = Stop(500, 1e-8),
     ) -> FitReport:  # fmt: skip
-        """How learning from here went; without a `stop`, a distribution that knows a shorter way to the same end takes it."""
+        """Report of the fit from here; without a `stop`, a distribution may take a faster way to the same result."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
     def _mode(self, prior: Any, stats: Any) -> Any:
@@ -130,7 +130,7 @@ class Distribution(Value):
         raise DomainError(sentence(cls.__name__, "there is no unbiased estimate that is known", remedy="use fit"))
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)] with its error: distributions of counts sum, distributions of one real number integrate, others average n draws.
+        """E[g(x)] with its error: a sum for counts, an integral for one real number, otherwise the average of n draws.
 
         g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for an integral, and the
         standard error for draws. An integral that does not converge is refused, as is one whose error exceeds 1e-3 of

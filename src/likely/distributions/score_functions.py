@@ -1,4 +1,4 @@
-"""What one row says of each free parameter, by formula: the slope of its log-density, without a distribution being built.
+"""Scores by formula: the gradient of one row's log-density in the free parameters, without building a distribution.
 
 `FreeParameters.scores` finds the same by differences, for any distribution; this is for streams, where a row is one
 step and a distribution a row is too much. Rows must be complete and such as the distribution allows (`table`); others
@@ -333,7 +333,7 @@ class FreeScores:
 
 
 def formulas_of(free: FreeParameters) -> FreeScores | None:
-    """The formulas of a built-in distribution; None for others, and for distributions that were freed in another way."""
+    """Formulas of a built-in distribution; None for others, and for distributions that were freed in another way."""
     distribution, me = free.like, type(free.like)
     formula = FORMULAS.get(me.__name__) if me.__module__.startswith("likely.") else None
     if formula is None or {name: way for name, way in formula.ways.items() if way} != ways_of(distribution):

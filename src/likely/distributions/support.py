@@ -223,7 +223,7 @@ class Within(NamedTuple):
 
 
 def expectation(distribution: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | None:
-    """E[g(x)] of a distribution of one real number, and a bound of its error; None where the distribution is none, or no line.
+    """E[g(x)] of a distribution of one real number, and a bound of its error; None for any other distribution.
 
     g takes rows (m, 1) and gives (m, ...). Panels end at quantiles of draws and next to draws between which g
     changes most, so that a jump on either side of a single draw is seen. What is no number where the distribution has

@@ -1,4 +1,4 @@
-"""Does one distribution rule out what another allows? Where it does, a divergence is infinite, however small the probability."""
+"""Whether one distribution rules out what another allows: the divergence is then infinite, however small that is."""
 
 from __future__ import annotations
 

@@ -108,8 +108,7 @@ _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "pro
 
 
 def declare_free(distribution: type | str, **ways: str) -> None:
-    """Say how the parameters of a distribution of your own are freed: each is "real", "positive", "probability", "simplex"
-    or "covariance".
+    """Declare how parameters of your class are freed: "real", "positive", "probability", "simplex" or "covariance".
 
     >>> declare_free("Rayleigh", scale="positive")
     """
@@ -143,7 +142,7 @@ def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
 
 
 class FreeParameters:
-    """Some parameters of a lone distribution as one vector θ (P,), and the way back: one distribution, or a stack for vectors (M, P).
+    """Some parameters of one distribution as a vector θ (P,), and back: a distribution, or a stack for vectors (M, P).
 
     >>> import likely as lk
     >>> free = FreeParameters(lk.Gaussian([2.0], [[4.0]]))

@@ -19,7 +19,7 @@ def nothing_seen(whose: str) -> DataError:
 
 
 def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
-    """Say which columns have nothing to be learned from; where all are such, only a prior of one's own has a distribution.
+    """Warn of columns without observed values; if all columns are, only a prior of your own gives a distribution.
 
     `rest_tells`: what is missing follows from the rest of the row, so that there is nothing to say of single columns.
     """

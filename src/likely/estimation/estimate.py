@@ -71,7 +71,7 @@ def _start(distribution: Any, kind: Any, x: Any, weight: Any) -> Any:
 
 
 def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
-    """By the distribution's own formula; a value passes on what kind of covariance it has, and what it knows already."""
+    """By the distribution's own formula; an instance passes on its kind of covariance and its known parameters."""
     verb = kind.moments_fit if rule == "moments" else kind.unbiased_fit
     if isinstance(distribution, type) or getattr(distribution, "members", None) is not None:
         return verb(x, weight)

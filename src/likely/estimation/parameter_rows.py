@@ -1,4 +1,4 @@
-"""What each distribution tells of its columns: one function a distribution, with an interval where theory gives an exact one."""
+"""Parameters of each distribution per column: one function per distribution, with exact intervals where known."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def _by_logs(way: Any, logs: Array, out: Array, seqs: Ragged, lag: int, which: I
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Value):
-    """What comes 1 … steps frames after a sequence: `states` (steps, K), and by index the distribution of each observation.
+    """Forecast of 1 … steps frames after a sequence: `states` (steps, K), and by index each observation's distribution.
 
     `going` (steps,) is the probability that the sequence goes on that long; states and observations are those of
     sequences that do.

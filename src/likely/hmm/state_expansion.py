@@ -69,7 +69,7 @@ def _longer(runs: list[tuple[int, ...]], topology: Topology) -> list[tuple[int, 
 
 
 def with_durations(topology: Topology, longest: int) -> Topology:
-    """States that know how long they still last: any distribution of durations 1 … longest, in place of the geometric one.
+    """States with a given remaining time: any distribution of durations 1 … longest, in place of the geometric one.
 
     State k becomes a countdown (k, d), d = longest … 1. A null state before each chooses the duration; when it
     has run out, the next state is chosen, another one: to stay is what the duration was for.

@@ -402,7 +402,7 @@ def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
 
 @_fill.register
 def _(distribution: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """N_seen p_missing / P_seen under each member; what the distribution calls a mean where nothing that counts was seen."""
+    """N_seen p_missing / P_seen under each member; its mean where the observed columns have probability 0."""
     if rng is not None:
         expected = "counts are drawn given their total, and with gaps that is not known"
         remedy = "fill them by expectation: without a generator, or random_state=None"

@@ -342,7 +342,8 @@ def _report(f: _Watched, peak: _Peak) -> LaplaceApproximation:
     log_det = float(np.log(values).sum() - 2 * np.linalg.slogdet(peak.root)[1])
     evidence = peak.value + 0.5 * (len(peak.z) * LOG_2PI - log_det)
     return LaplaceApproximation(
-        mode=peak.z, distribution=Gaussian(peak.z, 0.5 * (covariance + covariance.T)), precision=0.5 * (precision + precision.T),
+        mode=peak.z, distribution=Gaussian(peak.z, 0.5 * (covariance + covariance.T)),
+        precision=0.5 * (precision + precision.T),
         log_evidence=float(evidence), log_density=peak.value, gradient=peak.slope @ inverse, converged=peak.converged,
         reason=peak.reason, evaluations=f.asked,
     )  # fmt: skip

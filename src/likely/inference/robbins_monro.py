@@ -242,7 +242,7 @@ class RobbinsMonro(Value):
         return self._further(belief, theta, average, drift, count)
 
     def _slopes_of(self, x: Any, at: Index) -> Slopes:
-        """(θ, start, stop, count) ↦ slopes of these visits: by formula where the distribution has one and the rows allow it."""
+        """(θ, start, stop, count) ↦ slopes of these visits: by formula if there is one and the rows allow it."""
         formulas = self._formulas
         found = formulas.table(x) if formulas is not None else None
 
@@ -280,7 +280,7 @@ class RobbinsMonro(Value):
         return start.replace(theta=theta, average=theta, fisher=self._information(theta, FIRST_DRAWS, 0))
 
     def _refitted(self, theta: Array, x: Any) -> Array:
-        """Maximum likelihood on a block, of what is learned; θ itself where the distribution cannot, or there is none."""
+        """Maximum likelihood of the learned parameters on a block; θ itself if the distribution has none."""
         if not (hasattr(self.distribution, "collect") and hasattr(self.distribution, "refit")):
             return theta
         try:
@@ -297,7 +297,7 @@ class RobbinsMonro(Value):
             self._tell_slope(slope, belief, len(last))
 
     def _ran_away(self, belief: RunningEstimate) -> bool:
-        """Whether a parameter is beyond its fence, where distributions no longer change and slopes look as if they canceled."""
+        """Whether a parameter is beyond its bound, where distributions no longer change and slopes seem to cancel."""
         fences = self._free.fences
         return bool((np.abs(belief.theta) >= fences).any() or (np.abs(belief.answer) >= fences).any())
 

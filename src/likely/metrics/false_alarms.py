@@ -196,7 +196,7 @@ def _mean_ratio(z: Array, w: Array, share: float) -> float:
 
 
 def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | None = None) -> Array:
-    """Shares (J,) of the distributions of all ratios (T, J), by parts[stretch][part]; one part may be left out of all."""
+    """Shares (J,), one per column of the ratios (T, J) in parts[stretch][part]; one part may be left out of all."""
     some = [(z, v) for stretch, v in zip(parts, w, strict=True) for k, z in enumerate(stretch) if k != without]
     own = np.array([v for _, v in some])
     return np.array([allowed_share([z[:, j] for z, _ in some], own) for j in range(some[0][0].shape[1])])

@@ -39,9 +39,11 @@ class DistanceCheck(Value):
         if p >= 0.025:  # two tests at 5 % together
             return f"The distances agree with χ² of {self.dim} degrees ({shown_p(p)}); {share}."
         if self.beyond.low > 1 - OUTER:
-            return f"The tails are heavier than Gaussian: {share}. Look for outliers, several modes, or use a t distribution."
+            advice = "Look for outliers, several modes, or use a t distribution."
+            return f"The tails are heavier than Gaussian: {share}. {advice}"
         if self.observed[len(self.observed) // 2] < self.expected[len(self.expected) // 2]:
-            return f"Most rows lie nearer than a Gaussian distribution says ({share}): a few far ones stretch the covariance."
+            why = "a few far ones stretch the covariance"
+            return f"Most rows lie nearer than a Gaussian distribution says ({share}): {why}."
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 

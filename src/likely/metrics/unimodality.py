@@ -75,7 +75,8 @@ def check_unimodality(
     near_wrong, wrong = nearest != right, called[tried] != right
     total = float(n.sum())
     return NeighborCheck.trusted(
-        neighbor=proportion_interval(float(n @ near_wrong), total), classifier=proportion_interval(float(n @ wrong), total),
+        neighbor=proportion_interval(float(n @ near_wrong), total),
+        classifier=proportion_interval(float(n @ wrong), total),
         mcnemar=mcnemar(float(n @ (~near_wrong & wrong)), float(n @ (near_wrong & ~wrong))),
         rows=total, left_out=left_out, twins=float(n @ twin) / total,
     )  # fmt: skip

@@ -59,7 +59,7 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseWeights(Value):
-    """log p(w) = Σ (α − 1) log w_k + constant with α below 1, also below 0: a Dirichlet distribution that need not be proper.
+    """log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
 
     A part that explains fewer than 1 − α rows gets no weight. With 1 − α half the number of a part's parameters
     this is the message length of Figueiredo and Jain (2002): emptied parts are those that do not pay for themselves.

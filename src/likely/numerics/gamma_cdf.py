@@ -14,7 +14,7 @@ NODES, SHARES = np.polynomial.laguerre.laggauss(64)
 
 
 def lower_share(a: Any, y: Any) -> Array:
-    """P(Y ≤ y) for the gamma distribution of shape a and rate 1: SciPy's `gammainc`, mended where its series ends too soon.
+    """P(Y ≤ y) for the gamma distribution of shape a and rate 1: SciPy's `gammainc`, corrected where it is imprecise.
 
     From a = 10⁴ on, more than four standard deviations below the mean (SciPy 1.17 keeps 8 digits there):
     y p(y) ∫ exp(−a t + y (1 − e⁻ᵗ)) dt, a Gauss–Laguerre sum in s = (a − y) t.

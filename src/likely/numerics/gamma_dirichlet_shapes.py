@@ -1,4 +1,4 @@
-"""Shapes of gamma and Dirichlet distributions from mean logarithms: the equations of maximum likelihood, solved to rounding."""
+"""Shapes of gamma and Dirichlet distributions from mean logarithms: maximum likelihood, solved to rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALLEST, LARGEST = 1e-8, 1e12  # shapes that are looked for
 
 
 def gamma_shape(gap: Any) -> Array:
-    """a with log a − ψ(a) = gap > 0: what the log of a mean exceeds the mean log by, under a gamma distribution of shape a.
+    """Shape a of a gamma distribution from gap = log a − ψ(a) > 0, the log of the mean minus the mean log.
 
     >>> gamma_shape(digamma_gap([1e-3, 2.5, 1e9])).round(6)
     array([1.0e-03, 2.5e+00, 1.0e+09])

@@ -16,10 +16,11 @@ ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 
 
 def border(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")) -> Any:
-    """Draw what `lk.decision_boundary` found in two columns: regions, ellipses of 1 and 2 σ, the curve. Returns the axes.
+    """Draw what `lk.decision_boundary` found in two columns: regions, 1 and 2 σ ellipses, the curve. Returns the axes.
 
     >>> import likely as lk
-    >>> border(lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))).get_title(loc="left")
+    >>> found = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))
+    >>> border(found).get_title(loc="left")
     'Parabola'
     """
     if found.dim != 2:

@@ -31,7 +31,10 @@ def shown(path, made) -> str:
     (lk.KNeighborsClassifier(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
     (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"), ("leaving one out: largest", "p = 4")),
     (lk.KNeighborsClassifier(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
-    (lk.NearestCentroidClassifier("scaled", "median"), ("the median of each class", "scaled (columns", "centers", "height")),
+    (
+        lk.NearestCentroidClassifier("scaled", "median"),
+        ("the median of each class", "scaled (columns", "centers", "height"),
+    ),
     (lk.BayesClassifier(lk.KernelDensity("t", dof=5.0)), ("kernel t, 5 degrees", "widths leave-one-out", "α ")),
     (lk.BayesClassifier(lk.KernelDensity("elliptical")), ("kernel elliptical gaussian", "unit class")),
     (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, columns in their deviations")),

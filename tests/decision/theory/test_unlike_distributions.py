@@ -1,4 +1,4 @@
-"""Distributions that cannot be weighed against each other, distributions with many breaks, and questions that make no sense."""
+"""Distributions that cannot be compared, distributions with many breaks, and questions that make no sense."""
 
 from __future__ import annotations
 

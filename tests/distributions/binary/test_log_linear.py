@@ -1,4 +1,4 @@
-"""Log-linear distributions: maximum likelihood against SciPy, gaps by EM, and honest constants where cells cannot be summed."""
+"""Log-linear distributions: likelihood against SciPy, missing values by EM, constants where cells cannot be summed."""
 
 from __future__ import annotations
 

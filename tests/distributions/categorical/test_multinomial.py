@@ -1,4 +1,4 @@
-"""The multinomial distribution against SciPy, mpmath and enumeration; sparse rows against dense ones; gaps against EM's distributions."""
+"""Multinomial distribution against SciPy, mpmath and enumeration; sparse against dense rows; missing values by EM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elliptical distributions of one column: shares and quantiles beside SciPy, named distributions, and quadrature of the density."""
+"""Elliptical distributions of one column: probabilities and quantiles against SciPy, named ones, and quadrature."""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ def test_a_constant_column_is_told_once_by_the_distribution_and_by_the_estimator
     distribution, density = getattr(lk, name), getattr(lk, f"{name}Density")
     asked = {
         "column 1 is": [
-            lambda: distribution.fit(X), lambda: lk.estimate(distribution, X), lambda: distribution.fit(np.r_[X, [[0.1, 0.9]]], [1, 1, 1, 1, 0]),
+            lambda: distribution.fit(X), lambda: lk.estimate(distribution, X),
+            lambda: distribution.fit(np.r_[X, [[0.1, 0.9]]], [1, 1, 1, 1, 0]),
         ],
         "x1 is": [lambda: density().fit(X)],
     }  # fmt: skip

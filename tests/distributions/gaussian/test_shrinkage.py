@@ -297,7 +297,7 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kind):
-    """Columns of `segment` depend on each other (rank 15 of 19): before, the blends lost 1.3 nats to the full distribution."""
+    """Columns of `segment` are dependent (rank 15 of 19): before, the blends lost 1.3 nats to the full covariance."""
     a = np.loadtxt(data_dir / "tables" / "segment_keel.csv", delimiter=",", skiprows=1)
     X, y = a[:, :-1], a[:, -1].astype(int)
     test = np.arange(len(X)) % 3 == 0

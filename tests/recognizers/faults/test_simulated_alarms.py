@@ -1,4 +1,4 @@
-"""Simulated alarms: streams at a time as one by one, distributions about the learned one as far off as regression says."""
+"""Simulated alarms: streams together as one by one; distributions as far from the learned one as regression says."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def by_matrices(mean, cov, Q, V, y):
 @pytest.mark.parametrize("V", [0.3, [0.5, 0.01], [[0.5, 0.03], [0.03, 0.01]]], ids=["spherical", "diagonal", "full"])
 @pytest.mark.parametrize("stacked", [False, True])
 def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
-    """Frames observed in both entries, in either and in none; distributions that share a covariance, and distributions with their own."""
+    """Frames observed in both entries, either and none; distributions with a shared covariance, and with their own."""
     y = np.random.default_rng(1).standard_normal((12, 2)) * 0.1 + [1.0, 0.5]
     y[2, 0] = y[5, 1] = y[7] = np.nan
     V, Q = np.array(V), np.array([0.1, 0.2])

@@ -234,7 +234,7 @@ def _forward(z):
 
 
 def test_angles_of_the_state_stay_at_home():
-    """A compass that goes round: with `wrap_state`, a distribution that wraps and one that does not give the same track."""
+    """A compass that turns: with `wrap_state`, a distribution that wraps and one that does not give the same track."""
     free = StateSpace(lk.Gaussian([3.0], 0.1), lambda x: lk.Gaussian(x + 0.3, 0.01), lambda x: lk.Gaussian(x, 0.05))
     round_ = StateSpace(
         free.initial, lambda x: lk.Gaussian(turned(x + 0.3, [0]), 0.01), lambda x: lk.Gaussian(turned(x, [0]), 0.05)

@@ -180,7 +180,7 @@ def test_guided_is_the_exact_update_of_a_linear_model():
 
 @pytest.mark.slow
 def test_guided_with_counts_and_curved_sensors():
-    """Observation distributions that are no Gaussian, means that are no line: weights correct what the proposal missed."""
+    """Non-Gaussian observation distributions, nonlinear means: weights correct the error of the proposal."""
     counts = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(0.9 * x, 0.2), lambda x: lk.Poisson(np.exp(x)))
     y = np.array([3.0, 5.0, 2.0, 0.0, 1.0])
     exact = ParticleFilter(counts, 400_000, random_state=1).log_prob(y)[0]

@@ -103,7 +103,7 @@ def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Limits"
     yield ""
-    yield "- A cluster is a region where rows are dense, as these distributions describe it. Whether it is a kind of thing, no"
+    yield "- A cluster is a region where rows are dense under these distributions. Whether it is a kind of thing, no"
     yield "  figure here can say."
     yield "- Other columns, other units of a count, or another distribution of a column may give other clusters."
     yield "- A row that is like none of them still gets the nearest: `likely novelty` marks such rows."

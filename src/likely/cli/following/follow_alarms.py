@@ -71,7 +71,8 @@ class BySurprise:
         _tell_what_is_supported(subject, false_alarm_every, talk)
         if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
             talk(
-                "No line can raise an alarm: a quarter or more of the frames that the model had not learned from are as "
+                "No line can raise an alarm: "
+                "a quarter or more of the frames that the model had not learned from are as "
                 "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
             )
 

@@ -74,7 +74,7 @@ class Table:
         return labels
 
     def tables(self, model: Centroids, dtype: Any) -> Tables:
-        """Scores are coef · features − half, features as in `cluster.kmeans._loops.nearest_centers`; larger is nearer."""
+        """Scores are coef · features − half, features as in `kmeans._loops.nearest_centers`; larger is nearer."""
         c = self.frame.inside(model.mean)
         k, d = c.shape
         own = model.variance is not None

@@ -179,7 +179,7 @@ def _log(a: float) -> float:
 
 
 def _drawn(asked: Problem, n: int, rng: Generator | None) -> tuple[Any, Any]:
-    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from draws of the even mixture of both distributions."""
+    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from draws of the even mixture of both."""
     rng = rng or np.random.default_rng(0)
     half = max(n // 2, 2)
     each = []

@@ -188,7 +188,7 @@ def _means(P: Array, w: Array) -> dict[str, float]:
 
 
 def _of_distributions(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
-    """The Bayes error itself, and means over draws, as many of each class as its share; of two distributions their overlap."""
+    """The Bayes error, and means over draws stratified by class; for two distributions also bounds by their overlap."""
     sizes = [max(round(share * n), 2) for share in asked.prior]
     draws = [
         asked.log_joint(distribution.sample(size, rng))

@@ -23,7 +23,7 @@ NODES = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
 def two_gaussians(asked: Problem) -> Estimate | None:
-    """The risk of two Gaussian classes from the distribution of log p(x | 0)/p(x | 1) under each   (Ney 2.5, in general)."""
+    """Risk of two Gaussian classes, from the distribution of log p(x | 0)/p(x | 1) under each (Ney 2.5, in general)."""
     if len(asked.distributions) != 2 or not all(
         isinstance(distribution, Gaussian) for distribution in asked.distributions
     ):

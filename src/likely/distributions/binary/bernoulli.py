@@ -287,7 +287,7 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Trials(Addable, Value):
-    """What a Bernoulli distribution needs to know of any amount of data: how often each column was 1, and how often 0."""
+    """Sufficient statistics of a Bernoulli distribution: how often each column was 1, and how often 0."""
 
     rows: Array  # (...): weight of the rows
     ones: Array  # (..., d)

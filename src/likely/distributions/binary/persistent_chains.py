@@ -86,7 +86,7 @@ class Crowd:
         return part, part * top + float(np.log(share.mean()))
 
     def anew(self) -> None:
-        """Replace the chains by freshly annealed ones: in a frozen distribution a crowd that only follows loses hills."""
+        """Replace the chains by newly annealed ones: chains that only follow a frozen distribution lose modes."""
         b = np.concatenate([[0.0], self.weights])
         self.states = annealed_draws(b, self.dim, len(self.states), self._rng)
 

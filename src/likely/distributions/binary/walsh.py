@@ -1,4 +1,4 @@
-"""The Rademacher–Walsh expansion: a distribution of binary columns as a sum of products of signs, cut where it pleases."""
+"""Rademacher–Walsh expansion: a distribution of binary columns as a sum of products of signs, truncated anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Dirichlet-multinomial distribution: word counts whose frequencies are not known for certain, so words come in bursts."""
+"""Dirichlet-multinomial distribution: word counts with uncertain frequencies, so that words come in bursts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class DirichletMultinomial(Distribution):
         return np.stack(each, axis=1)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet distribution, then `length` counts."""
+        """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet, then `length` counts."""
         shape = (n, *self.alpha.shape)
         with np.errstate(divide="ignore"):  # in logs, so that tiny α work
             logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha

@@ -1,4 +1,4 @@
-"""What a Dirichlet-multinomial distribution takes from data: how often each count came in a column, and each total of a row."""
+"""Statistics of the Dirichlet-multinomial distribution: how often each count per column and each row total occurred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maximum likelihood of a Dirichlet-multinomial distribution: Newton's steps for log α, each as cheap as the sums it needs."""
+"""Maximum likelihood of the Dirichlet-multinomial distribution: Newton steps for log α, each as cheap as its sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elliptical distributions: contours are ellipses, and a profile of one variable says how the density falls across them."""
+"""Elliptical distributions: contours are ellipses, and a univariate profile says how the density falls across them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile on the line: how much of an elliptical distribution of one column lies beyond a distance, and where a share ends."""
+"""Elliptical distributions of one column: tail probabilities and quantiles from the profile."""
 
 from __future__ import annotations
 

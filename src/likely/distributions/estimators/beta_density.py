@@ -16,7 +16,7 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class BetaDensity(ColumnDensity):
-    """Learn independent beta distributions of shares, a and b for each column: `model_` is a `Beta` of (x − low) / (high − low).
+    """Learn independent beta distributions, a and b per column: `model_` is a `Beta` of (x − low) / (high − low).
 
     - **low**, **high**: the ends that shares lie between: 0 and 1, or 0 and 100 for per cent.
     - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.

@@ -24,7 +24,7 @@ BINARY_SETTINGS: dict[str, Any] = {
 
 
 class BinaryDensity(DensityEstimator):
-    """For estimators of distributions in signs: rows of 0 and 1 (or −1 and 1), dense or sparse, and priors of earlier rows."""
+    """Base of estimators for binary columns: rows of 0 and 1 (or −1 and 1), dense or sparse; priors of earlier data."""
 
     threshold: float | None
     prior: Any

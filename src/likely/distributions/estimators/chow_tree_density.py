@@ -70,7 +70,8 @@ class ChowTreeDensity(DensityEstimator):
         if not odd:
             return
         names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
-        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {len(distribution.levels[odd[0]])} values)"
+        values = len(distribution.levels[odd[0]])
+        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {values} values)"
         text = "each value becomes a level of its own, and any other has probability 0"
         tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or KernelDensity")
 

@@ -1,4 +1,4 @@
-"""Estimators of distributions of independent columns: the shell, the distribution's own first look, and nothing else."""
+"""Estimators of distributions of independent columns: the estimator interface and checks of the support."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ColumnDensity(DensityEstimator):
         return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
 
     def _refuse_outside(self, X: Any, support: str) -> None:
-        """Refuse what the distribution cannot hold; of a negative value with the words that scikit-learn's checks look for."""
+        """Refuse values outside the support; negative values with the words that scikit-learn's checks look for."""
         found = outside(np.asarray(X, dtype=np.float64), support)
         if found is None:
             return

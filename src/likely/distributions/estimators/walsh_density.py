@@ -10,7 +10,7 @@ from likely.distributions.estimators.binary_density import BINARY_SETTINGS, Bina
 
 
 class WalshDensity(BinaryDensity):
-    """Learn a distribution of dependent binary columns: `model_` is a `Walsh`, or with log=True a `LogLinear`   (Ney 2.6.2).
+    """Learn a distribution of dependent binary columns: `model_` is a `Walsh`, with log=True a `LogLinear` (Ney 2.6.2).
 
     - **order**: how many columns may act together: 1, 2 (pairs), …; more than there are columns means all of them.
     - **log**: False expands p(x): averages, no iteration, but it can be negative: the positive part counts, and log p

@@ -62,7 +62,7 @@ def check_spread(covariance: Array, kind: str) -> None:
 
 @lru_cache(maxsize=256)
 def _check_small(numbers: bytes, d: int) -> None:
-    """The same for one small matrix; those that passed are remembered: the distributions of a filter often share one."""
+    """The same for one small matrix. Matrices that passed are cached: the distributions of a filter often share one."""
     _check_full(np.frombuffer(numbers).reshape(d, d))
 
 

@@ -218,7 +218,7 @@ class FactorGaussian(Distribution):
         return Latent(self.mean, self.loadings, self.column_noise)
 
     def posterior(self, x: Any) -> Gaussian:
-        """The distribution of z after each row, a stack of n members: means (n, q), one covariance (q, q) if nothing is missing.
+        """Posterior of z per row, a stack of n members: means (n, q), one covariance (q, q) if nothing is missing.
 
         M = I + WᵀΨ⁻¹W over the columns that were seen; mean M⁻¹WᵀΨ⁻¹(x − μ), covariance M⁻¹.
 

@@ -75,7 +75,7 @@ class Gaussian(Algebra):
 
     @cached_property
     def _is_finite(self) -> bool:
-        """True if all parameters are finite numbers. The constructor refuses others; a sum of distributions may overflow."""
+        """True if all parameters are finite. The constructor refuses others; a sum of distributions may overflow."""
         return all_finite(self.mean) and all_finite(self.covariance)
 
     # ------------------------------------------------------------------ shape

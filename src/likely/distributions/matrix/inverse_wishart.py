@@ -75,7 +75,7 @@ class InverseWishart(MatrixDistribution):
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
     def marginal(self, at: Any) -> InverseWishart:
-        """The distribution of the block of some rows and columns: their part of Ψ, and as many dof fewer as are left out."""
+        """Distribution of a block of rows and columns: their part of Ψ, and dof reduced by the number left out."""
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 

@@ -42,7 +42,7 @@ class Wishart(MatrixDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The distribution with the mean M of the matrices and the sum of their entries' variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
+        """The distribution with the mean M of the matrices and their sum of entry variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
         d = cls.blank(x).size
         rows = matrices(x, d, "Wishart")
         given = weights(weight, len(rows.x), "Wishart")

@@ -42,7 +42,7 @@ class Known(NamedTuple):
 
 
 def maximum_entropy(*, values: Any = None, interval: Any = None, expect: Any = None) -> Any:
-    """Of all distributions with these expectations the one of largest entropy, p(x) ∝ exp(λ·f(x)) (Herbst 1.6; Jaynes 1957).
+    """Distribution of largest entropy with these expectations, p(x) ∝ exp(λ·f(x))   (Herbst 1.6; Jaynes 1957).
 
     `values` is a finite set (the answer is a `Categorical`), `interval` = (low, high) a part of the line, perhaps with
     infinite ends. `expect` maps what is known to its expectation: names ("mean", "variance", "square", "cube",
@@ -298,7 +298,7 @@ def _refuse_outside(features: Array, base: Array, known: list[Known]) -> None:
 
 
 def _start(features: Array, base: Array, targets: Array, units: Array, ends: Any) -> Array:
-    """Multipliers with which the distribution has an integral: 0, or the steepest feature that pulls down the open ends."""
+    """Initial multipliers with a finite integral: 0, or the steepest feature that falls towards the open ends."""
     k = len(targets)
     if not len(ends):
         return np.zeros(k)

@@ -57,7 +57,7 @@ def interval_map(low: float, high: float, center: float, scale: float) -> Map:
 
 @dataclass(frozen=True, eq=False)
 class MaximumEntropyDistribution(Distribution):
-    """log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6): what `maximum_entropy` finds where no distribution has a name.
+    """Result of `maximum_entropy` without a standard name: log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6).
 
     `features` are names ("mean", "square", "log" …) or functions of x; a file can keep names only. `center` and `scale`
     say where an endless line is looked at closely.

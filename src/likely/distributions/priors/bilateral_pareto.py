@@ -1,4 +1,4 @@
-"""The bilateral Pareto distribution: what we believe of both ends of a uniform distribution. They can only move apart."""
+"""Bilateral Pareto distribution: conjugate prior of both ends of a uniform distribution. They can only move apart."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class BilateralPareto(Value):
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
     def point(self, rule: str = "mode") -> Uniform:
-        """A uniform distribution with the "mode" (l₀, u₀), the "mean" (R/(a − 1) beyond, for a > 1) or "median" of each end."""
+        """Uniform distribution at the "mode" (l₀, u₀), "mean" (R/(a − 1) beyond, a > 1) or "median" of each end."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("BilateralPareto", 'rule must be "mode", "mean" or "median"', repr(rule)))
         if rule == "mean" and not (self.shape > 1).all():
@@ -121,7 +121,7 @@ class BilateralPareto(Value):
         return Uniform.trusted(low=self.low - step, high=self.high + step)
 
     def draw(self, rng: Generator) -> Uniform:
-        """A uniform distribution with ends from this distribution: u₀ − l is a Pareto variable, and so is u − l given l."""
+        """Uniform distribution with ends drawn from the prior: u₀ − l is a Pareto variable, and so is u − l given l."""
         first, second = rng.standard_exponential((2, *self.shape.shape))
         low = self.high - (self.high - self.low) * np.exp(first / self.shape)
         return Uniform.trusted(low=low, high=low + (self.high - low) * np.exp(second / (self.shape + 1)))

@@ -64,7 +64,7 @@ class MultinomialPrior(Value):
         return self.replace(belief=self.belief.update(stats))  # type: ignore[arg-type]  # counts are all it asks for
 
     def point(self, rule: str = "mode") -> Multinomial:
-        """A multinomial distribution with the "mode", "mean" or "median" of the probabilities (as `Dirichlet` has them)."""
+        """Multinomial distribution with the "mode", "mean" or "median" of the probabilities (see `Dirichlet`)."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("MultinomialPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
         return self._distribution(getattr(self.belief, rule))

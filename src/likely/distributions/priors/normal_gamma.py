@@ -181,7 +181,7 @@ class NormalGamma(Value):
 
 
 def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:
-    """The gamma distribution of y = bλ with the normal distribution's √λ, so that its shape is a + ½: log λ and log b do not cancel.
+    """Gamma density of y = bλ times √λ of the normal density, of shape a + ½: no cancellation of log λ and log b.
 
     Where y leaves the range of numbers, its logarithm does not, and e^(−y) is 1 or 0.
     """

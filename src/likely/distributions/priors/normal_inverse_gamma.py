@@ -154,7 +154,7 @@ class NormalInverseGamma(Value):
         return Gaussian.trusted(mean=mean, covariance=np.array(variance), kind=self.kind)
 
     def predictive(self) -> StudentT:
-        """Independent t distributions (diagonal), or one joint t distribution (spherical), with ν degrees of freedom."""
+        """Independent t distributions (diagonal) or one joint t distribution (spherical), with ν degrees of freedom."""
         grown = (self.kappa + 1) / self.kappa
         if self.kind == "diagonal":
             scale, dof = self.scale / self.dof * grown, np.broadcast_to(self.dof, self.mean.shape)

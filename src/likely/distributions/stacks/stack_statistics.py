@@ -14,7 +14,7 @@ from likely.distributions.stacks.tied import Tied
 
 
 def joined(distribution: Any, parts: list[Any]) -> Any:
-    """Statistics of `distribution.some(index)`, one for each of several runs of members, as the statistics of all of them."""
+    """Statistics of all members, joined from those of `distribution.some(index)`, one per run of members."""
     if isinstance(distribution, Tied) and distribution.what == "all":
         return reduce(add, parts)  # tied members keep one statistic between them
     if isinstance(distribution, Tied):

@@ -1,4 +1,4 @@
-"""Sums over all counts: one by one near 0, by an integral far out, where a distribution hardly changes from count to count."""
+"""Sums over all counts: term by term near 0, by an integral far out, where probabilities hardly change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _legendre() -> tuple[Array, Array]:
 
 
 def _width(log_p: Log, mode: float) -> float:
-    """The deviation of the normal distribution that bends at the peak as this one does; 0 for a distribution that has its peak at 0."""
+    """Standard deviation of the normal distribution with the same curvature at the mode; 0 if the mode is 0."""
     if mode < 1:
         return 0.0
     h = math.sqrt(mode)

@@ -1,4 +1,4 @@
-"""What a gamma distribution takes from positive numbers: their mean, and what the mean of their logarithms lacks to its log.
+"""Sufficient statistics of the gamma distribution: the mean, and the log of the mean minus the mean log.
 
 log x̄ − mean log x is all that tells the shape. As a difference of two means it is lost where a column is narrow; as
 

@@ -1,4 +1,4 @@
-"""What a distribution takes from data whose best parameters no sum can tell: each column's distinct values and their weights.
+"""Statistics of distributions that no sums suffice for: the distinct values of each column and their weights.
 
 As large as the data where all values differ, but it merges like any statistic: neither order nor copies matter.
 """

@@ -26,7 +26,7 @@ SLACK = 1e-13  # of the objective's size: what rounding may take away
 
 
 class Climb:
-    """The climb of one distribution: `look(model)` makes a pass over all rows, and says what the model sees and is worth.
+    """Extrapolated EM of one distribution: `look(model)` makes a pass over all rows and gives statistics and objective.
 
     `after(step)` is the plain next step from there.
     """

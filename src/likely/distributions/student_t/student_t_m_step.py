@@ -1,4 +1,4 @@
-"""The steps of a t distribution's learning, each the exact maximum of the bound over one thing: scale, degrees of freedom."""
+"""Student-t M-step: exact maximum of the bound over one parameter at a time, scale or degrees of freedom."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ WIDEST = 1e5  # ranges, in quartile distances: heavier tails are cut earlier, an
 
 
 def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
-    """The distribution of w₁x₁ + … + w_m x_m for independent x_i ~ distributions: a density with log_prob, cdf, quantile, mean, sample.
+    """Distribution of w₁x₁ + … + w_m x_m for independent x_i: a density with log_prob, cdf, quantile, mean and sample.
 
     `copies` says how many independent x_i of each distribution there are (one number for all, or one a distribution).
     Known sums come as the distribution they are. Otherwise it is a `LatticeDistribution` (all are discrete: exact) or a
@@ -328,8 +328,7 @@ def _still_to_come(before: float, last: float) -> float:
 
 
 def _moved(parts: list[_Part], grid: _Grid, masses: Array) -> float:
-    """How far rounding to points moved the mean of the sum, times the highest density: halving does not see a distribution that
-    is narrower than a cell."""
+    """Shift of the sum's mean by rounding, times the highest density: halving misses parts narrower than a cell."""
     keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
     shift = 0.0
     for i, part in enumerate(parts):

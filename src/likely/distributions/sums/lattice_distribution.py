@@ -1,4 +1,4 @@
-"""A distribution on a lattice: equally spaced values, each with its probability; what sums of counts and dice follow."""
+"""Distribution on a lattice: equally spaced values, each with its probability, as for sums of counts and dice."""
 
 from __future__ import annotations
 

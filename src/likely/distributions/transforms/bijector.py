@@ -72,7 +72,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Bijector(Value):
-    """A ready-made change of variables y = g(x), entry by entry or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
+    """Ready-made change of variables y = g(x), elementwise or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
 
     >>> Bijector.box_cox(0.5).forward(np.array([[4.0]])).tolist()
     [[2.0]]

@@ -216,7 +216,7 @@ class Beta(BetaLearning):
         return np.array(np.broadcast_to(np.asarray(self.known), shape))
 
     def point(self, rule: str = "mode") -> Any:
-        """A Bernoulli, binomial or negative binomial distribution with the "mode", "mean" or "median" of the probabilities."""
+        """Bernoulli, binomial or negative binomial distribution at the "mode", "mean" or "median" probabilities."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Beta", 'rule must be "mode", "mean" or "median"', repr(rule)))
         return self._distribution(np.array(getattr(self, rule)), rule)
@@ -262,7 +262,7 @@ class Beta(BetaLearning):
         return lone(value)
 
     def log_density(self, model: Any) -> Any:
-        """log p(the probabilities of a Bernoulli, binomial or negative binomial distribution); one per member for a stack."""
+        """log p(probabilities of a Bernoulli, binomial or negative binomial distribution), per member for a stack."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
         return lone(added(_log_density(probs, self.a, self.b)))

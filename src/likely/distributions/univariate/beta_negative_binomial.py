@@ -1,4 +1,4 @@
-"""The beta negative binomial distribution: failures before the r-th success, by a chance that is not known for certain."""
+"""Beta negative binomial distribution: failures before the r-th success, with an uncertain success probability."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BetaNegativeBinomial(ColumnDistribution):
         return out
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, size: Array, a: Array, b: Array) -> Array:
-        """p from the beta distribution as one gamma variate among two, a rate from the gamma distribution, then a count."""
+        """Odds of p ~ beta from two gamma variates, then a rate from the gamma distribution, then a count."""
         odds = rng.standard_gamma(b, shape) / np.maximum(rng.standard_gamma(a, shape), 1e-290)
         return draw_counts(np.minimum(rng.standard_gamma(size, shape) * odds, 1e300), rng)
 

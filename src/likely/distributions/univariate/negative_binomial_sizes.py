@@ -1,4 +1,4 @@
-"""How much more counts spread than a Poisson distribution's: sizes of negative binomial distributions, by maximum likelihood."""
+"""Sizes of negative binomial distributions by maximum likelihood: how far counts are overdispersed."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
-        """The distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
+        """Distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
 
         >>> Triangular.from_moments(2.0, 1 / 6)
         Triangular(low=[1.], mode=[2.], high=[3.])
@@ -133,7 +133,7 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
-        """The distribution that has the mean, variance and skewness (over n) of weighted rows; fewer, where ends are known.
+        """Distribution with mean, variance and skewness (over n) of weighted rows; fewer of them if ends are known.
 
         With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
         """

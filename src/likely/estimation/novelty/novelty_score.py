@@ -23,7 +23,8 @@ DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds o
 PATTERNS = 4096  # of gaps that are remembered
 ENTRIES = 1 << 25  # of all draws together: of models with very many columns fewer rows are drawn, in parts
 WITHOUT_SUPPORT = (  # what is wrong with rows that are novel at any rate, and the remedy
-    "have p(x) = 0 under a model learned without them, or a level that the others lack, and such rows are always novel; "
+    "have p(x) = 0 under a model learned without them, or a level that the others lack, "
+    "and such rows are always novel; "
     "use a density without ends, or give more rows"
 )
 

@@ -442,7 +442,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return shares[0] if is_one(X) else shares
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Sequences drawn from the learned density; where it does not say when to end, of the training's mean length."""
+        """Sequences drawn from the learned density; if it has no end probabilities, of the mean length in training."""
         check_is_fitted(self)
         if length is None and self.model_.final is None:
             length = max(round(self.lengths_), 1)

@@ -278,7 +278,7 @@ class MixtureDensity(DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """One step of EM with more rows. The first rows of all, five distinct ones a component, are learned as by `fit`.
+        """One EM step with more rows. The first rows of all, five distinct ones per component, are learned as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
         slowly (Robbins and Monro): each row counts the less the more came after it.

@@ -131,7 +131,8 @@ class FaultMonitor(Recognizer):
         faults = tuple(distributions[label].distribution for label in self.classes_.tolist())
         memory, size = np.array(KINDS).T.copy()
         return FaultWatch(
-            mean, scale, distributions[self.normal].distribution, faults, memory, size, np.ones(len(KINDS) + len(faults)), 1.0,
+            mean, scale, distributions[self.normal].distribution, faults, memory, size,
+            np.ones(len(KINDS) + len(faults)), 1.0,
             self.hazard, self.repair, self.unknown if faults else 1.0, 0.0, count,
         )  # fmt: skip
 
@@ -440,7 +441,7 @@ def _between_kinds(
 
 
 def _ratios(watch: FaultWatch, part: Array, k: int, distribution: SensorDynamics) -> Array:
-    """Log-likelihood ratios (T − 1, J + K) of frames in units of training, fault k by a distribution that has not seen them."""
+    """Log-likelihood ratios (T − 1, J + K) of frames in training units, fault k by a model that has not seen them."""
     if len(part) < 2:
         return np.empty((0, len(watch.shares)))
     J, one = len(watch.memory), np.ones(watch.normal.dim)

@@ -27,7 +27,7 @@ def _log_sum(logs: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FaultBelief(Value):
-    """What is believed after a frame: log-probabilities of normal, of each distribution of an unknown fault, of each known one.
+    """Belief after a frame: log-probabilities of normal, of each distribution of an unknown fault, of each known fault.
 
     Which fault it is has a posterior of its own, `log_kinds`, in which the distributions of all faults count alike.
     `surprise` is how many bits the frame is less probable than normal frames are on average; `alarm` whether the

@@ -253,7 +253,7 @@ class _Foretold(NamedTuple):
 
 
 def _foretold(distributions: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array) -> _Foretold:
-    """How well distributions foretell the part that each lacks: with d² the mean square of white errors, noise · d² is best."""
+    """How well distributions predict their held-out parts: noise · d² is best, d² the mean square of white errors."""
     squares = count = logs = 0.0
     for k, distribution in enumerate(distributions):
         for parts, w in zip(cut, weights, strict=True):
@@ -281,7 +281,7 @@ class Plausible(NamedTuple):
     root: Array  # (B, p, p): root rootᵀ = noise
 
     def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
-        """T frames (B · streams, p), one after the other, from first ones with covariance `start`; distribution by distribution."""
+        """T frames (B · streams, p), one by one; the first have covariance `start`; ordered by distribution."""
         B, p = self.mean.shape
         x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
         # copies: products with transposed stacks take twice the time

@@ -1,4 +1,4 @@
-"""The share of normal frames in which a monitor would raise alarms if these followed distributions near the learned one."""
+"""Share of normal frames in which a monitor would raise alarms if they followed distributions near the learned one."""
 
 from __future__ import annotations
 

@@ -255,7 +255,8 @@ class LinearSDE(ReadyContinuous, Value):
     def _refuse_early(self, moment: float, first: float) -> None:
         """The start is the distribution of the first observed state; before that only a start for all times will do."""
         if not self.timeless:
-            expected = f"the start is the distribution of the state at the first time {first:g}, and says nothing of earlier ones"
+            what = f"the start is the distribution of the state at the first time {first:g}"
+            expected = f"{what}, and says nothing of earlier ones"
             remedy = "ask for later moments, or begin the series with NaN at the earlier time"
             raise DomainError(sentence(WHOSE, expected, f"{moment:g}", remedy))
 

@@ -385,7 +385,7 @@ class LinearGaussianDensity(DensityEstimator):
     def standard_errors(
         self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> StandardErrors:
-        """Standard errors of all that was learned, from the sequences that it was learned from: see `standard_errors`."""
+        """Standard errors of all learned parameters, from the training sequences: see `standard_errors`."""
         check_is_fitted(self)
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_

@@ -307,7 +307,7 @@ class LinearGaussian(ReadyMade, Distribution):
 
     @property
     def distributions(self) -> StateSpace:
-        """The same model written as distributions, for the filters that take these: `lk.ParticleFilter(model.distributions, 1000)`."""
+        """The same model as a `StateSpace`, for filters of these: `lk.ParticleFilter(model.distributions, 1000)`."""
         return as_distributions(self)
 
     def steady_state(self) -> Steady:

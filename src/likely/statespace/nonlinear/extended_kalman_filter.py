@@ -39,8 +39,8 @@ class ExtendedFilter(GaussianFilter):
     never falls: the mean is then the mode (Bell and Cathey 1993). log p(y) is that under the last tangent.
 
     >>> import likely as lk
-    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> ExtendedFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> ExtendedFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.08 , 1.17 , 1.177])
     """
 
@@ -122,7 +122,7 @@ class ExtendedFilter(GaussianFilter):
 
 
 def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, DistributionMoments, float]:
-    """The slope by central differences, the distributions that were asked for it, and the longest step's share of its spread."""
+    """Slope by central differences, the distributions evaluated for it, and the longest step's share of its spread."""
     d, spread = len(x), np.sqrt((root * root).sum(axis=0))
     points = displaced(x, spread)
     found = curve.at(points, t, u)

@@ -50,8 +50,10 @@ def asked(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> A
     Arguments without a default are filled in their order. What is called as something known is, is also filled if it
     goes by keyword only or is None by default. A default of another value leaves open who should set it: it is refused.
 
-    >>> asked(lambda x, t: t, DISTRIBUTION, "test")("states", 7, None), asked(lambda x, *, u: u, DISTRIBUTION, "test")("states", 7, 0.5)
-    (7, 0.5)
+    >>> asked(lambda x, t: t, DISTRIBUTION, "test")("states", 7, None)
+    7
+    >>> asked(lambda x, *, u: u, DISTRIBUTION, "test")("states", 7, 0.5)
+    0.5
     """
     try:
         found = list(inspect.signature(function).parameters.values())

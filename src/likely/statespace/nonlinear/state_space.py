@@ -28,7 +28,7 @@ class Simulated(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t): distributions of a stack of states   (de Freitas 13).
+    """State-space model: x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t)   (de Freitas 13).
 
     `initial` is a density, or a function without arguments that gives one. `transition` and `observation` take states
     (N, d) and return a stack of N members, one for each state; members may share one covariance. Functions of two

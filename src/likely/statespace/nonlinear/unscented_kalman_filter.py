@@ -36,8 +36,8 @@ class UnscentedFilter(GaussianFilter):
     for the variance of x². Covariances that depend on the state are averaged.
 
     >>> import likely as lk
-    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> UnscentedFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> UnscentedFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.038, 1.147, 1.162])
     """
 
@@ -71,8 +71,8 @@ class CubatureFilter(GaussianFilter):
     state are averaged.
 
     >>> import likely as lk
-    >>> distribution = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> CubatureFilter(distribution).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
+    >>> CubatureFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.04 , 1.145, 1.161])
     """
 

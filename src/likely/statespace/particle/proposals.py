@@ -52,7 +52,7 @@ def bootstrap(at: Setting) -> Placed:
 
 
 def is_first(at: Setting) -> bool:
-    """Whether particles are those that the filter itself drew from the first distribution; others say where the state is."""
+    """Whether the filter itself drew the particles from the initial distribution; others say where the state is."""
     b, n = at.belief, len(at.belief)
     if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
         return False
@@ -187,7 +187,7 @@ def is_poor(ess: float, n: int, threshold: float) -> bool:
 
 
 def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
-    """propose(x, y, t) gives a stack of N distributions for old states x (N, d); for the first frame x is None, and one distribution.
+    """propose(x, y, t) gives a stack of N distributions for old states x (N, d), one for the first frame (x None).
 
     Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own distribution is
     the proposal.

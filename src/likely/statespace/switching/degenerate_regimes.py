@@ -10,7 +10,8 @@ from likely.core.arrays import Array
 from likely.numerics import spd
 
 TOLD = (
-    "SwitchingLinearGaussian: regime {} foresees some observation without any error, other regimes do not: probabilities of "
+    "SwitchingLinearGaussian: regime {} foresees some observation without any error, other regimes do not: "
+    "probabilities of "
     "the one and densities of the others are no common measure, and weights and evidence mean little; give every "
     "regime some observation noise"
 )

@@ -26,7 +26,7 @@ PROPOSALS = ("optimal", "prior")
 
 @dataclass(frozen=True, eq=False)
 class RaoBlackwellizedFilter(Value):
-    """p(z_t, x_t | y) of a `SwitchingLinearGaussian` by at most n paths of regimes, each with a Kalman filter  (de Freitas 13).
+    """p(z_t, x_t | y) of a `SwitchingLinearGaussian`: up to n regime paths, each with a Kalman filter (de Freitas 13).
 
     - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
       "prior": each path draws its next regime by `transition`.

@@ -163,7 +163,7 @@ def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
 
 
 def structures(model: Any, learn: Any = None, form: Any = None) -> tuple[Structure, ...]:
-    """What each regime learns: the same for all, or one entry per regime; None: all but the distribution of the first state."""
+    """What each regime learns: the same for all, or one entry per regime; None: all but the initial distribution."""
     each = [learn] * model.n_regimes if learn is None or not _one_each(learn) else list(learn)
     forms = list(form) if isinstance(form, list | tuple) else [form] * model.n_regimes
     if len(each) != model.n_regimes or len(forms) != model.n_regimes:

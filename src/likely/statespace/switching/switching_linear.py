@@ -74,7 +74,7 @@ class SwitchingLinearGaussian(Distribution):
     def started(
         cls, regimes: Any, transition: Any, mean: Any, covariance: Any, initial: Any = None
     ) -> SwitchingLinearGaussian:
-        """The same for regimes of which only moves and observations matter: all share this distribution of the first state.
+        """The same for regimes of which only moves and observations matter: all share this initial distribution.
 
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
@@ -271,7 +271,8 @@ def _refuse_unlike(regimes: tuple[Any, ...]) -> None:
             raise DomainError(sentence(ME, f"regime {k} must not change with time", got, remedy))
         if m.diffuse is not None:
             expected = f"regime {k} must say where its state begins"
-            remedy = "use SwitchingLinearGaussian.started(regimes, moves, mean, covariance), with a covariance of your choice"
+            started = "SwitchingLinearGaussian.started(regimes, moves, mean, covariance)"
+            remedy = f"use {started}, with a covariance of your choice"
             raise DomainError(sentence(ME, expected, "a diffuse start", remedy))
     widths = {(m.states, m.dim, m.n_inputs) for m in regimes}
     if len(widths) > 1:
