@@ -444,7 +444,14 @@ peer("dtw_band", "likely", note="dtw_matrix(S, cost='squared', band=50)")(warped
 
 def tracker(d):
     lk = library()
-    return lk.LinearGaussian(transition=d["F"], process_covariance=d["Q"], observation=d["H"], observation_covariance=d["R"], initial_mean=d["m0"], initial_covariance=d["P0"])
+    return lk.LinearGaussian(
+        transition=d["F"],
+        process_covariance=d["Q"],
+        observation=d["H"],
+        observation_covariance=d["R"],
+        initial_mean=d["m0"],
+        initial_covariance=d["P0"],
+    )
 
 
 @peer("kalman", "likely", note="LinearGaussian.smooth: means, covariances and lag-one covariances")

@@ -138,7 +138,13 @@ def position(y: Any) -> Any:
 def learner(noise: float, stay: float) -> SwitchingDensity:
     d, moves = 3, np.where(np.eye(3, dtype=bool), stay, (1 - stay) / 2)
     plain = LinearGaussian(
-        transition=np.zeros((d, d)), process_covariance=np.eye(d), observation=np.eye(d), observation_covariance=noise * np.eye(d), initial_mean=np.zeros(d), initial_covariance=np.eye(d), control=np.zeros((d, 1))
+        transition=np.zeros((d, d)),
+        process_covariance=np.eye(d),
+        observation=np.eye(d),
+        observation_covariance=noise * np.eye(d),
+        initial_mean=np.zeros(d),
+        initial_covariance=np.eye(d),
+        control=np.zeros((d, 1)),
     )
     return SwitchingDensity([plain] * 3, moves, learn=["transition", "control", "noise"], chain=["starts"], max_iter=40,
                             tol=1e-4, random_state=0)  # fmt: skip
@@ -257,7 +263,12 @@ def jumping(p: int, kind: str, noise: float, drift: float, rate: float) -> Switc
     start = np.diag([4.0, 1e-2]) if trend else 4.0 * one
     made = [
         LinearGaussian(
-            transition=np.kron(eye, A), process_covariance=np.kron(eye, q), observation=np.kron(eye, C), observation_covariance=noise * eye, initial_mean=np.zeros(p * len(A)), initial_covariance=np.kron(eye, start)
+            transition=np.kron(eye, A),
+            process_covariance=np.kron(eye, q),
+            observation=np.kron(eye, C),
+            observation_covariance=noise * eye,
+            initial_mean=np.zeros(p * len(A)),
+            initial_covariance=np.kron(eye, start),
         )
         for q in (quiet, wild)
     ]

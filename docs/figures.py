@@ -418,7 +418,7 @@ def chains() -> None:
     """Three models: with a null state, left-to-right with skips, ergodic."""
     rng = np.random.default_rng(0)
     moves = [[0.6, 0, 0, 0.4], [0, 0.5, 0.5, 0], [0, 0, 0.7, 0], [0, 0.6, 0.4, 0]]
-    null = lk.HMM([1, 0, 0, 0], moves, lk.Gaussian([[0.0], [3.0], [6.0]], 1.0), [0, 0, 0.3, 0])
+    null = lk.HMM([1, 0, 0, 0], moves, lk.Gaussian([[0.0], [3.0], [6.0]], 1.0), final=[0, 0, 0.3, 0])
     rises = [np.repeat([0.0, 2.0, 5.0, 9.0], rng.integers(0, 6, 4) + [1, 0, 0, 1]) for _ in range(60)]
     skips = lk.HMMDensity(n_states=4, topology=(0, 1, 2)).fit(
         [r + rng.normal(0, 0.5, len(r)) for r in rises if len(r) > 2]
@@ -500,7 +500,17 @@ def volatility() -> None:
 
 def regimes_of_a_pump() -> None:
     """A series that is calm, then wild: what was seen, and the probabilities of its regimes at the time."""
-    calm, wild = (lk.LinearGaussian(transition=[[0.98]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 1.0))
+    calm, wild = (
+        lk.LinearGaussian(
+            transition=[[0.98]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[0.5]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 1.0)
+    )
     jump = lk.SwitchingLinearGaussian([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
     z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
     run = lk.RaoBlackwellizedFilter(jump, 500, random_state=1).run(y[0])

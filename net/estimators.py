@@ -241,7 +241,14 @@ def thin_part() -> Result:
 def sensors_that_agree() -> Result:
     level = np.cumsum(rows(("real",), 300)[:, 0])
     y = np.column_stack([level, level + 1e-4 * rows(("real",), 300, 3)[:, 0]]) + 0.3 * rows(("real",), 300, 5)
-    start = lk.LinearGaussian(transition=np.eye(1), process_covariance=np.eye(1), observation=np.ones((2, 1)), observation_covariance=np.eye(2), initial_mean=np.zeros(1), initial_covariance=9 * np.eye(1))
+    start = lk.LinearGaussian(
+        transition=np.eye(1),
+        process_covariance=np.eye(1),
+        observation=np.ones((2, 1)),
+        observation_covariance=np.eye(2),
+        initial_mean=np.zeros(1),
+        initial_covariance=9 * np.eye(1),
+    )
     learned = lk.LinearGaussianDensity(start, ["noise", "observation"], max_iter=60).fit([y])
     return {"reason": learned.report_.reason, "correlation": np.corrcoef(learned.model_.observation).round(3)}
 

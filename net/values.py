@@ -141,7 +141,7 @@ def hmm() -> Result:
 
 def hmm_of_symbols() -> Result:
     levels = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
-    model = lk.HMM([0.6, 0.4], [[0.7, 0.2], [0.3, 0.5]], levels, [0.1, 0.2])
+    model = lk.HMM([0.6, 0.4], [[0.7, 0.2], [0.3, 0.5]], levels, final=[0.1, 0.2])
     x = np.random.default_rng(2).integers(0, 3, (30, 1)).astype(float)
     stats = model.collect(lk.Ragged.of([x]))
     return {
@@ -165,9 +165,13 @@ def driven_hmm() -> Result:
 
 def linear() -> Any:
     return lk.LinearGaussian(
-        transition=[[1.0, 1.0], [0.0, 0.9]], process_covariance=[[0.1, 0.02], [0.02, 0.2]], observation=[[1.0, 0.0], [0.5, 0.5]], observation_covariance=[[0.3, 0.1], [0.1, 0.4]],
-        initial_mean=[0.0, 0.1], initial_covariance=[[1.0, 0.2], [0.2, 1.0]],
-    )  # fmt: skip
+        transition=[[1.0, 1.0], [0.0, 0.9]],
+        process_covariance=[[0.1, 0.02], [0.02, 0.2]],
+        observation=[[1.0, 0.0], [0.5, 0.5]],
+        observation_covariance=[[0.3, 0.1], [0.1, 0.4]],
+        initial_mean=[0.0, 0.1],
+        initial_covariance=[[1.0, 0.2], [0.2, 1.0]],
+    )
 
 
 def linear_gaussian() -> Result:
@@ -189,13 +193,26 @@ def linear_gaussian() -> Result:
 
 def local_level() -> Result:
     """A start that nothing is known of."""
-    model = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.5]], diffuse=[[1.0]])
+    model = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.1]],
+        observation=[[1.0]],
+        observation_covariance=[[0.5]],
+        diffuse=[[1.0]],
+    )
     y = frames(20, 1)
     return {"log_prob": model.log_prob([y]), "filter": model.filter(y), "smooth": model.smooth(y)}
 
 
 def continuous() -> Result:
-    model = lk.LinearSDE(drift=[[-0.5]], diffusion=[[0.3]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    model = lk.LinearSDE(
+        drift=[[-0.5]],
+        diffusion=[[0.3]],
+        observation=[[1.0]],
+        observation_covariance=[[0.2]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     t, y = np.cumsum(np.random.default_rng(4).gamma(2.0, 0.5, 15)), frames(15, 1)
     return {"filter": model.filter(y, t), "smooth": model.smooth(y, t), "log_prob": model.log_prob(y, t)}
 
@@ -221,7 +238,17 @@ def particle_filter() -> Result:
 
 
 def switching() -> Any:
-    slow, fast = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 1.0))
+    slow, fast = (
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[0.2]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 1.0)
+    )
     return lk.SwitchingLinearGaussian((slow, fast), [[0.9, 0.1], [0.2, 0.8]], [0.5, 0.5])
 
 
@@ -249,7 +276,14 @@ def live() -> Result:
     timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0)
     belief, news = timed.update(timed.initial_belief(), (0.5, [0.3]))
     rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
-    level = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    level = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.1]],
+        observation=[[1.0]],
+        observation_covariance=[[0.5]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     followed = [(b, float(logp)) for b, logp in lk.follow(level, y)]
     calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], spread)) for spread in (1.0, 9.0))
     *_, (raced, _) = lk.follow(lk.Race([calm, wild]), [4.0, -5.0, 1.0])
@@ -302,7 +336,7 @@ def table_of_probabilities() -> Result:
 
 
 def word_network() -> Result:
-    words = [lk.HMM([1.0, 0.0], [[0.7, 0.3], [0.0, 0.8]], lk.Gaussian(m, np.eye(2)), [0.0, 0.2]) for m in WORDS]
+    words = [lk.HMM([1.0, 0.0], [[0.7, 0.3], [0.0, 0.8]], lk.Gaussian(m, np.eye(2)), final=[0.0, 0.2]) for m in WORDS]
     network = lk.WordNetwork(words, ("a", "b"))
     x = np.concatenate([frames(6, 2), 3 + frames(6, 2, 3)])
     return {"decode": network.decode(x), "log_prob": network.log_prob([x])}

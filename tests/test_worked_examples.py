@@ -102,7 +102,14 @@ def test_h_8_two_forms_of_the_kalman_update():
     """(8.11) with R⁻¹ is (8.13)."""
     A = RNG.normal(size=(3, 3))
     P, H, R, y = A @ A.T + np.eye(3), RNG.normal(size=(2, 3)), np.array([[0.5, 0.1], [0.1, 0.3]]), RNG.normal(size=2)
-    model = lk.LinearGaussian(transition=np.eye(3), process_covariance=np.eye(3), observation=H, observation_covariance=R, initial_mean=np.zeros(3), initial_covariance=P)
+    model = lk.LinearGaussian(
+        transition=np.eye(3),
+        process_covariance=np.eye(3),
+        observation=H,
+        observation_covariance=R,
+        initial_mean=np.zeros(3),
+        initial_covariance=P,
+    )
     post, _ = model.update(model.initial_belief(), y)
     want = np.linalg.inv(np.linalg.inv(P) + H.T @ np.linalg.solve(R, H))
     assert np.allclose(post.covariance, want, atol=1e-12)

@@ -38,7 +38,9 @@ def test_other_rules_of_steps_count_as_they_weigh(steps, rng):
     seqs = bumps(rng, 6)
     b = barycenter(seqs, step_pattern=steps, max_iter=4, tol=0.3)
     assert (np.diff(b.trace) < 0).all() and len(b.trace) > 1
-    assert b.inertia == pytest.approx(sum(dtw(b.mean, s, cost="squared", step_pattern=steps).total for s in seqs), rel=1e-12)
+    assert b.inertia == pytest.approx(
+        sum(dtw(b.mean, s, cost="squared", step_pattern=steps).total for s in seqs), rel=1e-12
+    )
     one = [dtw(b.mean, s, cost="squared", step_pattern=steps)._route for s in seqs]
     total, weight = np.zeros(len(b.mean)), np.zeros(len(b.mean))
     for route, s in zip(one, seqs, strict=True):

@@ -255,7 +255,9 @@ def test_the_three_step_loop_and_its_twin_agree_to_the_last_bit(rng):
 
 def test_ties_go_to_the_diagonal_and_then_along_a():
     assert dtw(costs=np.zeros((3, 3))).path.tolist() == [[0, 0], [1, 1], [2, 2]]
-    assert dtw(costs=np.zeros((4, 3)), step_pattern="symmetric").path.tolist() == dtw(costs=np.zeros((4, 3))).path.tolist()
+    assert (
+        dtw(costs=np.zeros((4, 3)), step_pattern="symmetric").path.tolist() == dtw(costs=np.zeros((4, 3))).path.tolist()
+    )
     C = np.array([[0.0, 0.0], [0.0, 1.0], [5.0, 0.0]])
     assert dtw(costs=C).path.tolist() == [[0, 0], [1, 0], [2, 1]]
 

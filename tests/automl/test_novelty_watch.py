@@ -27,7 +27,10 @@ def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
     names, bits = watch.blame(odd)
     assert names == ["a", "b", "a"]
     model = watch.estimator.model_
-    mean, var = model.components.mean[0], np.diagonal(np.atleast_2d(np.diag(model.components.covariance[0].ravel()[:2])))
+    mean, var = (
+        model.components.mean[0],
+        np.diagonal(np.atleast_2d(np.diag(model.components.covariance[0].ravel()[:2]))),
+    )
     if model.components.covariance[0].ndim == 1:  # independent columns: the gain is −log p(a)
         expected = -norm(mean[0], np.sqrt(var[0])).logpdf(6.0)
         usual = -norm(0, np.sqrt(var[0])).logpdf(norm.ppf(0.75) * np.sqrt(var[0]))

@@ -197,7 +197,11 @@ def test_names_of_distributions_stand_beside_each_other():
     X = {"wait": columns_of("positive", y)[:, 0], "angle": columns_of("angle", y)[:, 0], "size": 1.0 * y}
     X["size"] += np.linspace(0, 1, 60)
     nb = lk.NaiveBayes({"wait": "exponential", "angle": "von-mises", "size": "laplace"}).fit(X, y)
-    assert [type(part).__name__ for _, part in nb.model_.components.components] == ["Exponential", "VonMises", "Laplace"]
+    assert [type(part).__name__ for _, part in nb.model_.components.components] == [
+        "Exponential",
+        "VonMises",
+        "Laplace",
+    ]
     lone = lk.BayesClassifier(lk.ExponentialDensity()).fit(X["wait"][:, None], y)
     others = {"angle": np.full(60, np.nan), "size": np.full(60, np.nan)}
     np.testing.assert_allclose(nb.predict_proba({**X, **others}), lone.predict_proba(X["wait"][:, None]), rtol=1e-9)

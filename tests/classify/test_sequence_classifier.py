@@ -53,7 +53,9 @@ def test_the_order_of_frames_decides(clf: lk.BayesClassifier) -> None:
 
 
 def test_posteriors_are_those_of_bayes(clf: lk.BayesClassifier) -> None:
-    logs = np.stack([clf.model_.components.member(c).log_prob(NEW) for c in range(2)], axis=1) + np.log(clf.class_prior_)
+    logs = np.stack([clf.model_.components.member(c).log_prob(NEW) for c in range(2)], axis=1) + np.log(
+        clf.class_prior_
+    )
     assert_allclose(clf.log_posterior(NEW), logs - np.logaddexp.reduce(logs, axis=1)[:, None], atol=1e-9)
     assert_allclose(clf.score_samples(NEW), np.logaddexp.reduce(logs, axis=1), rtol=1e-12)
 

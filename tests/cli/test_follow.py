@@ -32,7 +32,14 @@ from tests.cli.fitting.test_sequence_input import table, walks
 from tests.cli.tables import run, write
 
 CHAIN = lk.HMM([0.5, 0.5], [[0.95, 0.05], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [4.0, 1.0]], 1.0))
-WALK = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+WALK = lk.LinearGaussian(
+    transition=[[1.0]],
+    process_covariance=[[0.1]],
+    observation=[[1.0]],
+    observation_covariance=[[1.0]],
+    initial_mean=[0.0],
+    initial_covariance=[[1.0]],
+)
 NEEDS_KILL = pytest.mark.skipif(os.name == "nt", reason="needs kill -9")
 
 
@@ -117,7 +124,17 @@ def test_continuous_time_goes_by_the_time_column(tmp_path):
 
 
 def test_regimes_of_a_switching_model(tmp_path):
-    quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
+    quiet, wild = (
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 25.0)
+    )
     lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     text = "x\n0.0\n0.3\n-0.2\n12.0\n12.1\n"
     out = followed(tmp_path / "m.likely", "--fault", "1", stdin=text)
@@ -241,7 +258,9 @@ def test_the_distribution_of_increments_is_that_of_uniform_tails():
 
 
 def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
-    level = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]])
+    level = lk.LinearGaussian(
+        transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]]
+    )
     lk.save(level, tmp_path / "m.likely")
     out = followed(tmp_path / "m.likely", "--false-alarm-every", 1000, stdin="x\n1e6\n1e6\n1000001\n")
     assert out["alarm"].to_list() == ["no"] * 3
@@ -250,7 +269,14 @@ def test_the_tails_of_a_diffuse_start_are_not_judged(tmp_path):
 def twice(sd: float = 0.0) -> lk.LinearGaussian:
     """A level that two sensors see alike, the second with an error of its own."""
     noise = [[1.0, 1.0], [1.0, 1.0 + sd**2]]
-    return lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0], [1.0]], observation_covariance=noise, initial_mean=[0.0], initial_covariance=[[1.0]])
+    return lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.1]],
+        observation=[[1.0], [1.0]],
+        observation_covariance=noise,
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
 
 
 @pytest.mark.slow
@@ -269,7 +295,14 @@ def test_alarms_where_something_is_certain():
 
 
 def test_what_is_foretold_whole_is_no_surprise():
-    still = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[2.0], initial_covariance=[[0.0]])
+    still = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.0]],
+        observation=[[1.0]],
+        observation_covariance=[[0.0]],
+        initial_mean=[2.0],
+        initial_covariance=[[0.0]],
+    )
     found, sums = alarms(still, np.array([[2.0], [2.0], [3.0], [2.0]]), 1000)
     assert found.tolist() == [2] and sums[:2].tolist() == [0.0, 0.0]
 
@@ -403,7 +436,17 @@ def test_a_bad_line_loses_nothing_that_came_before(folder, tmp_path):
 
 
 def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
-    quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
+    quiet, wild = (
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 25.0)
+    )
     lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--keep", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
@@ -572,7 +615,9 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     """log p was −inf in lk.follow and 0 here, for one and the same model."""
     distributions = lk.Categorical([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], levels=["a", "b", "c"])
     bare = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], distributions)
-    fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit([list("aabbacabcc"), list("ccbacba")])
+    fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit(
+        [list("aabbacabcc"), list("ccbacba")]
+    )
     named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
     for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):

@@ -10,11 +10,11 @@ import pytest
 from likely import DataError, DomainError, LikelyError, ShapeError
 from likely.core.arrays import (
     BadEntry,
+    checked_labels,
     frozen,
     like_input,
     n_rows,
     numbers,
-    checked_labels,
     parameter,
     refuse_infinite,
     rows,

@@ -65,7 +65,7 @@ def test_outliers_and_what_cannot_be():
 
 
 def test_after_the_end_nothing_is_likely():
-    h = HMM([1.0], [[0.0]], Gaussian([[0.0]], 1.0), [1.0])
+    h = HMM([1.0], [[0.0]], Gaussian([[0.0]], 1.0), final=[1.0])
     belief, _ = lk.step(h, None, 0.0)
     for _ in range(2):
         belief, news = lk.step(h, belief, 0.0)
@@ -182,7 +182,14 @@ def test_what_cannot_be_leaves_evidence_of_nothing():
              lambda m, b: lk.step(m, np.ones(1), None), lambda m, b: lk.step(m, b, 1.0)]
 )  # fmt: skip
 def test_what_is_no_belief_is_said_to_be_none(slip):
-    walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    walk = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.1]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     others = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0)).initial_belief()
     with pytest.raises(DomainError, match=r"LinearGaussian must be a StateBelief, .*step\(model, belief, y\)"):
         slip(walk, others)

@@ -55,7 +55,9 @@ class AllPaths:
     @cached_property
     def between(self) -> dict[tuple[int, int], list[Way]]:
         sources, sinks = [*range(self.K), self.N], [*range(self.K), EXIT]
-        found = {(a, b): ways(self.initial, self.transition, self.final, self.K, a, b) for a, b in product(sources, sinks)}
+        found = {
+            (a, b): ways(self.initial, self.transition, self.final, self.K, a, b) for a, b in product(sources, sinks)
+        }
         if self.free:
             found |= {(a, EXIT): [Way([(a, EXIT)], 1.0)] for a in sources}
         return found
@@ -202,4 +204,4 @@ def small(seed: int) -> Small:
     if rng.random() < 0.4:
         may = rng.random((T, K)) < 0.7
         given = np.where(may | ~may.any(axis=1, keepdims=True), 0.0, -np.inf)
-    return Small(HMM(initial, transition, Categorical(symbols), final), x, given, scores)
+    return Small(HMM(initial, transition, Categorical(symbols), final=final), x, given, scores)

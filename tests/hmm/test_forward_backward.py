@@ -17,7 +17,10 @@ ALIKE = 1e-12
 def chain(initial, transition, final=None) -> Chain:
     initial, transition = np.array(initial, float), np.array(transition, float)
     return Chain.trusted(
-        initial=initial, transition=transition, final=None if final is None else np.array(final, float), states=len(initial)
+        initial=initial,
+        transition=transition,
+        final=None if final is None else np.array(final, float),
+        states=len(initial),
     )
 
 
@@ -194,7 +197,9 @@ def test_chains_of_few_arcs(share):
     """Along lists of arcs, by whole rows, and by logarithms: all the same, with thin arcs and outliers, too."""
     rng, K = np.random.default_rng(5), 40
     for extreme in (False, True):
-        transition = rng.random((K, K)) * ((rng.random((K, K)) < share) | np.eye(K, k=1, dtype=bool) | np.eye(K, dtype=bool))
+        transition = rng.random((K, K)) * (
+            (rng.random((K, K)) < share) | np.eye(K, k=1, dtype=bool) | np.eye(K, dtype=bool)
+        )
         transition /= transition.sum(axis=1, keepdims=True)
         c = chain(np.full(K, 1 / K), transition)
         logs = random_scores(rng, 50, K) if extreme else rng.standard_normal((50, K))

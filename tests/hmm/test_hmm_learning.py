@@ -55,7 +55,7 @@ def problem(name, seed=0, final=True, nulls=1):
     on = rows(rng, N, N + 1) if final else rows(rng, N, N)
     on[3:, 3:N] = 0.0
     on /= on.sum(axis=1, keepdims=True)
-    h = HMM(rows(rng, N), on[:, :N].copy(), distributions(rng)[name], on[:, N].copy() if final else None)
+    h = HMM(rows(rng, N), on[:, :N].copy(), distributions(rng)[name], final=on[:, N].copy() if final else None)
     x = Ragged.from_list([rng.poisson(3.0, (T, 2)).astype(float) for T in (9, 1, 4, 7, 2, 5)])
     return h, x, rng
 
@@ -148,7 +148,7 @@ def test_known_states_are_counted_in_one_pass():
     """Relative frequencies, by hand."""
     x = [np.array([[0.0], [1.0], [0.0], [1.0]]), np.array([[1.0], [1.0]]), np.array([[0.0]])]
     given = [np.array([0, 0, 1, 1]), np.array([1, 0]), np.array([0])]
-    h = HMM([0.5, 0.5], [[0.4, 0.4], [0.4, 0.4]], Categorical([[0.5, 0.5], [0.5, 0.5]]), [0.2, 0.2])
+    h = HMM([0.5, 0.5], [[0.4, 0.4], [0.4, 0.4]], Categorical([[0.5, 0.5], [0.5, 0.5]]), final=[0.2, 0.2])
     report = fit(h, Blocks.of(Ragged.from_list(x), [2.0, 1.0, 1.0], log_mask=Ragged.from_list(given)))
     assert report.converged and len(report.trace) == 1 and report.stats.complete
     m = report.model
@@ -239,7 +239,7 @@ def test_a_stack_is_its_chains_side_by_side(name):
     one, x, rng = problem(name, 1)
     two, _, _ = problem(name, 2)
     both = HMM(np.stack([one.initial, two.initial]), np.stack([one.transition, two.transition]), _end_to_end(one, two),
-               np.stack([one.final, two.final]))  # fmt: skip
+               final=np.stack([one.final, two.final]))  # fmt: skip
     want = np.stack([one.log_prob(x), two.log_prob(x)], axis=1)
     assert np.allclose(both.log_prob(x), want, rtol=1e-12) and both.members == 2
     assert np.allclose(both.best_log_prob(x), np.stack([one.best_log_prob(x), two.best_log_prob(x)], 1), rtol=1e-12)
@@ -261,8 +261,11 @@ def test_a_stack_is_its_chains_side_by_side(name):
 def _end_to_end(one, two):
     a, b = one.emission, two.emission
     if isinstance(a, Mixture):
-        parts = Gaussian(np.concatenate([a.components.mean, b.components.mean]),
-                         np.concatenate([a.components.covariance, b.components.covariance]), kind="diagonal")  # fmt: skip
+        parts = Gaussian(
+            np.concatenate([a.components.mean, b.components.mean]),
+            np.concatenate([a.components.covariance, b.components.covariance]),
+            kind="diagonal",
+        )
         return Mixture(np.concatenate([a.weights, b.weights]), parts)
     if isinstance(a, Poisson):
         return Poisson(np.concatenate([a.rate, b.rate]))

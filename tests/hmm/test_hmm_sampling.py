@@ -22,7 +22,7 @@ BOUND = float(np.sqrt(np.log(2 / FALSE_ALARM) / (2 * DRAWS)))  # sup |F_n − F|
 def chain(seed: int, final: bool, Q: int = 2, K: int = 2) -> HMM:
     rng = np.random.default_rng(seed)
     initial, transition, leave = random_chain(rng, K, Q, final, 0.2)
-    return HMM(initial, transition, Categorical(rng.dirichlet(np.ones(2), K)), leave)
+    return HMM(initial, transition, Categorical(rng.dirichlet(np.ones(2), K)), final=leave)
 
 
 def close(found: np.ndarray, want: np.ndarray) -> None:

@@ -17,7 +17,7 @@ MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], 
 def chain(final=False) -> HMM:
     leave = np.array([0.0, 0.001, 0.0, 0.002]) if final else None
     transition = MOVES if leave is None else MOVES * (1 - leave)[:, None]
-    return HMM([0.4, 0.3, 0.2, 0.1], transition, Gaussian([[0.0], [2.0], [4.0], [6.0]], 1.0), leave)
+    return HMM([0.4, 0.3, 0.2, 0.1], transition, Gaussian([[0.0], [2.0], [4.0], [6.0]], 1.0), final=leave)
 
 
 def frames(T: int, outliers: bool = False) -> np.ndarray:
@@ -231,7 +231,9 @@ def test_a_million_frames():
         whole = forward_backward.posterior(way, h.scores(seqs), np.array([0, T]), np.ones(1))
     assert np.isfinite(total) and total == pytest.approx(whole.log_prob[0], rel=1e-12)
     stats = h.collect(seqs)
-    assert np.abs(stats.transition - whole.transition).max() <= 1e-10 * T and stats.counts.sum() == pytest.approx(T, rel=1e-10)
+    assert np.abs(stats.transition - whole.transition).max() <= 1e-10 * T and stats.counts.sum() == pytest.approx(
+        T, rel=1e-10
+    )
     assert np.abs(stats.counts - whole.states.sum(axis=0)).max() <= 1e-10 * T
     assert h.objective(stats) == pytest.approx(total, rel=1e-11)
     assert peak(lambda: h.collect(seqs)) < 12 and peak(lambda: h.log_prob(seqs)) < 12  # 32 MB are the scores alone

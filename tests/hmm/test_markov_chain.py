@@ -116,9 +116,11 @@ def test_uses_are_the_gradient_of_the_log_probability():
     x = rng.integers(0, 3, (5, 1)).astype(float)
 
     def log_prob(transition):
-        return float(HMM.trusted(initial=c.initial, transition=transition, final=c.final, emission=emission).log_prob([x])[0])
+        return float(
+            HMM.trusted(initial=c.initial, transition=transition, final=c.final, emission=emission).log_prob([x])[0]
+        )
 
-    stats = HMM(c.initial, c.transition, emission, c.final).collect([x])
+    stats = HMM(c.initial, c.transition, emission, final=c.final).collect([x])
     h = 1e-5
     for a in range(4):
         for b in range(4):
@@ -140,7 +142,7 @@ def test_uses_are_the_gradient_of_the_log_probability():
 )
 def test_what_is_no_chain_is_refused(initial, transition, final, told):
     with pytest.raises((DomainError, ValueError), match=told):
-        HMM(initial, transition, Gaussian([[0.0], [1.0]], 1.0), final)
+        HMM(initial, transition, Gaussian([[0.0], [1.0]], 1.0), final=final)
 
 
 def test_a_closed_loop_of_null_states_is_refused():

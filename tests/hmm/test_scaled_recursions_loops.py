@@ -31,7 +31,7 @@ def use_every_way():
     for distribution in (Gaussian([[0.0], [4.0]], 1.0), Categorical([[0.5, 0.5], [0.2, 0.8]])):
         for final in (None, [0.0, 0.1]):
             transition = np.array([[0.9, 0.1], [0.0, 1.0]]) * (1 - np.array(final or [0, 0]))[:, None]
-            h = HMM([1.0, 0.0], transition, distribution, final)
+            h = HMM([1.0, 0.0], transition, distribution, final=final)
             x = rng.integers(0, 2, (60, 1)).astype(float)
             x[30] = 1e4 if isinstance(distribution, Gaussian) else 1
             x.setflags(write=False)
@@ -102,7 +102,9 @@ def test_arcs_and_rows_make_the_same_sums(K):
     alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
     scaled_recursions.forward(initial, transition, final, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
-    scaled_recursions.likelihoods(initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine)
+    scaled_recursions.likelihoods(
+        initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine
+    )
     gamma, ahead = np.empty((2, T, K))
     back = np.ascontiguousarray(transition.T)
     scaled_recursions.backward(back, final, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
@@ -213,7 +215,9 @@ def test_scaled_recursions_are_their_twins(seed):
         assert np.allclose(ahead[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
         beta = transition @ (beta * b[t] / scale[t])
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
-    scaled_recursions.likelihoods(initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine)
+    scaled_recursions.likelihoods(
+        initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine
+    )
     assert (each[:, 0] == scale).all() and done[0, 0] == finish[0] and fine.all() and sound.all()
 
 

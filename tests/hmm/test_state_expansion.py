@@ -17,7 +17,11 @@ SYMBOLS = 3
 
 def random_model(rng: np.random.Generator, t: Topology) -> HMM:
     """A chain with random probabilities for all that a topology allows, and symbols."""
-    rows = [t.initial, *t.transition] if t.final is None else [np.append(t.initial, False), *np.column_stack([t.transition, t.final])]
+    rows = (
+        [t.initial, *t.transition]
+        if t.final is None
+        else [np.append(t.initial, False), *np.column_stack([t.transition, t.final])]
+    )
     filled = []
     for row in rows:
         w = np.where(row, rng.standard_gamma(1.0, len(row)), 0.0)
@@ -25,7 +29,7 @@ def random_model(rng: np.random.Generator, t: Topology) -> HMM:
     table, N = np.array(filled), len(t.initial)
     parts = Categorical(rng.dirichlet(np.ones(SYMBOLS), t.densities))
     final = None if t.final is None else table[1:, N].copy()
-    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Tied(parts, t.density), final)
+    return HMM(table[0, :N].copy(), table[1:, :N].copy(), Tied(parts, t.density), final=final)
 
 
 def check(model: HMM, x: np.ndarray, logs: list[float]) -> None:

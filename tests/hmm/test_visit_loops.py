@@ -36,14 +36,24 @@ def test_one_call_is_the_same_as_many(K, final):
     frames, gamma, ends_of, total = np.empty((4, T, K)), np.empty((T, K)), np.zeros((2, K)), np.zeros(1)
     kept = scores.copy()
     assert scaled_recursions.visit(
-        scores, (chain.initial, chain.transition, chain.final), np.ascontiguousarray(chain.transition.T), chain.entry, offsets,
-        weight, frames, gamma, ends_of, total,
-    )  # fmt: skip
+        scores,
+        (chain.initial, chain.transition, chain.final),
+        np.ascontiguousarray(chain.transition.T),
+        chain.entry,
+        offsets,
+        weight,
+        frames,
+        gamma,
+        ends_of,
+        total,
+    )
     whole = forward_backward.posterior(chain, np.ascontiguousarray(kept.T), offsets, weight)
     there = np.diff(offsets) > 0
     np.testing.assert_allclose(gamma, whole.states, rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(ends_of, [whole.initial, whole.final], rtol=1e-11, atol=1e-14)
-    np.testing.assert_allclose(chain.transition * (frames[1, :-1].T @ frames[2, 1:]), whole.transition, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(
+        chain.transition * (frames[1, :-1].T @ frames[2, 1:]), whole.transition, rtol=1e-10, atol=1e-13
+    )
     assert total[0] == pytest.approx(weight[there] @ whole.log_prob[there], rel=1e-13)
     assert (scores == kept).all()
 

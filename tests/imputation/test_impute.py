@@ -126,10 +126,15 @@ def test_em_with_gaps_finds_the_summit_that_a_plain_optimizer_finds():
     report = fit(start, x, stop=Stop(3000, 1e-12)).require_converged()
     m = report.model
     roots = np.linalg.cholesky(m.components.covariance)
-    here = np.concatenate([
-        [np.log(m.weights[1] / m.weights[0])], m.components.mean.ravel(), np.log(roots[:, 0, 0]), np.log(roots[:, 1, 1]),
-        roots[:, 1, 0],
-    ])  # fmt: skip
+    here = np.concatenate(
+        [
+            [np.log(m.weights[1] / m.weights[0])],
+            m.components.mean.ravel(),
+            np.log(roots[:, 0, 0]),
+            np.log(roots[:, 1, 1]),
+            roots[:, 1, 0],
+        ]
+    )
     assert report.objective == pytest.approx(log_likelihood(here), rel=1e-10)
     far = np.array([0.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     found = minimize(lambda p: -log_likelihood(p), far, method="BFGS", options={"gtol": 1e-6, "maxiter": 2000})

@@ -37,7 +37,7 @@ def by_all_paths(model: lk.HMM, x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("ends", [False, True])
 def test_expectations_are_those_over_all_paths(ends: bool) -> None:
     moves = np.array(MOVES)
-    model = lk.HMM(STARTS, moves * [[0.9], [0.5]], FULL, [0.1, 0.5]) if ends else lk.HMM(STARTS, moves, FULL)
+    model = lk.HMM(STARTS, moves * [[0.9], [0.5]], FULL, final=[0.1, 0.5]) if ends else lk.HMM(STARTS, moves, FULL)
     assert_allclose(impute(model, X), by_all_paths(model, X), rtol=1e-12)
 
 

@@ -74,7 +74,10 @@ def test_two_modes_far_apart():
         return np.logaddexp(np.log(0.3) + norm.logpdf(x[:, 0], -6, 0.3), np.log(0.7) + norm.logpdf(x[:, 0], 6, 0.3))
 
     prior = lk.Gaussian([0.0], 25.0)
-    found = [smc_sampler(prior, n_particles=2000, likelihood=lambda x: target(x) - prior.log_prob(x), random_state=s) for s in range(8)]
+    found = [
+        smc_sampler(prior, n_particles=2000, likelihood=lambda x: target(x) - prior.log_prob(x), random_state=s)
+        for s in range(8)
+    ]
     assert np.mean([f.belief.expect(lambda x: x[:, 0] > 0) for f in found]) == pytest.approx(0.7, abs=0.05)
     assert np.mean([f.log_evidence for f in found]) == pytest.approx(0.0, abs=0.1)
 
@@ -156,7 +159,9 @@ def test_initial_must_be_a_density():
 
 @pytest.mark.parametrize("far", [1e10, 1e100, 1e150])
 def test_weights_of_an_outlier_add_up_to_one(far):
-    found = smc_sampler(lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n_particles=500, ess_threshold=0)
+    found = smc_sampler(
+        lk.Gaussian([0.0], 1e-12), pieces=[lambda x: -0.5 * (x[:, 0] - far) ** 2], n_particles=500, ess_threshold=0
+    )
     assert np.exp(found.belief.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
     assert found.log_evidence == pytest.approx(-0.5 * far**2) and 1 <= found.ess[0] <= 500 + 1e-6
 
@@ -166,7 +171,14 @@ def test_weights_of_an_outlier_add_up_to_one(far):
 
 def test_paths_that_grow_give_the_evidence_of_a_linear_model():
     """f(x₁ … x_n) = p(x₁ … x_n, y₁ … y_n) with a proposal that sees y: Kalman's filter has the integral."""
-    model = lk.LinearGaussian(transition=[[0.9]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[0.3]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    model = lk.LinearGaussian(
+        transition=[[0.9]],
+        process_covariance=[[0.5]],
+        observation=[[1.0]],
+        observation_covariance=[[0.3]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     y = model.sample(1, np.random.default_rng(3), length=12)[0][:, 0]
 
     def joint(x, k):

@@ -170,8 +170,8 @@ def hmm(stacked: bool = False) -> Any:
     """Two emitting states and a null state between them."""
     starts, moves, ends = [0.6, 0.1, 0.3], [[0.5, 0.2, 0.2], [0.0, 0.8, 0.1], [0.5, 0.5, 0.0]], [0.1, 0.1, 0.0]
     if not stacked:
-        return lk.HMM(starts, moves, lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0]), ends)
-    return lk.HMM([starts] * 2, [moves] * 2, lk.Gaussian(np.arange(8.0).reshape(4, 2), 1.0), [ends] * 2)
+        return lk.HMM(starts, moves, lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], [1.0, 2.0]), final=ends)
+    return lk.HMM([starts] * 2, [moves] * 2, lk.Gaussian(np.arange(8.0).reshape(4, 2), 1.0), final=[ends] * 2)
 
 
 def words() -> Any:
@@ -210,7 +210,9 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "hmm stats": stats_of_hmm,
     "hmm stats of best paths": lambda: stats_of_hmm(hard=True),
     "hmm stats of a stack": lambda: hmm(True).collect(words(), labels=np.arange(5) % 2),
-    "hmm stats of known states": lambda: ergodic().collect(words(), log_mask=words().map(lambda v: np.arange(len(v)) % 2)),
+    "hmm stats of known states": lambda: ergodic().collect(
+        words(), log_mask=words().map(lambda v: np.arange(len(v)) % 2)
+    ),
     "driven hmm": driven_hmm,
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
@@ -519,17 +521,35 @@ TREND = [[1.0, 1.0], [0.0, 1.0]]
 
 
 def known_trend() -> Any:
-    return lk.LinearGaussian(transition=TREND, process_covariance=0.1 * np.eye(2), observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=[0.0, 1.0], initial_covariance=np.eye(2))
+    return lk.LinearGaussian(
+        transition=TREND,
+        process_covariance=0.1 * np.eye(2),
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0, 1.0],
+        initial_covariance=np.eye(2),
+    )
 
 
 def unknown_trend() -> Any:
-    return lk.LinearGaussian(transition=TREND, process_covariance=FLAT, observation=[[1.0, 0.0]], observation_covariance=[[1.0]])
+    return lk.LinearGaussian(
+        transition=TREND, process_covariance=FLAT, observation=[[1.0, 0.0]], observation_covariance=[[1.0]]
+    )
 
 
 def driven_states() -> Any:
     """Matrices that change with time, and inputs."""
     F, G = np.arange(12.0).reshape(3, 2, 2), [[1.0, 0.5]]
-    return lk.LinearGaussian(transition=[TREND] * 3, process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=[[[1.0]]] * 3, initial_mean=[0.0, 0.0], initial_covariance=np.eye(2), control=F, feedthrough=G)
+    return lk.LinearGaussian(
+        transition=[TREND] * 3,
+        process_covariance=np.eye(2),
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[[1.0]]] * 3,
+        initial_mean=[0.0, 0.0],
+        initial_covariance=np.eye(2),
+        control=F,
+        feedthrough=G,
+    )
 
 
 def learner(**form: Any) -> Any:
@@ -560,7 +580,17 @@ STATES: dict[str, Callable[[], Any]] = {
 
 
 def jumps() -> Any:
-    calm, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
+    calm, wild = (
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 25.0)
+    )
     return lk.SwitchingLinearGaussian([calm, wild], [[0.9, 0.1], [0.1, 0.9]])
 
 

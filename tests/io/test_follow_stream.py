@@ -27,7 +27,12 @@ def frames(n: int = 60) -> np.ndarray:
 
 
 def linear() -> lk.LinearGaussian:
-    return lk.LinearGaussian(transition=[[1.0, 0.1], [0.0, 1.0]], process_covariance=np.diag([0.01, 0.1]), observation=np.eye(2), observation_covariance=np.eye(2))
+    return lk.LinearGaussian(
+        transition=[[1.0, 0.1], [0.0, 1.0]],
+        process_covariance=np.diag([0.01, 0.1]),
+        observation=np.eye(2),
+        observation_covariance=np.eye(2),
+    )
 
 
 def learner() -> lk.MixtureDensity:

@@ -491,7 +491,12 @@ def survive_as_continuous(model: Any, rng: np.random.Generator) -> None:
 
 def survive_as_belief(belief: Any, rng: np.random.Generator) -> None:
     """It can be asked, and followed on by a model of its size, whichever frame it speaks of."""
-    model = lk.LinearGaussian(transition=np.eye(belief.dim), process_covariance=np.eye(belief.dim), observation=np.eye(belief.dim), observation_covariance=np.eye(belief.dim))
+    model = lk.LinearGaussian(
+        transition=np.eye(belief.dim),
+        process_covariance=np.eye(belief.dim),
+        observation=np.eye(belief.dim),
+        observation_covariance=np.eye(belief.dim),
+    )
     for ability in (
         lambda: belief.sample(2, rng), lambda: belief.log_prob(np.zeros((2, belief.dim))), lambda: belief.variance,
         lambda: model.update(model.predict(belief), np.zeros(belief.dim)), lambda: model.forecast(belief=belief),

@@ -171,7 +171,7 @@ def test_a_stack_is_a_list_of_words(rng):
     words = [left_to_right(0.0, 3.0), left_to_right(-2.0, 1.0)]
     stack = HMM(
         np.stack([w.initial for w in words]), np.stack([w.transition for w in words]),
-        lk.Gaussian([[0.0], [3.0], [-2.0], [1.0]], 1.0), np.stack([w.final for w in words]),
+        lk.Gaussian([[0.0], [3.0], [-2.0], [1.0]], 1.0), final=np.stack([w.final for w in words]),
     )  # fmt: skip
     one, many = WordNetwork(stack, ["a", "b"]), WordNetwork(words, ["a", "b"])
     _, x = one.sample(5, rng)
@@ -208,7 +208,7 @@ def spoken(rng, count=12, words=8, noise=1.0, silence=True):
     chain = left_to_right(*range(K))
     stack = HMM(
         np.repeat(chain.initial[None], words, 0), np.repeat(chain.transition[None], words, 0),
-        lk.Gaussian(means.reshape(-1, 6), noise**2), np.repeat(chain.final[None], words, 0),
+        lk.Gaussian(means.reshape(-1, 6), noise**2), final=np.repeat(chain.final[None], words, 0),
     )  # fmt: skip
     rows = rng.dirichlet(np.full(words + 1, 0.5), words)
     quiet = HMM([1.0], [[0.7]], lk.Gaussian([np.full(6, 9.0)], noise**2), final=[0.3]) if silence else None

@@ -191,7 +191,9 @@ def test_samples_have_the_moments_of_the_density():
     error = np.sqrt(np.diagonal(covariance) / len(x))
     assert (np.abs(x.mean(axis=0) - mean) < 5 * error).all()
     assert np.abs(np.cov(x.T) - covariance).max() < 0.03 * covariance.max()
-    narrow = Gaussian(m.components.mean[2], 0.5 * m.components.covariance[2])  # E[q/p] = 1: what is drawn is what is scored
+    narrow = Gaussian(
+        m.components.mean[2], 0.5 * m.components.covariance[2]
+    )  # E[q/p] = 1: what is drawn is what is scored
     ratio = np.exp(narrow.log_prob(x) - m.log_prob(x))
     assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(x))
 
@@ -269,7 +271,9 @@ def test_a_classifier_is_fitted_in_one_pass(kind):
     for k in range(5):
         mine = labels == k
         assert report.model.weights[k] == pytest.approx(w[mine].sum() / total, rel=1e-12)
-        np.testing.assert_allclose(report.model.components.mean[k], np.average(x[mine], axis=0, weights=w[mine]), rtol=1e-10)
+        np.testing.assert_allclose(
+            report.model.components.mean[k], np.average(x[mine], axis=0, weights=w[mine]), rtol=1e-10
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -49,7 +49,9 @@ def test_quantiles_undo_the_distribution_function(name):
     distribution = lk.Mixture(W, LINES[name]())
     x = np.sort(distribution.sample(4001, np.random.default_rng(0)).ravel().astype(float))
     cdf = distribution.cdf(x)
-    np.testing.assert_allclose(cdf, sum(w * distribution.components.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12)
+    np.testing.assert_allclose(
+        cdf, sum(w * distribution.components.member(k).cdf(x) for k, w in enumerate(W)), rtol=1e-12
+    )
     p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99])
     q = distribution.quantile(p)
     below = distribution.cdf(q - 1e-5 * (1 + np.abs(q)))

@@ -37,7 +37,14 @@ def examples(rng):
     clf = lk.BayesClassifier().fit(X, X[:, 0] > 0)
     a, b = [1.0, 0, 1, 2, 1], [1.0, 0, 2, 1]
     pca = lk.PCA().fit(X)
-    walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    walk = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     plane = lk.LinearGaussian.constant_velocity(dim=2)
     return {
         "DensityDisplay": lambda p: p.from_model(lk.Gaussian([0.0, 0.0], 1.0)),

@@ -56,7 +56,15 @@ def test_what_comes_is_the_forecast_of_observations():
 
 
 def test_inputs_are_part_of_the_signal():
-    m = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], feedthrough=[[5.0]])
+    m = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        feedthrough=[[5.0]],
+    )
     u = np.array([[0.0], [1.0], [2.0]])
     ax = bands(m, [0.0, 5.0, 10.0], inputs=u, ahead=1, future=[[3.0]])
     np.testing.assert_allclose(
@@ -65,7 +73,10 @@ def test_inputs_are_part_of_the_signal():
 
 
 def test_continuous_time_needs_its_times():
-    m, times = lk.LinearSDE.constant_velocity(dim=1, spectral_density=0.1, observation_variance=0.1), [0.0, 0.5, 3.0, 4.0]
+    m, times = (
+        lk.LinearSDE.constant_velocity(dim=1, spectral_density=0.1, observation_variance=0.1),
+        [0.0, 0.5, 3.0, 4.0],
+    )
     ax = bands(m, np.array([0.0, 0.4, 3.1, 4.0]), times=times, ahead=2)
     np.testing.assert_allclose(line(ax, "believed").get_ydata(), m.smooth([0.0, 0.4, 3.1, 4.0], times).mean[:, 0])
     with pytest.raises(DataError, match="needs times"):

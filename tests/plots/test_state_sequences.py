@@ -165,7 +165,9 @@ def test_every_arrow_has_its_probability():
 
 def test_what_goes_back_is_drawn_in_a_circle_and_null_states_are_marked(model):
     assert "in a circle" in chain(model).get_title(loc="left")
-    null = lk.HMM([1, 0, 0], [[0.5, 0, 0.5], [0, 0.6, 0], [0, 1, 0]], lk.Gaussian([[0.0], [3.0]], 1.0), [0, 0.4, 0])
+    null = lk.HMM(
+        [1, 0, 0], [[0.5, 0, 0.5], [0, 0.6, 0], [0, 1, 0]], lk.Gaussian([[0.0], [3.0]], 1.0), final=[0, 0.4, 0]
+    )
     ax = chain(null)
     assert "2 states, 1 null, in a line" in ax.get_title(loc="left")
     edges = [p.get_linestyle() for p in circles(ax)]
@@ -217,7 +219,7 @@ def test_layers_are_longest_ways():
 def test_all_topologies_can_be_drawn(rng, topology, states):
     t = lk.Topology.of(topology, states)
     starts, moves, ends = t.probabilities()
-    h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), ends)
+    h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), final=ends)
     ax = chain(h)
     ax.figure.canvas.draw()
     assert len(circles(ax)) == states

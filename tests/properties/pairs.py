@@ -726,7 +726,8 @@ PAIRS = [
         nudged_rate, lambda g: {"rate": g.rate}, ("rate",), simulation=GAMMA,
     ),
     Pair(
-        "Gamma-Exponential", lambda: Gamma([1.7, 3.0], [0.6, 2.0], likelihood="exponential"), lambda: Exponential([2.0, 1.0]),
+        "Gamma-Exponential", lambda: Gamma([1.7, 3.0], [0.6, 2.0], likelihood="exponential"),
+        lambda: Exponential([2.0, 1.0]),
         nudged_waits, lambda g: {"rate": g.rate}, ("rate",), simulation=WAITS,
     ),
     Pair(

@@ -29,9 +29,14 @@ def ten_passes() -> dict:
     from pykalman import KalmanFilter
 
     given = {k: np.array(v) for k, v in START.items()}
-    names = {"transition": "transition_matrices", "process_covariance": "transition_covariance", "observation": "observation_matrices",
-             "observation_covariance": "observation_covariance", "mean": "initial_state_mean",
-             "covariance": "initial_state_covariance"}  # fmt: skip
+    names = {
+        "transition": "transition_matrices",
+        "process_covariance": "transition_covariance",
+        "observation": "observation_matrices",
+        "observation_covariance": "observation_covariance",
+        "mean": "initial_state_mean",
+        "covariance": "initial_state_covariance",
+    }
     kf = KalmanFilter(**{names[k]: v for k, v in given.items()}, em_vars=list(names.values()))
     kf = kf.em(series(), n_iter=10)
     return {k: np.asarray(getattr(kf, names[k])).tolist() for k in names} | {

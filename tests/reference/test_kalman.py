@@ -18,7 +18,13 @@ def model_of(case):
     d, known = len(case["A"]), case["known"]
     covariance = np.diag([0.0] * (d - known) + [1.0] * known)
     return LinearGaussian(
-        transition=case["A"], process_covariance=case["Q"], observation=case["C"], observation_covariance=case["R"], initial_mean=np.zeros(d), initial_covariance=covariance, diffuse=np.eye(d)[:, : d - known]
+        transition=case["A"],
+        process_covariance=case["Q"],
+        observation=case["C"],
+        observation_covariance=case["R"],
+        initial_mean=np.zeros(d),
+        initial_covariance=covariance,
+        diffuse=np.eye(d)[:, : d - known],
     )
 
 

@@ -24,7 +24,12 @@ def column(name):
 
 def diffuse(model):
     """The same with an unknown start, which is how statsmodels starts cycles."""
-    return LinearGaussian(transition=model.transition, process_covariance=model.noise, observation=model.emission, observation_covariance=model.observation)
+    return LinearGaussian(
+        transition=model.transition,
+        process_covariance=model.noise,
+        observation=model.emission,
+        observation_covariance=model.observation,
+    )
 
 
 L = LinearGaussian

@@ -107,7 +107,7 @@ def problem(family: str, seed: int) -> Problem:
     distribution, frames = emissions(family, rng, T, K, float(rng.choice([0.0, 0.0, 0.2])))
     Q = int(rng.integers(0, 3)) if rng.random() < 0.4 else 0
     starts, moves, ends = random_chain(rng, K, Q, bool(rng.random() < 0.5), float(rng.choice([0.0, 0.0, 0.3])))
-    model = HMM(starts, moves, distribution, ends)
+    model = HMM(starts, moves, distribution, final=ends)
     weight = em_problems.weights(rng, len(lengths))
     x = Ragged(frames, np.concatenate([[0], np.cumsum(lengths)]))
     weight = np.ones(len(lengths)) if weight is not None and not weight[lengths > 0].sum() > 0 else weight

@@ -67,15 +67,29 @@ def _model(rng: Generator, kind: str, d: int, p: int, k: int, T: int) -> LinearG
     if kind == "changing":
         sizes = np.where(rng.random(T) < 0.1, 0.0, np.exp(rng.normal(size=T)))
         Q, R = Q * sizes[:, None, None], R * np.exp(rng.normal(size=(T, 1, 1)))
-    return LinearGaussian(transition=A, process_covariance=Q, observation=C, observation_covariance=R, initial_mean=rng.normal(size=d), initial_covariance=spread(rng, d), control=F, feedthrough=G)
+    return LinearGaussian(
+        transition=A,
+        process_covariance=Q,
+        observation=C,
+        observation_covariance=R,
+        initial_mean=rng.normal(size=d),
+        initial_covariance=spread(rng, d),
+        control=F,
+        feedthrough=G,
+    )
 
 
 def _asked(rng: Generator, kind: str, m: LinearGaussian) -> tuple[Any, dict[str, Any]]:
     if kind == "changing":
-        return ["process_covariance", "observation_covariance"], {"process_covariance": "scale", "observation_covariance": "scale"}
+        return ["process_covariance", "observation_covariance"], {
+            "process_covariance": "scale",
+            "observation_covariance": "scale",
+        }
     if kind == "plain":
         return None, {}
-    names = ["transition", "observation", "process_covariance", "observation_covariance"] + (["start"] if m.diffuse is None else [])
+    names = ["transition", "observation", "process_covariance", "observation_covariance"] + (
+        ["start"] if m.diffuse is None else []
+    )
     names += [n for n in ("control", "feedthrough") if getattr(m, n) is not None]
     learn = [n for n in names if rng.random() < 0.7] or ["process_covariance"]
     form: dict[str, Any] = {}

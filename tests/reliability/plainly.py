@@ -83,7 +83,9 @@ def log_prior(model: Any, prior: Any) -> float:
     if isinstance(model, Tied):
         groups = [np.flatnonzero(model.index == g) for g in np.unique(model.index)]
         matrices = model.components.covariance_matrix
-        return sum(of_gaussians(model.components.mean[g], matrices[g[:1]], model.components.kind, prior) for g in groups)
+        return sum(
+            of_gaussians(model.components.mean[g], matrices[g[:1]], model.components.kind, prior) for g in groups
+        )
     if isinstance(model, Gaussian):
         matrices = model.covariance_matrix
         if model.tied:

@@ -50,7 +50,10 @@ def climbs(p: Problem) -> str:
             model = step.model.model
             assert not np.isnan(step.objective) and step.objective < np.inf
             assert all(np.isfinite(a).all() for a in arrays_of(model))
-            assert all(is_covariance(a) for a in (model.process_covariance, model.observation_covariance, model.initial_covariance))
+            assert all(
+                is_covariance(a)
+                for a in (model.process_covariance, model.observation_covariance, model.initial_covariance)
+            )
             if before is not None:
                 size = max(abs(step.objective), step.stats.total_weight, 1.0)
                 if p.prior is None and not collapsed(before.model.model) and collapsed(model):
@@ -81,11 +84,24 @@ def in_form(p: Problem) -> bool:
 def fixed_stay(p: Problem, model) -> None:
     """What is not learned is as it was, to the bit; fixed entries are, and shared ones are one number."""
     s, old = p.start.structure, p.start.model
-    for name in ("transition", "control", "observation", "feedthrough", "process_covariance", "observation_covariance", "mean", "covariance"):
+    for name in (
+        "transition",
+        "control",
+        "observation",
+        "feedthrough",
+        "process_covariance",
+        "observation_covariance",
+        "mean",
+        "covariance",
+    ):
         a, b = getattr(old, name), getattr(model, name)
         if name not in s.learn:
             assert a is b or np.array_equal(a, b)
-        elif name in s.form and not isinstance(s.form[name], str) and name not in ("process_covariance", "observation_covariance"):
+        elif (
+            name in s.form
+            and not isinstance(s.form[name], str)
+            and name not in ("process_covariance", "observation_covariance")
+        ):
             labels = s.form[name]
             assert np.array_equal(a[labels == 0], b[labels == 0])
             if labels.dtype.kind != "b":

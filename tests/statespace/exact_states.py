@@ -39,7 +39,17 @@ class Linear:
         return joint.mean.astype(float), joint.cov.astype(float)
 
     def _dense(self, y: np.ndarray) -> Dense:
-        return Dense(lk.LinearGaussian(transition=self.A, process_covariance=self.Q, observation=self.C, observation_covariance=self.R, initial_mean=self.m, initial_covariance=self.P), y)
+        return Dense(
+            lk.LinearGaussian(
+                transition=self.A,
+                process_covariance=self.Q,
+                observation=self.C,
+                observation_covariance=self.R,
+                initial_mean=self.m,
+                initial_covariance=self.P,
+            ),
+            y,
+        )
 
     def given(self, y: np.ndarray, T: int | None = None) -> tuple[np.ndarray, np.ndarray, float]:
         """Mean (T, d) and covariance (T, d, d) of all states given y (NaN: not seen), and log p(y)."""

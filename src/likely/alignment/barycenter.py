@@ -53,8 +53,8 @@ def barycenter(
     - **weight** (n,): a series of weight k is k series. **gaps**: NaN is "not observed".
     - **init** (T, D), or **length**: frames of the average. By default it begins as that series which is nearest to
       the mean of all series stretched to one length (their median).
-    - **step_pattern, band**: as in `dtw`, where the average is the first series. **cost**: "squared", for a mean has the least
-      squared cost; of other costs it has not, and they are refused.
+    - **step_pattern, band**: as in `dtw`, where the average is the first series. **cost**: "squared", for a mean has
+      the least squared cost; of other costs it has not, and they are refused.
     - **tol**: a pass must lower the inertia by this share to go on.
 
     >>> b = barycenter([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])

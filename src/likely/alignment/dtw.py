@@ -112,9 +112,16 @@ class Alignment(Value):
 
 
 def dtw(
-    a: Any = None, b: Any = None, *, costs: Any = None, cost: Any = "absolute", step_pattern: Any = "three", band: Any = None,
-    open_begin: bool = False, open_end: bool = False,
-) -> Alignment:  # fmt: skip
+    a: Any = None,
+    b: Any = None,
+    *,
+    costs: Any = None,
+    cost: Any = "absolute",
+    step_pattern: Any = "three",
+    band: Any = None,
+    open_begin: bool = False,
+    open_end: bool = False,
+) -> Alignment:
     """Match two series (T,) or (T, D) at least cost: TC(i, j) = C(i, j) + min TC of (i−1, j−1), (i−1, j), (i, j−1)
     (Herbst 9.3). Of equal steps the diagonal is preferred, then the one along a.
 
@@ -123,8 +130,8 @@ def dtw(
       `distance` is the total, for "squared" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       matches nothing, and passes through.
-    - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2", "… 1",
-      "… 2", or a table of your own (`StepPattern`).
+    - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2",
+      "… 1", "… 2", or a table of your own (`StepPattern`).
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
       mask (n, m).
     - **open_begin, open_end**: all of a is matched, to a part of b.

@@ -36,7 +36,8 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     an array (n, T) is n series of one column here; where one series is asked for, as in `dtw`, it is n frames. The
     search is exact: bounds and early stops leave out only what cannot be a neighbor; of equals the first wins.
 
-    - **n_neighbors**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of doubt.
+    - **n_neighbors**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of
+      doubt.
     - **metric**: what two frames cost when they are matched, `cost` of `dtw`, also a function; the cost of mistakes is
       for `decide`.
     - **step_pattern**: as in `dtw`. Series that these steps cannot join are no neighbors. Other rules than "three", and
@@ -65,7 +66,13 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_neighbors: int = 1, *, metric: Any = "squared", step_pattern: Any = "three", band: Any = None, weights: str = "uniform"
+        self,
+        n_neighbors: int = 1,
+        *,
+        metric: Any = "squared",
+        step_pattern: Any = "three",
+        band: Any = None,
+        weights: str = "uniform",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric

@@ -36,15 +36,21 @@ class Matches(Value):
 
 
 def subsequence(
-    query: Any, series: Any, n_matches: int = 1, *, cost: Any = "absolute", step_pattern: Any = "three", most: float | None = None
+    query: Any,
+    series: Any,
+    n_matches: int = 1,
+    *,
+    cost: Any = "absolute",
+    step_pattern: Any = "three",
+    most: float | None = None,
 ) -> Matches:
     """The k best places of a query (T, D) in a long series, which do not overlap; fewer if there are no more.
 
     All of the query is matched to a part of the series. The cheapest place comes first; then the cheapest of those that
     do not touch it, and so on; each is the best of all that end where it ends. `most` leaves out places of a larger
-    distance. `cost` and `step_pattern` are those of `dtw`. Memory is some numbers per frame of the series; for other steps
-    than three, and for a cost that is a function, it is the whole grid. Gaps are as in `dtw` with open ends: a place
-    neither begins nor ends on a missing frame, and half of its frames must have been observed.
+    distance. `cost` and `step_pattern` are those of `dtw`. Memory is some numbers per frame of the series; for other
+    steps than three, and for a cost that is a function, it is the whole grid. Gaps are as in `dtw` with open ends: a
+    place neither begins nor ends on a missing frame, and half of its frames must have been observed.
 
     >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances

@@ -35,8 +35,8 @@ from likely.estimation.class_labels import (
     checked_labels,
     encoded_with_gaps,
     labeled_things,
-    missing_labels,
     labels_among,
+    missing_labels,
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
@@ -200,7 +200,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
-        new: Any = Threads().total(lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole())
+        new: Any = Threads().total(
+            lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole()
+        )
         if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
             with unheard():
                 learned = self._learn(X, labels, weight)

@@ -188,10 +188,25 @@ def _kalman() -> None:
     import likely as lk
 
     one, rng, y = np.eye(1), np.random.default_rng(0), np.array([0.0, 1.0, 3.0])
-    for model in (lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one, initial_mean=np.zeros(1), initial_covariance=one), lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one)):
+    for model in (
+        lk.LinearGaussian(
+            transition=one,
+            process_covariance=one,
+            observation=one,
+            observation_covariance=one,
+            initial_mean=np.zeros(1),
+            initial_covariance=one,
+        ),
+        lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one),
+    ):
         model.smooth(y), model.smooth(y, lag=1), model.sample(2, rng, 3), model.collect([y])
         list(lk.follow(model, y))
-    trend = lk.LinearGaussian(transition=np.triu(np.ones((2, 2))), process_covariance=np.eye(2), observation=np.eye(1, 2), observation_covariance=one)
+    trend = lk.LinearGaussian(
+        transition=np.triu(np.ones((2, 2))),
+        process_covariance=np.eye(2),
+        observation=np.eye(1, 2),
+        observation_covariance=one,
+    )
     trend.smooth(y, lag=0), trend.steady_state()
     moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
@@ -204,7 +219,14 @@ def _level() -> Any:
     import likely as lk
 
     one = np.eye(1)
-    return lk.LinearGaussian(transition=one, process_covariance=one, observation=one, observation_covariance=one, initial_mean=np.zeros(1), initial_covariance=one)
+    return lk.LinearGaussian(
+        transition=one,
+        process_covariance=one,
+        observation=one,
+        observation_covariance=one,
+        initial_mean=np.zeros(1),
+        initial_covariance=one,
+    )
 
 
 def _switching() -> None:
@@ -239,7 +261,7 @@ def _words() -> None:
     import likely as lk
 
     distribution = lk.Gaussian(np.zeros((1, 1)), np.array(1.0))
-    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), distribution, np.full(1, 0.2)),), ("a",))
+    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), distribution, final=np.full(1, 0.2)),), ("a",))
     net.decode([0.0, 1.0])
     net.k_best([0.0, 1.0], 2)
     lk.word_errors("a b", "a c d")

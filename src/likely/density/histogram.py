@@ -34,7 +34,8 @@ class Histogram(Distribution):
     - **edges**: for each column its rising edges; flat, with `bins`, in files.
     - **masses**: of a grid ("grid": one cell for each combination, (b₁, …, b_d) or flat), or of each column by itself
       ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
-    - **pseudo_count**: rows that `refit` adds to a cell of mean width, spread evenly over the range: no cell is impossible.
+    - **pseudo_count**: rows that `refit` adds to a cell of mean width, spread evenly over the range: no cell is
+      impossible.
 
     A cell holds its left edge, and the last one its right edge, too. NaN entries are summed out.
 

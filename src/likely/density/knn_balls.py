@@ -75,7 +75,9 @@ class KNNBalls(KeptPoints):
         if not 0 < self.n_neighbors < np.inf or (self.unbiased and not self.n_neighbors > 1):
             raise DomainError(sentence("KNNBalls", "k must be positive, and above 1 if unbiased", self.n_neighbors))
         points, weight, edges = with_weight(points, self.weight, self.edges, "KNNBalls")
-        self._set(points=points, n_neighbors=float(self.n_neighbors), weight=weight, unit=unit, metric=metric, edges=edges)
+        self._set(
+            points=points, n_neighbors=float(self.n_neighbors), weight=weight, unit=unit, metric=metric, edges=edges
+        )
 
     # ------------------------------------------------------------------ shape
 

@@ -48,13 +48,24 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
         name: ("covariance_", *(f"{one}.covariance" for one in _PARTS))
         for name in ("covariances_", "covars_", "var_", "sigma_", "precisions_", "precision_")
     },
-    "transmat_": ("model_.transition",), "startprob_": ("model_.initial",), "emissionprob_": ("model_.emission.probs",),
-    "weights_": ("class_prior_", "model_.weights"), "priors_": ("class_prior_",), "class_log_prior_": ("class_prior_",),
-    "feature_log_prob_": ("model_.components.probs",), "lambdas_": ("rate_", "model_.emission.rate", "model_.components.rate"),
-    "centers_": ("cluster_centers_", "model_.mean"), "converged_": ("report_.converged",),
-    "lower_bound_": ("report_.objective",), "monitor_": ("report_",), "decode": ("model_.viterbi",),
-    "aic": ("summary",), "bic": ("summary",), "loadings_": ("components_",), "score_": ("report_.objective",),
-}  # fmt: skip
+    "transmat_": ("model_.transition",),
+    "startprob_": ("model_.initial",),
+    "emissionprob_": ("model_.emission.probs",),
+    "weights_": ("class_prior_", "model_.weights"),
+    "priors_": ("class_prior_",),
+    "class_log_prior_": ("class_prior_",),
+    "feature_log_prob_": ("model_.components.probs",),
+    "lambdas_": ("rate_", "model_.emission.rate", "model_.components.rate"),
+    "centers_": ("cluster_centers_", "model_.mean"),
+    "converged_": ("report_.converged",),
+    "lower_bound_": ("report_.objective",),
+    "monitor_": ("report_",),
+    "decode": ("model_.viterbi",),
+    "aic": ("summary",),
+    "bic": ("summary",),
+    "loadings_": ("components_",),
+    "score_": ("report_.objective",),
+}
 MADE_OF = {  # those that are not the same, but follow from it
     **dict.fromkeys(("precisions_", "precision_"), "the inverse of "),
     **dict.fromkeys(("class_log_prior_", "feature_log_prob_"), "the logarithm of "),

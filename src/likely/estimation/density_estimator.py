@@ -193,7 +193,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return [self._started_once(blank, X, labels, weight, np.random.default_rng(0))]
 
     def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
-        """A stack whose members learned from the rows they own; with weak priors where there are none: it is a start."""
+        """Initial stack: each member learned from its labeled rows, with weak priors if no prior is set."""
         other = copy(self)
         if other.prior is None:
             other.prior = "weak"

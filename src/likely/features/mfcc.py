@@ -74,7 +74,8 @@ class MFCC(Value):
     - **sample_rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
     - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **preemphasis**: of treble, 0 for none
     - **n_filters, low, high**: triangles on the mel scale between these Hz (high None: half the rate)
-    - **n_coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log energy
+    - **n_coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log
+      energy
     - **range**: decibels below the sound's loudest band from which everything is equally quiet
     - **deltas**: orders of slopes, each by regression over ±**delta_width** frames
     - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None

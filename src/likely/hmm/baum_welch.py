@@ -108,7 +108,9 @@ class _Visits:
         none = self.seqs.lengths == 0
         empty = float(self.weight[none].sum())
         total = float(self.total[0]) + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
-        uses = chain.uses(self.ends_of[0], self.transition + self.chain.transition * self.between, self.ends_of[1], empty)
+        uses = chain.uses(
+            self.ends_of[0], self.transition + self.chain.transition * self.between, self.ends_of[1], empty
+        )
         entropy = total - (scored + float(self.unsure.sum())) - chain.expected_log(uses)
         counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
         if isinstance(self.model.emission, Mixture):

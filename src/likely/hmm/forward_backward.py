@@ -58,7 +58,9 @@ def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Poster
     b = np.exp(shifted, out=shifted)
     alpha, gamma, ahead = np.empty((3, T, K))
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, finish, sound, lost)
+    loops.forward(
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, finish, sound, lost
+    )
     back = np.ascontiguousarray(chain.transition.T)
     loops.backward(back, chain.final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
     bad = np.flatnonzero(~sound)
@@ -90,7 +92,9 @@ def smoothed(chain: Ways, logs: Array, offsets: Index, shares: Array, again: Cal
     top, b = np.empty((T, 1)), logs
     _exponentiated(b, top)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(chain.initial, chain.transition, chain.final, chain.entry, b, offsets, shares, scale, finish, sound, lost)
+    loops.forward(
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, shares, scale, finish, sound, lost
+    )
     loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, finish, sound, shares)
     total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
     bad = np.flatnonzero(~sound)
@@ -121,7 +125,11 @@ def moves_between(transition: Array, alpha: Array, ahead: Array) -> Array:
     from likely.hmm._loops import scaled_recursions as loops
 
     out = np.empty_like(transition)
-    return out if loops.between(transition, alpha, ahead, out) else np.multiply(transition, alpha[:-1].T @ ahead[1:], out=out)
+    return (
+        out
+        if loops.between(transition, alpha, ahead, out)
+        else np.multiply(transition, alpha[:-1].T @ ahead[1:], out=out)
+    )
 
 
 def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
@@ -149,7 +157,9 @@ def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
     loops.shift(b, top, K)
     scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     free = np.ones(K)
-    loops.forward(chain.initial, chain.transition, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost)
+    loops.forward(
+        chain.initial, chain.transition, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         news = np.log(scale) + top[:, 0]
         for i in np.flatnonzero(~sound):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -40,9 +40,9 @@ class HMM(Distribution):
 
     A row is a sequence of frames: `Ragged`, a list of arrays, or one array. State k emits by member k of
     `emission`, any stack; the first state emits, too. With `final`, the chain leaves from each state with that
-    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `initial` and `transition`
-    longer than the stack of emissions have *null states* at the end, which emit nothing and take no time. A leading
-    axis C makes a stack of C chains over one stack of C·K emissions.
+    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `initial` and
+    `transition` longer than the stack of emissions have *null states* at the end, which emit nothing and take no time.
+    A leading axis C makes a stack of C chains over one stack of C·K emissions.
 
     >>> import likely as lk
     >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -53,7 +53,7 @@ class HMM(Distribution):
     initial: Array  # (N,), or (C, N) for a stack
     transition: Array  # (N, N), or (C, N, N)
     emission: Any  # a stack of K, or C·K, members; the other N − K states are null
-    final: Array | None = None  # (N,), or (C, N): to the exit
+    final: Array | None = field(default=None, kw_only=True)  # (N,), or (C, N): to the exit
 
     def __post_init__(self) -> None:
         initial, transition = parameter(self.initial, "HMM", "initial"), parameter(self.transition, "HMM", "transition")
@@ -128,8 +128,12 @@ class HMM(Distribution):
         initial, K = self.initial.reshape(-1, self.initial.shape[-1]), self.states
         transition = self.transition.reshape(len(initial), *self.transition.shape[-2:])
         parts = zip(initial, transition, final, strict=True)
-        return [Chain.trusted(initial=np.array(s), transition=np.array(m), final=None if e is None else np.array(e), states=K)
-                for s, m, e in parts]  # fmt: skip
+        return [
+            Chain.trusted(
+                initial=np.array(s), transition=np.array(m), final=None if e is None else np.array(e), states=K
+            )
+            for s, m, e in parts
+        ]
 
     @cached_property
     def _each(self) -> list[HMM]:
@@ -397,7 +401,9 @@ class HMM(Distribution):
         initial = _shares((stats.initial + more[0])[..., None, :], self.initial[..., None, :], None, None)[0][..., 0, :]
         transition, final = _shares(stats.transition + more[1], self.transition, stats.final + more[2], self.final)
         of_parts = None if prior is None else prior.emission
-        return HMM.trusted(initial=initial, transition=transition, final=final, emission=self.emission.refit(stats.emission, of_parts))
+        return HMM.trusted(
+            initial=initial, transition=transition, final=final, emission=self.emission.refit(stats.emission, of_parts)
+        )
 
     def objective(self, stats: HMMStats, prior: Any = None) -> float:
         """Expected log-likelihood + entropy of the hidden states + log prior."""
@@ -507,7 +513,9 @@ def _shares(transition: Array, possible: Array, final: Any, leave: Array | None)
 
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
     pick: Callable[[Array], Array] = (lambda a: a) if c is None else (lambda a: a[c])
-    return Chain.trusted(initial=pick(stats.initial), transition=pick(stats.transition), final=pick(stats.final), states=states)
+    return Chain.trusted(
+        initial=pick(stats.initial), transition=pick(stats.transition), final=pick(stats.final), states=states
+    )
 
 
 def _over_states(probs: Array) -> Categorical:

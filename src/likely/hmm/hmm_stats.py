@@ -62,10 +62,14 @@ class HMMStats(Addable, Value):
 
     def __add__(self, other: HMMStats) -> HMMStats:
         return HMMStats.trusted(
-            initial=self.initial + other.initial, transition=self.transition + other.transition, final=self.final + other.final,
-            counts=self.counts + other.counts, emission=self.emission + other.emission,
-            entropy=np.asarray(self.entropy + other.entropy), seen=self.seen and other.seen,
-        )  # fmt: skip
+            initial=self.initial + other.initial,
+            transition=self.transition + other.transition,
+            final=self.final + other.final,
+            counts=self.counts + other.counts,
+            emission=self.emission + other.emission,
+            entropy=np.asarray(self.entropy + other.entropy),
+            seen=self.seen and other.seen,
+        )
 
     def __mul__(self, factor: float) -> HMMStats:
         return self.replace(
@@ -84,5 +88,7 @@ class HMMStats(Addable, Value):
         """The statistics of one chain of a stack, or of some; emissions that chains share are not told apart."""
         K = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * K + np.arange(K)).ravel()
-        arrays = {name: np.asarray(getattr(self, name)[c]) for name in ("initial", "transition", "final", "counts", "entropy")}
+        arrays = {
+            name: np.asarray(getattr(self, name)[c]) for name in ("initial", "transition", "final", "counts", "entropy")
+        }
         return self.replace(emission=self.emission.member(at), **arrays)

@@ -150,7 +150,9 @@ class Chain(Value):
         """Expected uses of every arc, null arcs too, from those of the ways between emitting states."""
         K, Q = self.states, len(self.initial) - self.states
         if not Q:
-            return Chain.trusted(initial=np.array(initial), transition=np.array(transition), final=np.array(final), states=K)
+            return Chain.trusted(
+                initial=np.array(initial), transition=np.array(transition), final=np.array(final), states=K
+            )
         ways = _table(initial, transition, final, empty)
         full, leave, loops = self._system
         share = np.divide(ways, self._sums, out=ways, where=self._sums > 0)
@@ -239,7 +241,8 @@ def check_chain(initial: Array, transition: Array, final: Array | None, states: 
     leaving = transition.sum(axis=1) + (0.0 if final is None else final)
     worst = int(np.abs(leaving - 1).argmax())
     if abs(leaving[worst] - 1) > SUM_TO_ONE:
-        expected = f"transition probabilities{'' if final is None else ' and final probability'} of state {worst} must sum to 1"
+        what = "transition probabilities" if final is None else "transition and final probabilities"
+        expected = f"{what} of state {worst} must sum to 1"
         raise DomainError(sentence("HMM", expected, float(leaving[worst])))
     loops = transition[states:, states:]
     if len(loops) and np.abs(np.linalg.eigvals(loops)).max() > 1 - 1e-12:

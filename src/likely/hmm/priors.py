@@ -143,7 +143,7 @@ class HMMPrior(Value):
         rows = _normalized(weigh(_rows_of(self.transition, self.final)))
         N = self.transition.shape[-1]
         final = None if self.final is None else rows[..., N].copy()
-        return HMM(_normalized(weigh(self.initial)), rows[..., :N].copy(), emission, final)
+        return HMM(_normalized(weigh(self.initial)), rows[..., :N].copy(), emission, final=final)
 
 
 def _alpha(value: Any, name: str) -> Array | None:

@@ -164,7 +164,9 @@ class Topology(Value):
         if self.final is not None:
             out = self.final[:K] | (reach[:, K:] & self.final[K:]).any(axis=1)
         initial = self._through_nulls(self.initial)[:K]
-        return Topology.trusted(initial=initial, transition=reach[:, :K], final=out, density=self.density, origin=self.origin)
+        return Topology.trusted(
+            initial=initial, transition=reach[:, :K], final=out, density=self.density, origin=self.origin
+        )
 
     @property
     def shortest(self) -> int:

@@ -193,7 +193,9 @@ def _(distribution: FixedComponents, x: Any, shares: Array | None, rng: Generato
 def _(distribution: Tied, x: Any, shares: Array | None, rng: Generator | None) -> Any:
     if distribution.what != "all" or shares is None:
         return _filled(distribution.components, x, shares, rng)
-    return _filled(distribution.components, x, shares @ np.eye(distribution.components.members)[distribution.index], rng)
+    return _filled(
+        distribution.components, x, shares @ np.eye(distribution.components.members)[distribution.index], rng
+    )
 
 
 @_fill.register

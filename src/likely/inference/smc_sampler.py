@@ -36,7 +36,9 @@ class SMCResult:
     """What K steps came to: particles of the last target, and what each step did.
 
     >>> import likely as lk, numpy as np
-    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 3.0) ** 2, n_particles=500)
+    >>> def likelihood(x):
+    ...     return -0.5 * (x[:, 0] - 3.0) ** 2
+    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=likelihood, n_particles=500)
     >>> bool(found.temperatures[-1] == 1.0), len(found.ess) == len(found.log_evidences), found.mean.shape
     (True, True, (1,))
     """
@@ -83,9 +85,9 @@ def smc_sampler(
     is the density from which x₁ is drawn, and `proposal` a function of paths (N, k − 1, d) that gives the density of
     x_k: a stack of N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is of x_k alone.
 
-    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after particles were drawn anew (None:
-    10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or a
-    function (x, log_target, rng) → x that leaves the target alone (of paths, x is (N, k d), end to end).
+    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after particles were drawn anew
+    (None: 10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or
+    a function (x, log_target, rng) → x that leaves the target alone (of paths, x is (N, k d), end to end).
     With a kernel that learns from the particles the evidence is consistent, not unbiased.
 
     >>> import likely as lk, numpy as np

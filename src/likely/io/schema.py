@@ -227,7 +227,7 @@ def spread_as_kind(center: str, spread: str) -> Check:
 
 
 def sums_of_moments(parts: Mapping[str, Any]) -> str:
-    """Sums of a t distribution: their moments are of the same columns and members, and counts go from 0 to all columns."""
+    """Sums of a Student t: moments of the same columns and members; counts go from 0 to all columns."""
     inside, entries = parts["moments"], parts["entries"]
     if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
         return "moments must be of the same columns and members"
@@ -499,7 +499,8 @@ TABLE: dict[str, Entry] = {
     ),
     "FactorGaussian": entry(
         lambda: import_module("likely.distributions.gaussian.factor_gaussian").FactorGaussian,
-        mean=numbers("* d"), loadings=numbers("?"), noise_variance=numbers("* d | *", 0), kind=text("spherical", "diagonal"),
+        mean=numbers("* d"), loadings=numbers("?"), noise_variance=numbers("* d | *", 0), kind=text("spherical",
+        "diagonal"),
     ),
     "Product": entry(lambda: import_module("likely.distributions.product").Product, components=pairs(distribution)),
     "Stack": entry(
@@ -515,7 +516,8 @@ TABLE: dict[str, Entry] = {
         alpha=numbers("* L", 0), levels=labels
     ),
     "Beta": entry(
-        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"likelihood": "bernoulli", "known": None},
+        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"likelihood": "bernoulli",
+        "known": None},
         a=numbers("* d", 0), b=numbers("* d", 0), likelihood=text("bernoulli", "binomial", "negative binomial"),
         known=maybe(numbers("* d | d | ", 0)),
     ),
@@ -538,7 +540,8 @@ TABLE: dict[str, Entry] = {
         shape=numbers("* d", 0), rate=numbers("* d", 0),
     ),
     "CovarianceGivenMean": entry(
-        lambda: import_module("likely.distributions.priors.covariance_given_mean").CovarianceGivenMean, mean=numbers("d"), distribution=distribution
+        lambda: import_module("likely.distributions.priors.covariance_given_mean").CovarianceGivenMean,
+        mean=numbers("d"), distribution=distribution
     ),
     "Wishart": entry(
         lambda: import_module("likely.distributions.matrix.wishart").Wishart,
@@ -646,13 +649,16 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decision.cost").Cost, table=numbers("A C", high=np.inf), actions=texts,
         classes=labels,
     ),
-    "Mixture": entry(lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), components=density),
+    "Mixture": entry(
+        lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), components=density
+    ),
     "HMM": entry(
         lambda: import_module("likely.hmm.hmm").HMM, initial=numbers("* N", 0), transition=numbers("* N N", 0),
         emission=distribution, final=maybe(numbers("* N", 0)),
     ),
     "HMMStats": entry(
-        lambda: import_module("likely.hmm.hmm_stats").HMMStats, initial=numbers("* N", 0), transition=numbers("* N N", 0),
+        lambda: import_module("likely.hmm.hmm_stats").HMMStats, initial=numbers("* N", 0), transition=numbers("* N N",
+        0),
         final=numbers("* N", 0), counts=numbers("* K", 0), emission=stats, entropy=numbers("*"), seen=flag,
     ),
     "HMMPrior": entry(
@@ -676,7 +682,8 @@ TABLE: dict[str, Entry] = {
     "LinearGaussian": entry(
         lambda: import_module("likely.statespace.linear.linear_gaussian").LinearGaussian,
         transition=numbers("d d | T d d"),
-        process_covariance=numbers("d d | T d d"), observation=numbers("p d | T p d"), observation_covariance=numbers("p p | T p p"),
+        process_covariance=numbers("d d | T d d"), observation=numbers("p d | T p d"),
+        observation_covariance=numbers("p p | T p p"),
         initial_mean=numbers("d"), initial_covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
         feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
     ),
@@ -693,7 +700,8 @@ TABLE: dict[str, Entry] = {
     ),
     "LinearSDE": entry(
         lambda: import_module("likely.statespace.continuous.linear_sde").LinearSDE, drift=numbers("d d"),
-        diffusion=numbers("d d"), observation=numbers("p d"), observation_covariance=numbers("p p"), initial_mean=numbers("d"),
+        diffusion=numbers("d d"), observation=numbers("p d"), observation_covariance=numbers("p p"),
+        initial_mean=numbers("d"),
         initial_covariance=numbers("d d"), diffuse=maybe(numbers("d q")),
     ),
     "TimedBelief": entry(
@@ -791,7 +799,8 @@ TABLE: dict[str, Entry] = {
     ),
     "WordNetwork": entry(
         lambda: import_module("likely.language.word_network").WordNetwork, words=densities, names=texts,
-        bigram=numbers("C C", 0), initial=numbers("C", 0), final=numbers("C", 0), silence=maybe(density), pause=number(0),
+        bigram=numbers("C C", 0), initial=numbers("C", 0), final=numbers("C", 0), silence=maybe(density),
+        pause=number(0),
     ),
     "MFCC": entry(
         lambda: import_module("likely.features.mfcc").MFCC,
@@ -817,7 +826,9 @@ TABLE: dict[str, Entry] = {
         typical=maybe(numbers("", 0)),
     ),
     "CentroidStats": entry(lambda: import_module("likely.cluster.kmeans.centroids").CentroidStats, moments=stats),
-    "FixedComponents": entry(lambda: import_module("likely.mixture.interpolation").FixedComponents, components=distribution),
+    "FixedComponents": entry(
+        lambda: import_module("likely.mixture.interpolation").FixedComponents, components=distribution
+    ),
     "FixedStats": entry(
         lambda: import_module("likely.mixture.interpolation").FixedStats, weight=numbers("K", 0), total=numbers("K")
     ),
@@ -827,7 +838,8 @@ TABLE: dict[str, Entry] = {
         probs=numbers("m", 0), error=number(0),
     ),
     "GridDistribution": entry(
-        lambda: import_module("likely.distributions.sums.grid_distribution").GridDistribution, first=number(), step=number(0),
+        lambda: import_module("likely.distributions.sums.grid_distribution").GridDistribution, first=number(),
+        step=number(0),
         masses=numbers("m", 0), error=number(0),
     ),
     "Bijector": entry(
@@ -848,7 +860,8 @@ TABLE: dict[str, Entry] = {
         multipliers=numbers("k"), low=end, high=end, center=number(), scale=number(0),
     ),
     "RobbinsMonro": entry(
-        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, distribution=distribution, step=number(0), delay=number(0),
+        lambda: import_module("likely.inference.robbins_monro").RobbinsMonro, distribution=distribution,
+        step=number(0), delay=number(0),
         power=number(0), learn=texts, natural=flag, average=flag, random_state=count,
     ),
     "RunningEstimate": entry(

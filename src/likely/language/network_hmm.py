@@ -37,7 +37,7 @@ def joined(network: Any) -> tuple[HMM, Index]:
         else:
             moves[meet[u - C], mine] = network.pause * chain.initial
     word = np.repeat([u if u < C else -1 for u in range(len(chains))], [chain.states for chain in chains])
-    return HMM(starts, moves, _emissions(network), ends), word.astype(np.intp)
+    return HMM(starts, moves, _emissions(network), final=ends), word.astype(np.intp)
 
 
 def _places(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:

@@ -33,8 +33,8 @@ class WordNetwork(Value):
     - **words**: a stack of C HMMs with `final`, or a list of such HMMs, each with as many states as it needs.
     - **names**: C texts.
     - **bigram** (C, C): p(next word | word), or what `learn_bigram` gives. None: all words alike. Each row sums to 1
-      with its entry of **final** (C,), p(end of utterance | word), which may be one number for all. Without `final`, rows
-      that sum to less than 1 end with what they lack; where all sum to 1, they share with an end of 1 / (C + 1).
+      with its entry of **final** (C,), p(end of utterance | word), which may be one number for all. Without `final`,
+      rows that sum to less than 1 end with what they lack; where all sum to 1, they share with an end of 1 / (C + 1).
     - **initial** (C,): p(first word). None: all alike. What it lacks to 1 is an utterance without any word.
     - **silence**: an HMM with `final` that stands between words, before and after, with probability **pause**
       each time, so that it may come again; it is no word, and the word before it is not forgotten.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, n_rows, checked_labels, weights
+from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.blocks import Blocks
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_loop import Stop, fit

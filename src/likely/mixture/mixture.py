@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index, n_rows, checked_labels, parameter, rows, sliceable, weights
+from likely.core.arrays import Array, Index, checked_labels, n_rows, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -55,8 +55,8 @@ WHOLE = (
 class Mixture(Distribution):
     """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
-    `components` is a stack of K members: a classifier has one per class. With labels given (`labels`) learning takes one
-    pass; with labels hidden it is EM; with some of them given (`log_mask`, a log-mask) it is both at once.
+    `components` is a stack of K members: a classifier has one per class. With labels given (`labels`) learning takes
+    one pass; with labels hidden it is EM; with some of them given (`log_mask`, a log-mask) it is both at once.
     Where a row is impossible under every member, the posterior is the prior.
     Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture per class.
 
@@ -88,7 +88,9 @@ class Mixture(Distribution):
     def member(self, c: int) -> Mixture:
         """One mixture of a stack."""
         M = self.size
-        return Mixture.trusted(weights=self.weights[c].copy(), components=self.components.some(np.arange(c * M, (c + 1) * M)))
+        return Mixture.trusted(
+            weights=self.weights[c].copy(), components=self.components.some(np.arange(c * M, (c + 1) * M))
+        )
 
     def some(self, index: Any) -> Mixture:
         """Some mixtures, as a stack."""
@@ -371,9 +373,11 @@ class Mixture(Distribution):
     def joined_stats(self, parts: list[MixtureStats]) -> MixtureStats:
         """Statistics of runs of members as those of all."""
         return MixtureStats.trusted(
-            counts=np.concatenate([s.counts for s in parts]), components=joined(self.components, [s.components for s in parts]),
-            entropy=np.concatenate([s.entropy for s in parts]), seen=all(s.seen for s in parts),
-        )  # fmt: skip
+            counts=np.concatenate([s.counts for s in parts]),
+            components=joined(self.components, [s.components for s in parts]),
+            entropy=np.concatenate([s.entropy for s in parts]),
+            seen=all(s.seen for s in parts),
+        )
 
     def _hidden(self, x: Any, w: Array | None, log_mask: Array | None, hard: bool) -> MixtureStats:
         with np.errstate(all="ignore"):
@@ -467,7 +471,9 @@ class Mixture(Distribution):
         alive = np.flatnonzero(self.weights > least)
         if len(alive) == self.size:
             return self
-        return Mixture.trusted(weights=self.weights[alive] / self.weights[alive].sum(), components=self.components.some(alive))
+        return Mixture.trusted(
+            weights=self.weights[alive] / self.weights[alive].sum(), components=self.components.some(alive)
+        )
 
     @property
     def log_smoothing(self) -> float:

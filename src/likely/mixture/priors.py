@@ -67,7 +67,9 @@ class MixturePrior(Value):
     def log_density(self, model: Mixture) -> float:
         """log p of a mixture's parameters; what has no prior adds nothing."""
         of_weights = 0.0 if self.weights is None else self.weights.log_density(categorical(model.weights))
-        return float(of_weights + (0.0 if self.components is None else np.sum(self.components.log_density(model.components))))
+        return float(
+            of_weights + (0.0 if self.components is None else np.sum(self.components.log_density(model.components)))
+        )
 
     def _both(self, doing: str) -> tuple[Dirichlet, Any]:
         if self.weights is None or self.components is None:

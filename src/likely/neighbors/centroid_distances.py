@@ -40,7 +40,7 @@ class Prototypes(Value):
 
 
 def laplace_rate(away: Array, labels: Index, weight: Array, columns: Array, dim: int) -> float:
-    """The rate of a Laplace distribution with one width: columns over summed absolute deviations, by maximum likelihood.
+    """Maximum likelihood rate of a Laplace distribution with one width: columns over summed absolute deviations.
 
     away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has seen.
     """

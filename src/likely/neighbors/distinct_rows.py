@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, n_rows, checked_labels, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, Mask, checked_labels, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
@@ -49,7 +49,9 @@ class DistinctRows(Addable, Value):
         self._set(rows=z, weight=weight, edges=checked_edges(self.edges, len(z), "DistinctRows"), gaps=gaps)
 
     @classmethod
-    def of(cls, x: Any, weight: Any = None, labels: Any = None, members: int | None = None, whose: str = "rows") -> Self:
+    def of(
+        cls, x: Any, weight: Any = None, labels: Any = None, members: int | None = None, whose: str = "rows"
+    ) -> Self:
         """The distinct rows of (n, d) numbers: of one set, or of each member by `labels` or weights (n, K)."""
         z, n = rows(x, None, whose), n_rows(x)
         refuse_infinite(z, whose)

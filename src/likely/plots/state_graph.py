@@ -76,8 +76,17 @@ class _Graph:
         depth = layers(hmm.transition >= (LEAST if least is None else least))
         least = worth_drawing(hmm.transition) if least is None else least
         at = _in_line(depth) if depth is not None else _in_circle(N)
-        return cls(at, called, [_emits(hmm.emission, k) for k in range(K)], K, hmm.transition, hmm.initial, hmm.final, least,
-                   depth is not None)  # fmt: skip
+        return cls(
+            at,
+            called,
+            [_emits(hmm.emission, k) for k in range(K)],
+            K,
+            hmm.transition,
+            hmm.initial,
+            hmm.final,
+            least,
+            depth is not None,
+        )
 
     @property
     def size(self) -> tuple[float, float]:

@@ -23,20 +23,34 @@ def sensors(n: int, seed: int = 0) -> np.ndarray:
 @pytest.fixture(scope="module")
 def models() -> dict[str, object]:
     level = lk.LinearGaussian.local_level(level_variance=1469.0, observation_variance=15099.0)
-    quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.125, 20.0))
+    quiet, wild = (
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.125, 20.0)
+    )
     jump = lk.SwitchingLinearGaussian([quiet, wild], [[0.95, 0.05], [0.1, 0.9]])
     y = jump.simulate(3, np.random.default_rng(0), 80)[2]
     known = np.vstack([sensors(300), sensors(60, 1) + [0.0, 0.0, 6.0]])
     frame = pl.DataFrame(known, schema=["flow", "heat", "load"])
     return {
-        "level": level, "track": lk.LinearGaussian.constant_velocity(dim=4, dt=0.5, spectral_density=0.5, observation_variance=1.0),
-        "matern": lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01), "jump": jump,
+        "level": level,
+        "track": lk.LinearGaussian.constant_velocity(dim=4, dt=0.5, spectral_density=0.5, observation_variance=1.0),
+        "matern": lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01),
+        "jump": jump,
         "switching": lk.SwitchingDensity([quiet, wild], learn=["noise"], max_iter=3, tol=1e9).fit(y),
         "learned": lk.LinearGaussianDensity(level, learn=["noise", "observation"]).fit(sensors(80)[:, :1].cumsum(0)),
         "monitor": lk.FaultMonitor().fit(frame, ["normal"] * 300 + ["leak"] * 60),
-        "tracker": lk.Tracker(dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0),
+        "tracker": lk.Tracker(
+            dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0
+        ),
         "moving": lk.Tracker(lk.LinearSDE.constant_velocity(2, 1.0, 1.0)),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope="module")

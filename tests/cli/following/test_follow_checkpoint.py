@@ -15,7 +15,14 @@ from likely.core.errors import ModelFileError
 from likely.io import model_files
 from tests.cli.tables import run
 
-WALK = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+WALK = lk.LinearGaussian(
+    transition=[[1.0]],
+    process_covariance=[[0.1]],
+    observation=[[1.0]],
+    observation_covariance=[[1.0]],
+    initial_mean=[0.0],
+    initial_covariance=[[1.0]],
+)
 
 
 def feed(ids: int, each: int) -> list[str]:

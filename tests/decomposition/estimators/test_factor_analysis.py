@@ -239,7 +239,10 @@ def test_a_class_that_never_saw_a_column(rng, prior):
     at = [0, 1, 3, 4, 5]
     assert model.marginal(at).log_prob(mine).mean() == pytest.approx(alone.score(mine), abs=0.02 if prior else 1e-9)
     if prior is None:
-        assert float(model.noise_variance) == pytest.approx(alone.noise_variance_, rel=1e-9) and not model.loadings[2].any()
+        assert (
+            float(model.noise_variance) == pytest.approx(alone.noise_variance_, rel=1e-9)
+            and not model.loadings[2].any()
+        )
     else:
         assert 1.0 < model.variance[2]
 

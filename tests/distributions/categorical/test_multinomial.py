@@ -184,7 +184,13 @@ def test_sparse_rows_are_the_dense_ones(kind):
     assert np.allclose(m.log_prob(sparse), m.log_prob(x), atol=1e-11)
     assert np.allclose(m.member(1).log_prob(sparse), m.member(1).log_prob(x), atol=1e-11)
     w, labels = rng.random(60), rng.integers(-1, 4, 60)
-    for known in ({}, {"weight": w}, {"weight": rng.random((60, 4))}, {"labels": labels}, {"labels": labels, "weight": w}):
+    for known in (
+        {},
+        {"weight": w},
+        {"weight": rng.random((60, 4))},
+        {"labels": labels},
+        {"labels": labels, "weight": w},
+    ):
         a, b = m.collect(sparse, **known), m.collect(x, **known)
         for name in ("counts", "rows", "constant"):
             assert np.allclose(getattr(a, name), getattr(b, name), rtol=1e-12)

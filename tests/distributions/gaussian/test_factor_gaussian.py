@@ -190,7 +190,9 @@ def test_gaps_by_em_beat_every_neighbor(rng):
     best = f.log_prob(x).sum()
     for _ in range(50):
         step = 1e-3 * rng.normal(size=9)
-        near = FactorGaussian(f.mean + step[:4], f.loadings + step[4:8, None], float(f.noise_variance) * np.exp(step[8]))
+        near = FactorGaussian(
+            f.mean + step[:4], f.loadings + step[4:8, None], float(f.noise_variance) * np.exp(step[8])
+        )
         assert near.log_prob(x).sum() < best + 1e-7
 
 

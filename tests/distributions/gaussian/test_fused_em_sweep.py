@@ -85,7 +85,9 @@ def test_an_offset_costs_no_digits(kind, offset):
     weight, mean, scatter = by_dense_sums(x, softmax(m.log_joint(x + offset), axis=1))
     np.testing.assert_allclose(stats.counts, weight, rtol=1e-9)
     tolerance = 1e-9 if offset == 0 else 1e-7 if abs(offset) < 1e6 else 2e-6  # of shares, which log p rounds
-    np.testing.assert_allclose(stats.components.mean - offset, mean, atol=max(tolerance * 1e-2, 4e-16 * abs(offset) * 4))
+    np.testing.assert_allclose(
+        stats.components.mean - offset, mean, atol=max(tolerance * 1e-2, 4e-16 * abs(offset) * 4)
+    )
     want = scatter if kind == "full" else np.diagonal(scatter, axis1=1, axis2=2)
     np.testing.assert_allclose(stats.components.scatter, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
 

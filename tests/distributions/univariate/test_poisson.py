@@ -242,7 +242,8 @@ def test_large_inputs_are_split_and_give_the_same(rng):
     assert_same(stack.collect(x, w), stack.collect(x[:20_000], w[:20_000]) + stack.collect(x[20_000:], w[20_000:]))
     whole, halves = stack.collect(x, labels=labels), [slice(0, 20_000), slice(20_000, None)]
     assert_same(
-        whole, stack.collect(x[halves[0]], labels=labels[halves[0]]) + stack.collect(x[halves[1]], labels=labels[halves[1]])
+        whole,
+        stack.collect(x[halves[0]], labels=labels[halves[0]]) + stack.collect(x[halves[1]], labels=labels[halves[1]]),
     )
     assert (
         np.abs(distribution.log_prob(x) - np.concatenate([distribution.log_prob(x[h]) for h in halves])).max() <= 1e-14

@@ -70,7 +70,7 @@ def test_levels_with_gaps() -> None:
 
 
 def test_lengths_of_chains_that_end() -> None:
-    forward = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 0.6]], lk.Gaussian([[0.0], [3.0]], 1.0), [0.0, 0.4])
+    forward = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 0.6]], lk.Gaussian([[0.0], [3.0]], 1.0), final=[0.0, 0.4])
     lengths = [log_length(forward, t)[0] for t in range(1, 60)]
     assert np.isneginf(lengths[0])
     assert_allclose(np.exp(lengths).sum(), 1.0, atol=1e-9)
@@ -81,7 +81,7 @@ def test_lengths_of_chains_that_end() -> None:
 
 
 def test_classes_are_drawn_by_weight_and_length() -> None:
-    stack = lk.HMM([[1.0], [1.0]], [[[0.9]], [[0.1]]], lk.Gaussian([[0.0], [100.0]], 1.0), [[0.1], [0.9]])
+    stack = lk.HMM([[1.0], [1.0]], [[[0.9]], [[0.1]]], lk.Gaussian([[0.0], [100.0]], 1.0), final=[[0.1], [0.9]])
     draws = drawn(lk.Mixture([0.5, 0.5], stack), 400, np.random.default_rng(0), 2)
     assert draws is not None
     share = (draws.values[::2, 0] > 50).mean()  # 0.1 · 0.9 under either

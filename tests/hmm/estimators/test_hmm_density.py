@@ -107,11 +107,27 @@ def test_a_classifier_of_sequences():
 # ---------------------------------------------------------------------------- learning
 
 
-@pytest.mark.parametrize("how", [{}, {"topology": "left-to-right"}, {"topology": (0, 1, 2), "states": 3},
-                                 {"topology": "cyclic"}, {"topology": "parallel", "states": 4}, {"hard": True},
-                                 {"order": 2}, {"durations": 3}, {"emit": "transition"}, {"tie": [0, 1, 0], "states": 3},
-                                 {"final": True}, {"prior": None}, {"prior": 1.5}, {"start": "segments"},
-                                 {"start": "random", "restarts": 3}], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"topology": "left-to-right"},
+        {"topology": (0, 1, 2), "states": 3},
+        {"topology": "cyclic"},
+        {"topology": "parallel", "states": 4},
+        {"hard": True},
+        {"order": 2},
+        {"durations": 3},
+        {"emit": "transition"},
+        {"tie": [0, 1, 0], "states": 3},
+        {"final": True},
+        {"prior": None},
+        {"prior": 1.5},
+        {"start": "segments"},
+        {"start": "random", "restarts": 3},
+    ],
+    ids=repr,
+)
 def test_settings(how):
     x = words(10)
     h = two(**how).fit(x)
@@ -136,9 +152,7 @@ def test_known_states():
     assert h.model_.transition[0, 1] == pytest.approx(after.mean())
     some = [np.where(np.arange(len(s)) % 3 == 0, s, -1) for s in truth]
     part = two(prior=None).fit(x, states=some)
-    assert np.allclose(
-        part.model_.emission.mean, h.model_.emission.mean, atol=0.3
-    )  # and the states keep their numbers
+    assert np.allclose(part.model_.emission.mean, h.model_.emission.mean, atol=0.3)  # and the states keep their numbers
 
 
 def test_known_states_that_the_topology_forbids_are_told():

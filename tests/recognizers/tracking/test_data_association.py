@@ -100,7 +100,14 @@ def test_evidence_of_a_target_that_may_not_be_there() -> None:
 @pytest.mark.slow
 def test_a_scan_has_probability_one() -> None:
     """Over Poisson clutter in a square, E[p(scan) / p(scan | clutter)] = 1, births and gate included."""
-    model = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.1]], observation=[[1.0]], observation_covariance=[[0.2]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    model = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.1]],
+        observation=[[1.0]],
+        observation_covariance=[[0.2]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     rng, density = np.random.default_rng(3), 0.2
     radar = DataAssociation(model, density, 0.7, gate=0.9, exists=0.4, birth_odds=0.05)
     first = radar.initial_belief()

@@ -64,7 +64,9 @@ def test_a_target_in_clutter_is_kept(dim: int) -> None:
     kept, errors, naive = 0, [], []
     for seed in range(6):
         states, scans, density = flight(np.random.default_rng(seed), 50, dim)
-        tracker = Tracker(dim=dim, spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
+        tracker = Tracker(
+            dim=dim, spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0
+        )
         track = tracker.run(scans)
         off = np.linalg.norm(track.mean[:, :dim] - states[:, :dim], axis=1)
         kept += bool(track.confirmed[-1] and off[-1] < 3)
@@ -79,7 +81,9 @@ def test_a_target_that_is_gone_is_lost() -> None:
     gone, there = [], []
     for seed in range(8):
         _, scans, density = flight(np.random.default_rng(100 + seed), 60, lost=30)
-        track = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0).run(scans)
+        track = Tracker(
+            spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0
+        ).run(scans)
         there.append(track.confirmed[15:30].mean())
         gone.append(not track.confirmed[40:].any())
     assert sum(gone) >= 7
@@ -91,7 +95,9 @@ def test_clutter_alone_is_not_followed() -> None:
     rng, false = np.random.default_rng(5), 0
     for _ in range(5):
         scans = [rng.uniform(-40, 40, (rng.poisson(6), 2)) for _ in range(40)]
-        track = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=6 / 6400, detection=0.9, speed=1.0).run(scans)
+        track = Tracker(
+            spectral_density=0.02, observation_variance=0.25, clutter=6 / 6400, detection=0.9, speed=1.0
+        ).run(scans)
         false += int(track.confirmed.sum())
     assert false <= 6  # frames of 200
 
@@ -129,7 +135,9 @@ def test_empty_scans_and_scans_that_never_were() -> None:
 
 def test_associations_name_the_measurement() -> None:
     scans = [np.array([[9.0, -9.0], [t, t]]) for t in range(10)]
-    track = Tracker(spectral_density=0.01, observation_variance=0.04, clutter=0.001, detection=0.9, speed=2.0).run(scans)
+    track = Tracker(spectral_density=0.01, observation_variance=0.04, clutter=0.001, detection=0.9, speed=2.0).run(
+        scans
+    )
     assert track.association[-1].shape == (3,)
     assert track.association[-1][2] > 0.99 or track.association[-1][1] > 0.99
 
@@ -168,7 +176,9 @@ def test_weights_are_copies() -> None:
     tracks = [np.array(x) for x in model.sample(3, np.random.default_rng(9), 30)]
     a = Tracker(dim=1).fit(tracks, sample_weight=[2.0, 1.0, 0.0])
     b = Tracker(dim=1).fit([tracks[0], tracks[0], tracks[1]])
-    np.testing.assert_allclose([a.spectral_density_, a.observation_variance_], [b.spectral_density_, b.observation_variance_], rtol=1e-2)
+    np.testing.assert_allclose(
+        [a.spectral_density_, a.observation_variance_], [b.spectral_density_, b.observation_variance_], rtol=1e-2
+    )
 
 
 def test_what_cannot_be_is_refused() -> None:

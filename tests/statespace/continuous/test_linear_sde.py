@@ -204,9 +204,13 @@ def test_sample_has_the_right_kernel():
 # -------------------------------------------------------------------------- live
 
 
-@pytest.mark.parametrize("model", [
-    LinearSDE.matern(2.5, 1.0, observation_variance=0.1), LinearSDE.constant_velocity(spectral_density=0.5, observation_variance=0.1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSDE.matern(2.5, 1.0, observation_variance=0.1),
+        LinearSDE.constant_velocity(spectral_density=0.5, observation_variance=0.1),
+    ],
+)
 def test_followed_live(model):
     batch, news = model.filter(Y, TIMES), []
     for i, (belief, logp) in enumerate(follow(model, zip(TIMES, Y, strict=True))):
@@ -250,9 +254,23 @@ BAD = [
     (lambda: M.filter([1.0, 2.0], ["a", "b"]), DataError, "numbers"),
     (lambda: M.smooth([1.0, np.inf], [0.0, 1.0]), DataError, "finite"),
     (lambda: M.smooth([[1.0], [2.0]], [[0.0], [1.0]], at=[[1.0]]), ShapeError, "at must be"),
-    (lambda: LinearSDE(drift=[[1.0, 2.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]), ShapeError, "drift"),
-    (lambda: LinearSDE(drift=[[1.0]], diffusion=[[-1.0]], observation=[[1.0]], observation_covariance=[[1.0]]), DomainError, "diffusion"),
-    (lambda: LinearSDE(drift=[[5.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]).at([0.0, 1e3, 1e4]), DomainError, "unstable"),
+    (
+        lambda: LinearSDE(drift=[[1.0, 2.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]),
+        ShapeError,
+        "drift",
+    ),
+    (
+        lambda: LinearSDE(drift=[[1.0]], diffusion=[[-1.0]], observation=[[1.0]], observation_covariance=[[1.0]]),
+        DomainError,
+        "diffusion",
+    ),
+    (
+        lambda: LinearSDE(drift=[[5.0]], diffusion=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]]).at(
+            [0.0, 1e3, 1e4]
+        ),
+        DomainError,
+        "unstable",
+    ),
     (lambda: TimedBelief(M.initial_belief().state, np.nan), DomainError, "finite"),
     (lambda: LinearSDE.matern(1.0), DomainError, "1/2, 3/2"),
     (lambda: LinearSDE.matern(1.5, length_scale=0.0), DomainError, "positive"),
@@ -260,7 +278,7 @@ BAD = [
     (lambda: LinearSDE.cycle(0.0), DomainError, "positive"),
     (lambda: M + LinearGaussian.local_level(), DomainError, "adds to another"),
     (lambda: M + LinearSDE.wiener(dim=2), ShapeError, "1 and 2"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("ask, error, words", BAD)

@@ -29,7 +29,9 @@ def nile():
 
 
 def mover(**other):
-    return L.constant_velocity(**{"dim": 2, "dt": 0.1, "process_covariance": 0.3, "observation_covariance": 1.0, "start": (0.0, 1.0), **other})
+    return L.constant_velocity(
+        **{"dim": 2, "dt": 0.1, "process_covariance": 0.3, "observation_covariance": 1.0, "start": (0.0, 1.0), **other}
+    )
 
 
 def tracks(n=20, seed=0, model=None, gaps=0.1):
@@ -48,9 +50,9 @@ def tracks(n=20, seed=0, model=None, gaps=0.1):
 def test_the_nile_has_the_published_variances(nile, noise, seen):
     """15099 and 1469 (Durbin and Koopman 2012, 2.2.5), from wherever one begins."""
     est = LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"]).fit(nile)
-    assert float(f"{est.model_.observation_covariance.item():.3g}") == 15100.0 and est.model_.process_covariance.item() == pytest.approx(
-        1469, rel=5e-4
-    )
+    assert float(
+        f"{est.model_.observation_covariance.item():.3g}"
+    ) == 15100.0 and est.model_.process_covariance.item() == pytest.approx(1469, rel=5e-4)
     assert est.model_.observation_covariance.item() == pytest.approx(15099, rel=5e-4)
     assert est.report_.converged and est.n_iter_ < 150
     errors = est.standard_errors(nile)
@@ -69,7 +71,9 @@ def test_em_alone_is_there_for_who_wants_it():
 def test_tracks_with_a_silent_sensor_are_learned_and_followed():
     y = tracks()
     start = mover(noise=3.0, observation=0.1)
-    est = LinearGaussianDensity(start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}).fit(y)
+    est = LinearGaussianDensity(
+        start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}
+    ).fit(y)
     assert est.report_.converged and (np.diff(est.report_.trace) >= -1e-8).all()
     errors = est.standard_errors(y)
     for name in ("process_covariance", "observation_covariance"):
@@ -96,10 +100,21 @@ def test_sensors_that_agree_closely_are_no_collapse():
     rng = np.random.default_rng(0)
     level = np.cumsum(rng.normal(size=1500))
     y = np.column_stack([level, level + 1e-4 * rng.normal(size=1500)]) + 0.5 * rng.normal(size=(1500, 1))
-    start = lk.LinearGaussian(transition=np.eye(1), process_covariance=np.eye(1), observation=np.ones((2, 1)), observation_covariance=np.eye(2), initial_mean=np.zeros(1), initial_covariance=9 * np.eye(1))
+    start = lk.LinearGaussian(
+        transition=np.eye(1),
+        process_covariance=np.eye(1),
+        observation=np.ones((2, 1)),
+        observation_covariance=np.eye(2),
+        initial_mean=np.zeros(1),
+        initial_covariance=9 * np.eye(1),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = LinearGaussianDensity(start, ["process_covariance", "observation_covariance"]).fit([y]).model_.observation_covariance
+        found = (
+            LinearGaussianDensity(start, ["process_covariance", "observation_covariance"])
+            .fit([y])
+            .model_.observation_covariance
+        )
     apart = np.sqrt(found[0, 0] + found[1, 1] - 2 * found[0, 1])
     assert apart == pytest.approx(1e-4, rel=0.1)
 
@@ -118,13 +133,20 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
     good, both = tracks(8), short_and_silent()
     start = mover(noise=3.0, start=None)
     est = LinearGaussianDensity(
-        start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}, accelerate=accelerate, max_iter=100
+        start,
+        ["process_covariance", "observation_covariance"],
+        form={"process_covariance": "scale"},
+        accelerate=accelerate,
+        max_iter=100,
     )
     with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse start") as told:
         some = clone(est).fit(both, sample_weight=np.arange(1.0, 12.0))
     assert sum("diffuse start" in str(w.message) for w in told) == 1
     want = clone(est).fit(good, sample_weight=[2.0, 3, 4, 5, 7, 8, 9, 10])
-    assert np.array_equal(some.model_.process_covariance, want.model_.process_covariance) and some.report_.trace == want.report_.trace
+    assert (
+        np.array_equal(some.model_.process_covariance, want.model_.process_covariance)
+        and some.report_.trace == want.report_.trace
+    )
     assert np.isfinite(some.score_samples(both)).all()
     if accelerate:
         with pytest.warns(lk.FitWarning, match="left out of learning"):
@@ -152,14 +174,18 @@ def test_a_variance_near_0_is_no_trap(nile, noise, seen):
     assert est.report_.converged and est.model_.log_prob(nile)[0] == pytest.approx(-633.46456, abs=1e-4)
     assert (np.diff(est.report_.trace) >= -1e-12 * abs(est.report_.trace[-1])).all()
     with pytest.warns(lk.FitWarning, match="not converged"):
-        LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"], accelerate=False).fit(nile)
+        LinearGaussianDensity(
+            L.local_level(noise, seen), ["process_covariance", "observation_covariance"], accelerate=False
+        ).fit(nile)
 
 
 def test_a_weight_is_so_many_copies():
     y = tracks(6)
     times = [2, 1, 0, 3, 1, 1]
     copies = [y[i] for i, k in enumerate(times) for _ in range(k)]
-    est = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"})
+    est = LinearGaussianDensity(
+        mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}
+    )
     one = clone(est).fit(list(y), sample_weight=times)
     other = clone(est).fit(copies)
     np.testing.assert_allclose(one.model_.observation_covariance, other.model_.observation_covariance, rtol=1e-6)
@@ -201,7 +227,11 @@ def test_without_a_model_one_is_found():
     truth = 50.0 + 3 * np.sin((300 + np.arange(20)) / 4.0)[:, None] * [1.0, -0.5]
     assert np.abs(ahead.mean - truth).max() < 0.6
     assert (est.predict(y) - y).std() < 0.15
-    assert (est.model_.transition[2] == [0.0, 0.0, 1.0]).all() and est.model_.process_covariance[2].tolist() == [0.0, 0.0, 0.0]
+    assert (est.model_.transition[2] == [0.0, 0.0, 1.0]).all() and est.model_.process_covariance[2].tolist() == [
+        0.0,
+        0.0,
+        0.0,
+    ]
 
 
 def test_a_first_guess_does_not_depend_on_units():
@@ -226,7 +256,9 @@ def test_a_column_that_never_changes_is_named_where_a_model_is_given():
     rng = np.random.default_rng(0)
     y = pd.DataFrame({"valve": np.full(50, 7.0), "flow": rng.normal(size=50)})
     form = {"process_covariance": "diagonal", "observation_covariance": "diagonal"}
-    est = LinearGaussianDensity(L.local_level(1.0, 1.0, dim=2), ["process_covariance", "observation_covariance"], form=form)
+    est = LinearGaussianDensity(
+        L.local_level(1.0, 1.0, dim=2), ["process_covariance", "observation_covariance"], form=form
+    )
     with pytest.raises(lk.DomainError, match=r"column 'valve' is the same in all frames.*weak"):
         est.fit(y)
     with pytest.warns(lk.FitWarning, match="column 'valve' is the same in all frames"):
@@ -256,14 +288,19 @@ def test_two_columns_that_are_one_are_learned_from():
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_more_tracks_add():
     y = tracks(12)
-    est = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"})
+    est = LinearGaussianDensity(
+        mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}
+    )
     whole = clone(est).fit(y)
     parts = clone(est).fit(y[:6])
     before = parts.stats_.total_weight
     parts.partial_fit(y[6:])
     assert parts.stats_.total_weight == pytest.approx(whole.stats_.total_weight) and before < parts.stats_.total_weight
     apart = np.abs(parts.model_.observation_covariance - whole.model_.observation_covariance).max()
-    assert apart < np.abs(clone(est).fit(y[:6]).model_.observation_covariance - whole.model_.observation_covariance).max() + 0.1
+    assert (
+        apart
+        < np.abs(clone(est).fit(y[:6]).model_.observation_covariance - whole.model_.observation_covariance).max() + 0.1
+    )
     stream = clone(est)
     for i in range(12):
         stream.partial_fit(y[i : i + 1])
@@ -288,7 +325,10 @@ def test_files_bring_the_same_bits_back(tmp_path):
     if "LinearGaussianDensity" not in ESTIMATORS:
         pytest.skip("this estimator has no file yet")
     y = tracks(5)
-    for est in (LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "scale"}), LinearGaussianDensity(n_states=2)):
+    for est in (
+        LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "scale"}),
+        LinearGaussianDensity(n_states=2),
+    ):
         est.fit(y)
         est.save(tmp_path / "m.likely")
         back = lk.load(tmp_path / "m.likely")
@@ -373,19 +413,30 @@ def test_it_is_chosen_by_cross_validation():
     y = list(tracks(12))
     search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"states": [1, 2]}, cv=3).fit(y)
     assert search.best_params_["states"] == 2
-    assert np.isfinite(cross_val_score(LinearGaussianDensity(mover(), ["observation_covariance"]), tracks(12), cv=3)).all()
+    assert np.isfinite(
+        cross_val_score(LinearGaussianDensity(mover(), ["observation_covariance"]), tracks(12), cv=3)
+    ).all()
 
 
 # ----------------------------------------------------------------- as a class density
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("density", [
-    LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}),
-    pytest.param(LinearGaussianDensity(n_states=2), marks=pytest.mark.slow),
-], ids=["a model", "from nothing"])  # fmt: skip
+@pytest.mark.parametrize(
+    "density",
+    [
+        LinearGaussianDensity(
+            mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}
+        ),
+        pytest.param(LinearGaussianDensity(n_states=2), marks=pytest.mark.slow),
+    ],
+    ids=["a model", "from nothing"],
+)
 def test_two_kinds_of_movers_are_told_apart(density):
-    steady, drunk = mover(noise=3.0), L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0))
+    steady, drunk = (
+        mover(noise=3.0),
+        L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),
+    )
     X = [*tracks(25, 0, steady), *tracks(25, 1, drunk)]
     y = np.repeat(["steady", "drunk"], 25)
     clf = lk.BayesClassifier(density).fit(X, y)
@@ -403,9 +454,14 @@ def test_two_kinds_of_movers_are_told_apart(density):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_label_that_is_missing_is_hidden():
-    steady, drunk = mover(noise=3.0), L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0))
+    steady, drunk = (
+        mover(noise=3.0),
+        L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),
+    )
     X = [*tracks(15, 0, steady), *tracks(15, 1, drunk)]
-    density = LinearGaussianDensity(mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}, max_iter=20)
+    density = LinearGaussianDensity(
+        mover(), ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}, max_iter=20
+    )
     clf = lk.BayesClassifier(density).fit(X, [*["steady"] * 15, *["drunk"] * 10, *[None] * 5])
     assert (clf.predict(X[-5:]) == "drunk").mean() >= 0.6 and clf.class_count_.sum() == pytest.approx(30)
 
@@ -416,7 +472,9 @@ def test_mixtures_of_linear_models_tell_quiet_from_wild(kind):
     rng = np.random.default_rng(0)
     quiet, wild = (lk.LinearGaussian.local_level(q, 0.1) for q in (0.01, 2.0))
     x = [*quiet.sample(8, rng, length=30), *wild.sample(8, rng, length=30)]
-    part = LinearGaussianDensity(lk.LinearGaussian.local_level(0.3, 0.3), ["process_covariance", "observation_covariance"])
+    part = LinearGaussianDensity(
+        lk.LinearGaussian.local_level(0.3, 0.3), ["process_covariance", "observation_covariance"]
+    )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*not converged")
         forms = (x, lk.Ragged.from_list(x), np.stack(x))

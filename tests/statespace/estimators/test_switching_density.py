@@ -68,7 +68,9 @@ def test_with_all_labels_given_it_learns_the_model() -> None:
 def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
     z, y = sequences()
     with _quiet():
-        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"], random_state=0).fit(y)
+        est = SwitchingDensity(
+            [regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"], random_state=0
+        ).fit(y)
     found = est.predict(y)
     assert max(right(found, z), 1 - right(found, z)) > 0.93
 
@@ -115,7 +117,9 @@ def test_some_labels_name_the_regimes() -> None:
     z, y = sequences()
     given = [np.where(np.arange(150) < 40, s, -1) for s in z]
     with _quiet():
-        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"]).fit(y, regimes=given)
+        est = SwitchingDensity([regime(0.3, 0.3, 0.05)] * 2, learn=["transition", "process_covariance"]).fit(
+            y, regimes=given
+        )
     assert right(est.predict(y), z) > 0.93
 
 
@@ -143,7 +147,9 @@ def test_weights_are_copies() -> None:
         a = SwitchingDensity(easy(), max_iter=3).fit(y, sample_weight=[2.0, 0.0, 1.0])
         b = SwitchingDensity(easy(), max_iter=3).fit(Ragged.of([y[0], y[0], y[2]]))
     np.testing.assert_allclose(a.model_.transition, b.model_.transition, atol=1e-9)
-    np.testing.assert_allclose(a.model_.regimes[1].process_covariance, b.model_.regimes[1].process_covariance, atol=1e-8)
+    np.testing.assert_allclose(
+        a.model_.regimes[1].process_covariance, b.model_.regimes[1].process_covariance, atol=1e-8
+    )
 
 
 def test_gaps_and_inputs() -> None:
@@ -220,7 +226,17 @@ def test_the_nile_falls_in_1899() -> None:
     with gzip.open(path) as file:
         y = np.array(json.load(file)["nile"]["series"][0]["raw"], dtype=np.float64)
     y = (y - y.mean()) / y.std()
-    calm, jump = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[4.0]]) for q in (0.0, 1.0))
+    calm, jump = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[0.5]],
+            initial_mean=[0.0],
+            initial_covariance=[[4.0]],
+        )
+        for q in (0.0, 1.0)
+    )
     model = SwitchingLinearGaussian((calm, jump), [[0.99, 0.01], [0.99, 0.01]], [1.0, 0.0])
     jumps = model.smooth(y).regimes[:, 1]
     assert jumps.argmax() == 28 and jumps[28] > 0.5 and (np.delete(jumps, 28) < 0.5).all()

@@ -42,7 +42,14 @@ def test_a_forecast_from_a_belief_is_that_from_its_frames():
 @pytest.mark.slow
 def test_intervals_hold_what_they_promise():
     """2,000 series, the 80 % interval of the third frame ahead: a binomial count, false alarms 1e-6."""
-    model = lk.LinearGaussian(transition=[[0.9]], process_covariance=ONE, observation=ONE, observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=ONE)
+    model = lk.LinearGaussian(
+        transition=[[0.9]],
+        process_covariance=ONE,
+        observation=ONE,
+        observation_covariance=[[0.5]],
+        initial_mean=[0.0],
+        initial_covariance=ONE,
+    )
     n, inside = 2000, 0
     for y in model.sample(n, np.random.default_rng(3), 13):
         low, high = model.forecast(y[:10], 3).interval(0.8)
@@ -68,12 +75,22 @@ def test_what_cannot_be_foretold():
         level.forecast([1.0], 1).interval(1.0)
     with pytest.raises(DataError, match="one sequence"):
         level.forecast([[1.0], [2.0]], 1)
-    driven = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE, control=ONE)
+    driven = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=ONE,
+        observation_covariance=ONE,
+        initial_mean=[0.0],
+        initial_covariance=ONE,
+        control=ONE,
+    )
     with pytest.raises(DataError, match=r"inputs of the next 2 frames.*future="):
         driven.forecast([1.0], 2, inputs=[1.0])
     with pytest.raises(ShapeError, match=r"future must have shape \(2, 1\)"):
         driven.forecast([1.0], 2, inputs=[1.0], future=[1.0])
-    short = lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE)
+    short = lk.LinearGaussian(
+        transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE
+    )
     with pytest.raises(DataError, match="matrices for 3 frames"):
         short.forecast([1.0, 2.0, 3.0], 1)
     with pytest.raises(DomainError, match="does not change"):

@@ -60,7 +60,16 @@ def example(rng, changing, start, inputs):
     each = (6,) if changing else ()
     A, C = np.broadcast_to([[0.9, 0.1], [0.0, 0.8]], (*each, 2, 2)), rng.normal(size=(*each, 2, 2))
     F, G = (rng.normal(size=(*each, 2, 1)), rng.normal(size=(2, 1))) if inputs else (None, None)
-    model = LinearGaussian(transition=A, process_covariance=np.eye(2), observation=C, observation_covariance=np.eye(2), initial_mean=np.zeros(2), initial_covariance=start, control=F, feedthrough=G)
+    model = LinearGaussian(
+        transition=A,
+        process_covariance=np.eye(2),
+        observation=C,
+        observation_covariance=np.eye(2),
+        initial_mean=np.zeros(2),
+        initial_covariance=start,
+        control=F,
+        feedthrough=G,
+    )
     return model, rng.normal(size=(6, 2)), rng.normal(size=(6, 1)) if inputs else None
 
 

@@ -21,10 +21,22 @@ from tests.reference.make_linear_em import START, series
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "linear_em.json").read_text())
 FORMS = [
     ("all", None, {}),
-    ("variances", ["process_covariance", "observation_covariance"], {"process_covariance": "diagonal", "observation_covariance": "spherical"}),
+    (
+        "variances",
+        ["process_covariance", "observation_covariance"],
+        {"process_covariance": "diagonal", "observation_covariance": "spherical"},
+    ),
     ("a mask", ["transition", "process_covariance"], {"transition": np.array([[True, False], [True, True]])}),
-    ("shared", ["observation", "observation_covariance"], {"observation": np.array([[1, 2], [2, 1]]), "observation_covariance": np.array([1, 0])}),
-    ("sizes", ["process_covariance", "observation_covariance", "mean"], {"process_covariance": "scale", "observation_covariance": "scale"}),
+    (
+        "shared",
+        ["observation", "observation_covariance"],
+        {"observation": np.array([[1, 2], [2, 1]]), "observation_covariance": np.array([1, 0])},
+    ),
+    (
+        "sizes",
+        ["process_covariance", "observation_covariance", "mean"],
+        {"process_covariance": "scale", "observation_covariance": "scale"},
+    ),
 ]
 
 
@@ -90,8 +102,15 @@ def test_the_score_is_the_slope_of_log_p(name, learn, form):
 def test_the_score_of_sizes_of_what_changes():
     T = 12
     sizes = np.linspace(0.0, 2.0, T)[:, None, None]  # the first noise is not used; nothing says it is regular
-    m = model(noise=np.array(START["process_covariance"]) * sizes, observation=np.array(START["observation_covariance"]) * (sizes + 0.5))
-    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale", "observation_covariance": "scale"})
+    m = model(
+        noise=np.array(START["process_covariance"]) * sizes,
+        observation=np.array(START["observation_covariance"]) * (sizes + 0.5),
+    )
+    learner = LinearLearner.of(
+        m,
+        ["process_covariance", "observation_covariance"],
+        {"process_covariance": "scale", "observation_covariance": "scale"},
+    )
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     coordinates = Coordinates(m, m.collect(y), learner.structure)
     score = coordinates.slope(np.zeros(2), slopes(m, m.collect(y)))
@@ -133,7 +152,17 @@ def test_parts_add_up_to_the_whole(offset):
     m = model(transition=np.eye(2), mean=np.linalg.solve(START["observation"], [offset, offset]))
     whole = m.collect(y)
     parts = m.collect(y[:3]) + m.collect(y[3:7]) + m.collect(y[7:8])
-    for name in ("starts", "moves", "seen", "process_covariance", "observed", "first_scatter", "noise_by", "entropy", "frames"):
+    for name in (
+        "starts",
+        "moves",
+        "seen",
+        "process_covariance",
+        "observed",
+        "first_scatter",
+        "noise_by",
+        "entropy",
+        "frames",
+    ):
         a, b = getattr(whole, name), getattr(parts, name)
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max(initial=1.0), err_msg=name)
     one, other = m.refit(whole), m.refit(parts)
@@ -172,7 +201,14 @@ def y_blocks(y, weight):
 
 def test_a_singular_noise_stays_singular():
     push = np.array([[0.05], [0.1], [0.7]])
-    m = LinearGaussian(transition=np.eye(3), process_covariance=push @ push.T, observation=[[1.0, 0.0, 0.0]], observation_covariance=[[1.0]], initial_mean=np.zeros(3), initial_covariance=np.diag([1.0, 1.0, 0.0]))
+    m = LinearGaussian(
+        transition=np.eye(3),
+        process_covariance=push @ push.T,
+        observation=[[1.0, 0.0, 0.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=np.zeros(3),
+        initial_covariance=np.diag([1.0, 1.0, 0.0]),
+    )
     y = Ragged.of(np.cumsum(np.sin(np.arange(60.0) ** 2)))
     found = fit(m, y, stop=Stop(20, 0.0))
     assert np.linalg.matrix_rank(found.model.process_covariance, tol=1e-9 * found.model.process_covariance.max()) == 1
@@ -182,7 +218,14 @@ def test_a_singular_noise_stays_singular():
 
 def test_a_mask_cannot_lead_off_the_flat_of_a_singular_noise():
     """Only a row that noise does not reach is free: any change would be impossible, so there is none."""
-    m = LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.diag([0.0, 1.0]), observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=np.zeros(2), initial_covariance=np.eye(2))
+    m = LinearGaussian(
+        transition=[[1.0, 1.0], [0.0, 1.0]],
+        process_covariance=np.diag([0.0, 1.0]),
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=np.zeros(2),
+        initial_covariance=np.eye(2),
+    )
     learner = LinearLearner.of(m, ["transition"], {"transition": np.array([[True, True], [False, False]])})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert np.array_equal(learner.refit(learner.collect(y)).model.transition, m.transition)
@@ -199,10 +242,18 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
 
     def minus(x):
         size, seen = np.exp(x)
-        return -m.replace(process_covariance=m.process_covariance * size, observation_covariance=m.observation_covariance * seen).log_prob(y).sum()
+        return (
+            -m.replace(
+                process_covariance=m.process_covariance * size, observation_covariance=m.observation_covariance * seen
+            )
+            .log_prob(y)
+            .sum()
+        )
 
     found = report.model.model
-    here = np.log([found.process_covariance[1, 0, 0] / m.process_covariance[1, 0, 0], found.observation_covariance.item()])
+    here = np.log(
+        [found.process_covariance[1, 0, 0] / m.process_covariance[1, 0, 0], found.observation_covariance.item()]
+    )
     best = minimize(minus, here, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
     assert report.objective == pytest.approx(-best.fun, abs=1e-6) and report.objective > report.trace[0] + 1
     stats = learner.collect(y)
@@ -225,7 +276,11 @@ def test_what_cannot_be_learned_is_refused_in_words():
     with pytest.raises(DomainError, match="the start is known"):
         LinearLearner.of(LinearGaussian.local_level(), ["mean"])
     with pytest.raises(DomainError, match="scale"):
-        LinearLearner.of(model(noise=np.tile(START["process_covariance"], (4, 1, 1))), ["process_covariance"], {"process_covariance": np.array([1, 1])})
+        LinearLearner.of(
+            model(noise=np.tile(START["process_covariance"], (4, 1, 1))),
+            ["process_covariance"],
+            {"process_covariance": np.array([1, 1])},
+        )
 
 
 # ------------------------------------------------------------------------ priors
@@ -257,7 +312,9 @@ def test_a_prior_is_data_that_came_before():
     one, other = m.refit(a, LinearPrior(b)), m.refit(a + b)
     for name in START:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-10, atol=1e-13)
-    assert m.refit(a, LinearPrior(b)).process_covariance == pytest.approx(m.refit(b, LinearPrior(a)).process_covariance, rel=1e-9)
+    assert m.refit(a, LinearPrior(b)).process_covariance == pytest.approx(
+        m.refit(b, LinearPrior(a)).process_covariance, rel=1e-9
+    )
     with pytest.raises(DomainError, match="call model"):
         LinearPrior(a).update(b).point()
 

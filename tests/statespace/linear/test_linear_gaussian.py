@@ -32,10 +32,15 @@ def problem(seed):
     each = (T,) if seed % 2 else ()
     start = covariance(rng, d, 1 if seed % 5 == 0 else d)
     made = lk.LinearGaussian(
-        transition=0.7 * rng.normal(size=(*each, d, d)), process_covariance=covariance(rng, d, max(1, d - 1) if seed % 3 == 0 else d, each),
-        observation=rng.normal(size=(*each, p, d)), observation_covariance=covariance(rng, p, None, each), initial_mean=rng.normal(size=d), initial_covariance=start,
-        control=rng.normal(size=(*each, d, k)) if k else None, feedthrough=rng.normal(size=(p, k)) if k else None,
-    )  # fmt: skip
+        transition=0.7 * rng.normal(size=(*each, d, d)),
+        process_covariance=covariance(rng, d, max(1, d - 1) if seed % 3 == 0 else d, each),
+        observation=rng.normal(size=(*each, p, d)),
+        observation_covariance=covariance(rng, p, None, each),
+        initial_mean=rng.normal(size=d),
+        initial_covariance=start,
+        control=rng.normal(size=(*each, d, k)) if k else None,
+        feedthrough=rng.normal(size=(p, k)) if k else None,
+    )
     y = 2 * rng.normal(size=(T, p))
     y[rng.random((T, p)) < 0.3] = np.nan
     return made, y, rng.normal(size=(T, k)) if k else None
@@ -52,10 +57,16 @@ def diffuse_problem(seed):
     start[q:, q:] = covariance(rng, d - q) if q < d else 0.0
     directions = np.eye(d)[:, :q] if seed % 3 else rng.normal(size=(d, q))
     made = lk.LinearGaussian(
-        transition=0.7 * rng.normal(size=(*each, d, d)), process_covariance=covariance(rng, d, None, each), observation=rng.normal(size=(*each, p, d)),
-        observation_covariance=covariance(rng, p, None, each), initial_mean=rng.normal(size=d), initial_covariance=start, control=rng.normal(size=(d, k)) if k else None,
-        feedthrough=rng.normal(size=(p, k)) if k else None, diffuse=directions,
-    )  # fmt: skip
+        transition=0.7 * rng.normal(size=(*each, d, d)),
+        process_covariance=covariance(rng, d, None, each),
+        observation=rng.normal(size=(*each, p, d)),
+        observation_covariance=covariance(rng, p, None, each),
+        initial_mean=rng.normal(size=d),
+        initial_covariance=start,
+        control=rng.normal(size=(d, k)) if k else None,
+        feedthrough=rng.normal(size=(p, k)) if k else None,
+        diffuse=directions,
+    )
     y = 2 * rng.normal(size=(T, p))
     y[rng.random((T, p)) < 0.2] = np.nan
     return made, y, rng.normal(size=(T, k)) if k else None
@@ -124,9 +135,18 @@ def test_unknown_starts_are_the_limit_of_wide_ones(seed):
 def test_a_wide_start_comes_near_an_unknown_one_and_stays_exact():
     """Rows of unlike size are turned largest first: else a variance of 1e20 would leave 1e-6 of rounding."""
     A, y = [[1.0, 1.0], [0.0, 1.0]], [1.0, 2.0, 4.0, 3.0]
-    unknown = lk.LinearGaussian(transition=A, process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE).smooth(y)
+    unknown = lk.LinearGaussian(
+        transition=A, process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE
+    ).smooth(y)
     for kappa in (1e16, 1e20, 1e28, 1e34, 1e40):
-        wide = lk.LinearGaussian(transition=A, process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE, initial_mean=[0.0, 0.0], initial_covariance=kappa * np.eye(2)).smooth(y)
+        wide = lk.LinearGaussian(
+            transition=A,
+            process_covariance=np.zeros((2, 2)),
+            observation=[[1.0, 0.0]],
+            observation_covariance=ONE,
+            initial_mean=[0.0, 0.0],
+            initial_covariance=kappa * np.eye(2),
+        ).smooth(y)
         close(wide.mean, unknown.mean, 1e-14)
         close(wide.covariance, unknown.covariance, 1e-14)
         assert wide.log_prob + np.log(kappa) == pytest.approx(unknown.log_prob, abs=1e-12)
@@ -135,15 +155,26 @@ def test_a_wide_start_comes_near_an_unknown_one_and_stays_exact():
 @pytest.mark.parametrize("kappa", [1e28, 1e30, 1e32, 1e45, 1e60])
 def test_noise_is_kept_beside_the_widest_start(kappa):
     y = np.array([[np.nan, np.nan], [1.0, 2.0], [3.0, 4.0]])
-    sensors = (ONE, ONE, [[1.0], [1.0]], np.diag([1.0, 2.0]))
-    wide, unknown = lk.LinearGaussian(*sensors, [0.0], [[kappa]]), lk.LinearGaussian(*sensors)
+    sensors = {
+        "transition": ONE, "process_covariance": ONE, "observation": [[1.0], [1.0]],
+        "observation_covariance": np.diag([1.0, 2.0]),
+    }  # fmt: skip
+    wide = lk.LinearGaussian(**sensors, initial_mean=[0.0], initial_covariance=[[kappa]])
+    unknown = lk.LinearGaussian(**sensors)
     for verb in ("filter", "smooth"):
         a, b = getattr(wide, verb)(y), getattr(unknown, verb)(y)
         close(a.mean[1:], b.mean[1:], 1e-13)
         close(a.covariance[1:], b.covariance[1:], 1e-13)
     close(a.covariance[0], b.covariance[0], 1e-13)
     assert a.log_prob + 0.5 * np.log(kappa) == pytest.approx(b.log_prob, abs=1e-11)
-    one = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=[[kappa]])
+    one = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=ONE,
+        observation_covariance=ONE,
+        initial_mean=[0.0],
+        initial_covariance=[[kappa]],
+    )
     close(one.filter([1.0, 2.0, 3.0]).covariance.ravel(), [1.0, 2 / 3, 0.625], 1e-13)
 
 
@@ -154,9 +185,14 @@ def noiseless_problem(seed):
     p, q, T = int(rng.integers(1, d - 1)), int(rng.integers(2, d + 1)), int(rng.integers(d + 1, 9))
     start = covariance(rng, d, int(rng.integers(1, d)))
     made = lk.LinearGaussian(
-        transition=rng.normal(size=(d, d)), process_covariance=covariance(rng, d), observation=rng.normal(size=(p, d)), observation_covariance=np.zeros((p, p)), initial_mean=rng.normal(size=d),
-        initial_covariance=start, diffuse=rng.normal(size=(d, q)),
-    )  # fmt: skip
+        transition=rng.normal(size=(d, d)),
+        process_covariance=covariance(rng, d),
+        observation=rng.normal(size=(p, d)),
+        observation_covariance=np.zeros((p, p)),
+        initial_mean=rng.normal(size=d),
+        initial_covariance=start,
+        diffuse=rng.normal(size=(d, q)),
+    )
     return made, rng.normal(size=(T, p)), None
 
 
@@ -183,9 +219,13 @@ def test_singular_transitions_with_singular_noise(seed):
     inner = int(rng.integers(1, d))
     A = rng.normal(size=(d, inner)) @ rng.normal(size=(inner, d)) / d
     model = lk.LinearGaussian(
-        transition=A, process_covariance=covariance(rng, d, int(rng.integers(1, d))), observation=rng.normal(size=(p, d)), observation_covariance=covariance(rng, p),
-        initial_mean=rng.normal(size=d), initial_covariance=covariance(rng, d, int(rng.integers(1, d + 1))),
-    )  # fmt: skip
+        transition=A,
+        process_covariance=covariance(rng, d, int(rng.integers(1, d))),
+        observation=rng.normal(size=(p, d)),
+        observation_covariance=covariance(rng, p),
+        initial_mean=rng.normal(size=d),
+        initial_covariance=covariance(rng, d, int(rng.integers(1, d + 1))),
+    )
     y = model.sample(1, rng, T)[0]
     oracle = Dense(model, y)
     mean, cov, _ = oracle.given()
@@ -200,7 +240,15 @@ def test_states_seen_without_noise_are_found_exactly(seed):
     rng = np.random.default_rng(seed)
     d, p, T = int(rng.integers(1, 4)), int(rng.integers(1, 3)), 8
     A, C, nothing = rng.normal(size=(d, d)), rng.normal(size=(p, d)), np.zeros((d, d))
-    model = lk.LinearGaussian(transition=A, process_covariance=nothing, observation=C, observation_covariance=np.zeros((p, p)), initial_mean=np.zeros(d), initial_covariance=nothing, diffuse=np.eye(d))
+    model = lk.LinearGaussian(
+        transition=A,
+        process_covariance=nothing,
+        observation=C,
+        observation_covariance=np.zeros((p, p)),
+        initial_mean=np.zeros(d),
+        initial_covariance=nothing,
+        diffuse=np.eye(d),
+    )
     x = [rng.normal(size=d)]
     for _ in range(T - 1):
         x.append(A @ x[-1])
@@ -217,16 +265,28 @@ def test_states_seen_without_noise_are_found_exactly(seed):
 
 def test_what_counts_as_known_does_not_depend_on_units():
     for unit in (1e-12, 1.0, 1e12):
-        model = lk.LinearGaussian(transition=np.eye(1), process_covariance=[[0.0]], observation=[[unit]], observation_covariance=[[0.0]])
+        model = lk.LinearGaussian(
+            transition=np.eye(1), process_covariance=[[0.0]], observation=[[unit]], observation_covariance=[[0.0]]
+        )
         found = model.smooth(np.array([3.0, 3.0]) * unit)
         close(found.mean.ravel(), [3.0, 3.0], 1e-14)
         assert np.isfinite(found.log_prob)
-        slope = lk.LinearGaussian(transition=[[1.0, unit], [0.0, 1.0]], process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE)
+        slope = lk.LinearGaussian(
+            transition=[[1.0, unit], [0.0, 1.0]],
+            process_covariance=np.zeros((2, 2)),
+            observation=[[1.0, 0.0]],
+            observation_covariance=ONE,
+        )
         close(slope.smooth([1.0, 2.0, 3.0]).mean[0] * [1, unit], [1.0, 1.0], 1e-12)
 
 
 def test_partly_known_beliefs_say_what_is_open():
-    trend = lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.zeros((2, 2)), observation=[[1.0, 0.0]], observation_covariance=ONE)
+    trend = lk.LinearGaussian(
+        transition=[[1.0, 1.0], [0.0, 1.0]],
+        process_covariance=np.zeros((2, 2)),
+        observation=[[1.0, 0.0]],
+        observation_covariance=ONE,
+    )
     found = trend.filter([1.0, 2.0, 3.0])
     assert found.covariance[0].tolist() == [[1.0, 0.0], [0.0, np.inf]]
     assert found.mean[0, 0] == pytest.approx(1.0) and np.isfinite(found.covariance[1]).all()
@@ -281,11 +341,25 @@ def test_a_lag_over_frames_that_say_nothing():
 
 def test_one_state_seen_twice_at_one_time():
     """Two sensors read one after the other with nothing in between are one frame of two entries."""
-    two = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=[[1.0], [1.0]], observation_covariance=np.diag([1.0, 2.0]), initial_mean=[0.0], initial_covariance=[[4.0]])
+    two = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=[[1.0], [1.0]],
+        observation_covariance=np.diag([1.0, 2.0]),
+        initial_mean=[0.0],
+        initial_covariance=[[4.0]],
+    )
     y = np.array([[1.0, 2.0], [0.5, np.nan], [3.0, 1.0]])
     A, Q = np.ones((6, 1, 1)), np.tile([[[1.0]], [[0.0]]], (3, 1, 1))
     R = np.tile([[[1.0]], [[2.0]]], (3, 1, 1))
-    one = lk.LinearGaussian(transition=A, process_covariance=Q, observation=ONE, observation_covariance=R, initial_mean=[0.0], initial_covariance=[[4.0]])
+    one = lk.LinearGaussian(
+        transition=A,
+        process_covariance=Q,
+        observation=ONE,
+        observation_covariance=R,
+        initial_mean=[0.0],
+        initial_covariance=[[4.0]],
+    )
     a, b = two.smooth(y), one.smooth(y.reshape(-1))
     close(b.mean[::2], a.mean, 1e-13)
     close(b.mean[1::2], a.mean, 1e-13)
@@ -295,8 +369,22 @@ def test_one_state_seen_twice_at_one_time():
 
 def test_entries_that_are_copies_of_each_other():
     """A singular observation: the second entry is twice the first, so that it says nothing, or cannot be."""
-    both = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=[[1.0], [2.0]], observation_covariance=[[1.0, 2.0], [2.0, 4.0]], initial_mean=[0.0], initial_covariance=ONE)
-    alone = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE)
+    both = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=[[1.0], [2.0]],
+        observation_covariance=[[1.0, 2.0], [2.0, 4.0]],
+        initial_mean=[0.0],
+        initial_covariance=ONE,
+    )
+    alone = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=ONE,
+        observation_covariance=ONE,
+        initial_mean=[0.0],
+        initial_covariance=ONE,
+    )
     y = np.array([1.0, -1.0, 2.0])
     a, b = both.smooth(np.column_stack([y, 2 * y])), alone.smooth(y)
     close(a.mean, b.mean, 1e-12)
@@ -310,7 +398,14 @@ def test_entries_that_are_copies_of_each_other():
 
 def steady_model(rng):
     made = lk.LinearGaussian.constant_velocity(dim=2, dt=0.1, spectral_density=0.3, observation_variance=1.0)
-    return lk.LinearGaussian(transition=made.transition, process_covariance=made.process_covariance, observation=made.observation, observation_covariance=made.observation_covariance, initial_mean=np.zeros(4), initial_covariance=np.eye(4))
+    return lk.LinearGaussian(
+        transition=made.transition,
+        process_covariance=made.process_covariance,
+        observation=made.observation,
+        observation_covariance=made.observation_covariance,
+        initial_mean=np.zeros(4),
+        initial_covariance=np.eye(4),
+    )
 
 
 def test_what_has_settled_gives_the_numbers_of_what_has_not():
@@ -319,8 +414,9 @@ def test_what_has_settled_gives_the_numbers_of_what_has_not():
     y = model.sample(1, rng, 3000)[0].copy()
     y[1500] = np.nan
     y[2200, 0] = np.nan
-    every = [np.tile(a, (3000, 1, 1)) for a in (model.transition, model.process_covariance, model.observation, model.observation_covariance)]
-    plain = lk.LinearGaussian(*every, model.initial_mean, model.initial_covariance)
+    names = ("transition", "process_covariance", "observation", "observation_covariance")
+    every = {name: np.tile(getattr(model, name), (3000, 1, 1)) for name in names}
+    plain = lk.LinearGaussian(**every, initial_mean=model.initial_mean, initial_covariance=model.initial_covariance)
     for verb in ("filter", "smooth"):
         fast, slow = getattr(model, verb)(y), getattr(plain, verb)(y)
         for a, b in zip(fast, slow, strict=True):
@@ -343,14 +439,28 @@ def test_the_settled_gain_solves_riccatis_equation():
 
 
 def test_a_state_that_nobody_sees_does_not_settle():
-    blind = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE, initial_mean=np.zeros(2), initial_covariance=np.eye(2))
+    blind = lk.LinearGaussian(
+        transition=np.eye(2),
+        process_covariance=np.eye(2),
+        observation=[[1.0, 0.0]],
+        observation_covariance=ONE,
+        initial_mean=np.zeros(2),
+        initial_covariance=np.eye(2),
+    )
     with pytest.raises(NotConverged, match="multiplied by 1 in a frame and never seen"):
         blind.steady_state()
     with pytest.raises(NotConverged, match="still changes by a share of"):
         steady_state(lk.LinearGaussian.local_level(1e-8, 1.0), most=500)
     with pytest.raises(DomainError, match="matrices for 3 frames"):
-        lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE).steady_state()
-    fading = lk.LinearGaussian(transition=np.diag([1.0, 0.5]), process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE)
+        lk.LinearGaussian(
+            transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE
+        ).steady_state()
+    fading = lk.LinearGaussian(
+        transition=np.diag([1.0, 0.5]),
+        process_covariance=np.eye(2),
+        observation=[[1.0, 0.0]],
+        observation_covariance=ONE,
+    )
     assert fading.steady_state().covariance[1, 1] == pytest.approx(4 / 3)
 
 
@@ -387,7 +497,14 @@ def test_many_series_are_each_by_itself(monkeypatch):
 
 
 def test_nothing_and_next_to_nothing():
-    model = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE)
+    model = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=ONE,
+        observation=ONE,
+        observation_covariance=ONE,
+        initial_mean=[0.0],
+        initial_covariance=ONE,
+    )
     none = lk.Ragged(np.empty((0, 1)), [0])
     assert len(model.log_prob(none)) == 0 and len(model.filter(none).mean) == 0 and len(model.smooth(none).mean) == 0
     found = model.smooth([np.empty((0, 1)), [[1.0]], np.empty((0, 1))])
@@ -482,10 +599,24 @@ def test_follow_takes_single_numbers():
 
 
 def test_frames_that_cannot_be_are_minus_infinity_and_teach_nothing():
-    exact = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=[[0.0]])
+    exact = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=[[0.0]],
+        observation=ONE,
+        observation_covariance=[[0.0]],
+        initial_mean=[1.0],
+        initial_covariance=[[0.0]],
+    )
     assert exact.log_prob([1.0, 1.0])[0] == 0.0 and exact.log_prob([1.0, 2.0])[0] == -np.inf
     for first in ([[0.0]], None):
-        model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=first)
+        model = lk.LinearGaussian(
+            transition=ONE,
+            process_covariance=[[0.0]],
+            observation=ONE,
+            observation_covariance=[[0.0]],
+            initial_mean=[1.0],
+            initial_covariance=first,
+        )
         with pytest.warns(FitWarning, match="filter: frame 1 of sequence 0 is impossible"):
             found = model.filter([1.0, 2.0, 1.0])
         assert found.log_prob == -np.inf and found.mean.ravel().tolist() == [1.0, 1.0, 1.0]
@@ -497,7 +628,14 @@ def test_frames_that_cannot_be_are_minus_infinity_and_teach_nothing():
 @pytest.mark.parametrize("first", [[[0.0]], None])
 def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
     """Noise-free frames that contradict each other were ignored by `filter` and `smooth` without a word."""
-    model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=first)
+    model = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=[[0.0]],
+        observation=ONE,
+        observation_covariance=[[0.0]],
+        initial_mean=[1.0],
+        initial_covariance=first,
+    )
     y = [np.ones(3), np.array([1.0, np.nan, 5.0, 1.0, 7.0]), np.array([1.0, 2.0])]
     with pytest.warns(FitWarning) as told:
         found = model.filter(y) if verb is None else model.smooth(y, **verb)
@@ -508,7 +646,14 @@ def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
 
 
 def test_no_note_where_every_frame_can_be(recwarn):
-    model = lk.LinearGaussian(transition=ONE, process_covariance=[[0.0]], observation=ONE, observation_covariance=[[0.0]], initial_mean=[1.0], initial_covariance=[[0.0]])
+    model = lk.LinearGaussian(
+        transition=ONE,
+        process_covariance=[[0.0]],
+        observation=ONE,
+        observation_covariance=[[0.0]],
+        initial_mean=[1.0],
+        initial_covariance=[[0.0]],
+    )
     model.filter([1.0, 1.0]), model.smooth([1.0, np.nan]), model.smooth([[1.0], [1.0]], lag=0)
     assert not recwarn.list
 
@@ -519,9 +664,23 @@ def test_outliers_never_make_nan(size, at):
     y = np.zeros(1000)
     y[at] = size
     for model in (
-        lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE),
-        lk.LinearGaussian(transition=ONE, process_covariance=[[1e-4]], observation=ONE, observation_covariance=[[1e-4]]),
-        lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=ONE),
+        lk.LinearGaussian(
+            transition=ONE,
+            process_covariance=ONE,
+            observation=ONE,
+            observation_covariance=ONE,
+            initial_mean=[0.0],
+            initial_covariance=ONE,
+        ),
+        lk.LinearGaussian(
+            transition=ONE, process_covariance=[[1e-4]], observation=ONE, observation_covariance=[[1e-4]]
+        ),
+        lk.LinearGaussian(
+            transition=[[1.0, 1.0], [0.0, 1.0]],
+            process_covariance=np.eye(2),
+            observation=[[1.0, 0.0]],
+            observation_covariance=ONE,
+        ),
     ):
         found = model.smooth(y)
         assert not np.isnan(found.log_prob) and np.isfinite(found.mean).all() and np.isfinite(found.covariance).all()
@@ -539,7 +698,14 @@ def test_learning_names_the_frame_whose_square_is_no_number():
 
 def test_states_that_explode_are_refused():
     with pytest.raises(DomainError, match=r"states must stay in the range of numbers.*eigenvalues"):
-        lk.LinearGaussian(transition=[[1e3]], process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=[0.0], initial_covariance=ONE).filter(np.full(300, np.nan))
+        lk.LinearGaussian(
+            transition=[[1e3]],
+            process_covariance=ONE,
+            observation=ONE,
+            observation_covariance=ONE,
+            initial_mean=[0.0],
+            initial_covariance=ONE,
+        ).filter(np.full(300, np.nan))
 
 
 # ---------------------------------------------------------------- long, thin and of any unit
@@ -548,12 +714,25 @@ def test_states_that_explode_are_refused():
 def thin_model():
     """Noise of rank one and tiny, sharp observations: 1e-12 against 1."""
     noise = 1e-12 * np.outer([0.5, 1.0], [0.5, 1.0])
-    return lk.LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=noise, observation=[[1.0, 0.0]], observation_covariance=[[1e-12]], initial_mean=np.zeros(2), initial_covariance=1e12 * np.eye(2))
+    return lk.LinearGaussian(
+        transition=[[1.0, 1.0], [0.0, 1.0]],
+        process_covariance=noise,
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[1e-12]],
+        initial_mean=np.zeros(2),
+        initial_covariance=1e12 * np.eye(2),
+    )
 
 
 def plain_covariances(model, steps):
     """P → A P Aᵀ + Q → (I − K C) P, as textbooks have it."""
-    A, Q, C, R, P = model.transition, model.process_covariance, model.observation, model.observation_covariance, model.initial_covariance
+    A, Q, C, R, P = (
+        model.transition,
+        model.process_covariance,
+        model.observation,
+        model.observation_covariance,
+        model.initial_covariance,
+    )
     for _ in range(steps):
         K = P @ C.T / (C @ P @ C.T + R)
         P = P - K @ C @ P
@@ -592,7 +771,14 @@ def test_ten_million_frames():
             total, belief = model.log_prob(piece)[0], model.belief_after(piece)
             continue
         ahead = model.predict(belief)
-        on = lk.LinearGaussian(transition=[[0.9]], process_covariance=ONE, observation=ONE, observation_covariance=ONE, initial_mean=ahead.mean, initial_covariance=ahead.covariance)
+        on = lk.LinearGaussian(
+            transition=[[0.9]],
+            process_covariance=ONE,
+            observation=ONE,
+            observation_covariance=ONE,
+            initial_mean=ahead.mean,
+            initial_covariance=ahead.covariance,
+        )
         total, belief = total + on.log_prob(piece)[0], on.belief_after(piece)
     assert np.isfinite(whole) and total == pytest.approx(whole, rel=1e-11)
 
@@ -604,10 +790,15 @@ def test_other_units_and_axes_of_the_state_change_nothing_that_is_seen(seed, uni
     S = unit * (np.eye(model.states) + np.triu(np.random.default_rng(seed).normal(size=(model.states,) * 2), 1))
     inv = np.linalg.inv(S)
     turned = lk.LinearGaussian(
-        transition=S @ model.transition @ inv, process_covariance=_symmetric(S @ model.process_covariance @ S.T), observation=model.observation @ inv, observation_covariance=model.observation_covariance,
-        initial_mean=S @ model.initial_mean, initial_covariance=_symmetric(S @ model.initial_covariance @ S.T), control=None if u is None else S @ model.control,
+        transition=S @ model.transition @ inv,
+        process_covariance=_symmetric(S @ model.process_covariance @ S.T),
+        observation=model.observation @ inv,
+        observation_covariance=model.observation_covariance,
+        initial_mean=S @ model.initial_mean,
+        initial_covariance=_symmetric(S @ model.initial_covariance @ S.T),
+        control=None if u is None else S @ model.control,
         feedthrough=model.feedthrough,
-    )  # fmt: skip
+    )
     a, b = model.smooth(y, u), turned.smooth(y, u)
     assert a.log_prob == pytest.approx(b.log_prob, rel=1e-9, abs=1e-9)
     close(b.mean @ inv.T, a.mean, 1e-9)
@@ -619,9 +810,15 @@ def test_other_units_and_axes_of_the_state_change_nothing_that_is_seen(seed, uni
 def test_other_units_of_observations_cost_their_logarithm(seed, unit):
     model, y, u = problem(seed)
     scaled = lk.LinearGaussian(
-        transition=model.transition, process_covariance=model.process_covariance, observation=unit * model.observation, observation_covariance=unit**2 * model.observation_covariance, initial_mean=model.initial_mean, initial_covariance=model.initial_covariance,
-        control=model.control, feedthrough=None if u is None else unit * model.feedthrough,
-    )  # fmt: skip
+        transition=model.transition,
+        process_covariance=model.process_covariance,
+        observation=unit * model.observation,
+        observation_covariance=unit**2 * model.observation_covariance,
+        initial_mean=model.initial_mean,
+        initial_covariance=model.initial_covariance,
+        control=model.control,
+        feedthrough=None if u is None else unit * model.feedthrough,
+    )
     a, b = model.smooth(y, u), scaled.smooth(unit * y, u)
     close(b.mean, a.mean, 1e-9)
     close(b.covariance, a.covariance, 1e-9)
@@ -640,25 +837,40 @@ def _symmetric(a):
     [
         ({"transition": [[1.0, 0.0]]}, ShapeError, "transition must have shape"),
         ({"process_covariance": [[1.0]]}, ShapeError, "noise must have shape"),
-        ({"process_covariance": [[1.0, 2.0], [2.0, 1.0]]}, DomainError, "noise must be symmetric, with no negative variance"),
+        (
+            {"process_covariance": [[1.0, 2.0], [2.0, 1.0]]},
+            DomainError,
+            "noise must be symmetric, with no negative variance",
+        ),
         ({"observation_covariance": [[-1.0]]}, DomainError, "observation must be symmetric"),
         ({"observation_covariance": [[np.nan]]}, DomainError, "observation must be finite"),
         ({"mean": [0.0]}, ShapeError, "mean must have shape"),
         ({"covariance": [[1.0, 0.5], [0.0, 1.0]]}, DomainError, "covariance must be symmetric"),
-        ({"observation": np.ones((3, 1, 2)), "process_covariance": np.ones((2, 2, 2))}, ShapeError, "each of the same frames"),
+        (
+            {"observation": np.ones((3, 1, 2)), "process_covariance": np.ones((2, 2, 2))},
+            ShapeError,
+            "each of the same frames",
+        ),
         ({"control": np.ones((3, 1))}, ShapeError, "control must have shape"),
         ({"diffuse": [[1.0, 2.0], [1.0, 2.0]]}, DomainError, "must be independent"),
         ({"transition": "text"}, ShapeError, "must be numbers"),
     ],
 )
 def test_models_that_cannot_be(change, error, words):
-    parts = {"transition": np.eye(2), "process_covariance": np.eye(2), "observation": [[1.0, 0.0]], "observation_covariance": ONE}
+    parts = {
+        "transition": np.eye(2),
+        "process_covariance": np.eye(2),
+        "observation": [[1.0, 0.0]],
+        "observation_covariance": ONE,
+    }
     with pytest.raises(error, match=words):
         lk.LinearGaussian(**{**parts, **change})
 
 
 def test_frames_that_do_not_fit():
-    model = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
+    model = lk.LinearGaussian(
+        transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2)
+    )
     with pytest.raises(ShapeError, match="rows must have shape"):
         model.log_prob(np.zeros((3, 3)))
     with pytest.raises(DataError, match="sequence 1"):
@@ -667,12 +879,16 @@ def test_frames_that_do_not_fit():
         model.update(model.initial_belief(), [1.0, 2.0, 3.0])
     with pytest.raises(DataError, match="must be finite"):
         model.update(model.initial_belief(), [1.0, np.inf])
-    driven = lk.LinearGaussian(transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, control=[[1.0, 2.0]])
+    driven = lk.LinearGaussian(
+        transition=ONE, process_covariance=ONE, observation=ONE, observation_covariance=ONE, control=[[1.0, 2.0]]
+    )
     with pytest.raises(DataError, match="2 inputs"):
         driven.log_prob([1.0, 2.0])
     with pytest.raises(DataError, match="inputs must be known"):
         driven.log_prob([1.0, 2.0], np.array([[1.0, 2.0], [np.nan, 0.0]]))
-    short = lk.LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE)
+    short = lk.LinearGaussian(
+        transition=np.ones((3, 1, 1)), process_covariance=ONE, observation=ONE, observation_covariance=ONE
+    )
     with pytest.raises(ShapeError, match="a model of 3 frames"):
         short.log_prob(np.zeros(4))
     with pytest.raises(DataError, match="matrices for 3 frames"):
@@ -681,7 +897,9 @@ def test_frames_that_do_not_fit():
 
 @pytest.mark.parametrize("kind", ["int8", "uint16", "bool", ">f8", "float32"])
 def test_any_kind_of_number_and_memory_is_taken(kind):
-    model = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
+    model = lk.LinearGaussian(
+        transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2)
+    )
     y = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
     want = model.log_prob(y.astype(float))
     for rows in (y.astype(kind), np.asfortranarray(y.astype(kind)), y.astype(kind)[::-1][::-1]):

@@ -14,7 +14,12 @@ def made(changes, T=30):
     rng = np.random.default_rng(3)
     b = rng.normal(size=(T, 3, 3)) if changes else rng.normal(size=(3, 3))
     model = lk.LinearGaussian(
-        transition=0.5 * np.eye(2), process_covariance=np.eye(2), observation=rng.normal(size=(3, 2)), observation_covariance=b @ np.swapaxes(b, -1, -2), initial_mean=np.zeros(2), initial_covariance=np.eye(2)
+        transition=0.5 * np.eye(2),
+        process_covariance=np.eye(2),
+        observation=rng.normal(size=(3, 2)),
+        observation_covariance=b @ np.swapaxes(b, -1, -2),
+        initial_mean=np.zeros(2),
+        initial_covariance=np.eye(2),
     )
     y = rng.normal(size=(T, 3))
     y[rng.random(y.shape) < 0.4] = np.nan

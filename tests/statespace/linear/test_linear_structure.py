@@ -36,11 +36,15 @@ def test_blocks_are_learned_each_by_itself():
     true = moving_with_season()
     y = true.replace(diffuse=None, initial_covariance=np.eye(5)).sample(4, rng, 150)
     start = moving_with_season(20.0, 3.0)
-    learner = LinearLearner.of(start, ["process_covariance"], {"process_covariance": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]})
+    learner = LinearLearner.of(
+        start, ["process_covariance"], {"process_covariance": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]}
+    )
     report = learned(learner, y)
     found = report.model.model.process_covariance
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
-    np.testing.assert_allclose(found[:2, :2] / found[0, 0], true.process_covariance[:2, :2] / true.process_covariance[0, 0], rtol=1e-9)
+    np.testing.assert_allclose(
+        found[:2, :2] / found[0, 0], true.process_covariance[:2, :2] / true.process_covariance[0, 0], rtol=1e-9
+    )
     assert not found[:2, 2:].any() and not found[3:].any()
     errors = standard_errors(report.model.model, y, ["process_covariance"], learner.structure.form)
     assert errors.names == ("noise[0, 0]", "noise[2, 2]")
@@ -52,7 +56,9 @@ def test_blocks_are_learned_each_by_itself():
 def test_a_step_in_blocks_is_that_of_each_block():
     rng = np.random.default_rng(1)
     old, scatter = (a @ a.T for a in rng.normal(size=(2, 5, 7)))
-    learner = LinearLearner.of(L(np.eye(5), old, np.eye(5), np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS})
+    learner = LinearLearner.of(
+        L(np.eye(5), old, np.eye(5), np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS}
+    )
     new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
     for kind, at in BLOCKS[:2]:
         inside = np.ix_(at, at)
@@ -66,7 +72,9 @@ def test_blocks_are_filed(tmp_path):
     back = load(tmp_path / "a.likely")
     assert np.array_equal(back.structure.form["process_covariance"], learner.structure.form["process_covariance"])
     y = np.sin(np.arange(40.0) ** 2)
-    assert np.array_equal(back.refit(back.collect(y)).model.process_covariance, learner.refit(learner.collect(y)).model.process_covariance)
+    assert np.array_equal(
+        back.refit(back.collect(y)).model.process_covariance, learner.refit(learner.collect(y)).model.process_covariance
+    )
 
 
 @pytest.mark.parametrize(

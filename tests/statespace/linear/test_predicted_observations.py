@@ -12,8 +12,16 @@ from likely.core.errors import ShapeError
 def driven(T=6):
     rng = np.random.default_rng(3)
     A = 0.6 * rng.normal(size=(T, 2, 2))
-    return lk.LinearGaussian(transition=A, process_covariance=np.eye(2), observation=rng.normal(size=(2, 2)), observation_covariance=np.eye(2), initial_mean=[1.0, 2.0], initial_covariance=2 * np.eye(2),
-                             control=rng.normal(size=(2, 1)), feedthrough=rng.normal(size=(2, 1)))  # fmt: skip
+    return lk.LinearGaussian(
+        transition=A,
+        process_covariance=np.eye(2),
+        observation=rng.normal(size=(2, 2)),
+        observation_covariance=np.eye(2),
+        initial_mean=[1.0, 2.0],
+        initial_covariance=2 * np.eye(2),
+        control=rng.normal(size=(2, 1)),
+        feedthrough=rng.normal(size=(2, 1)),
+    )
 
 
 def test_predictions_are_those_of_the_live_filter():

@@ -17,7 +17,9 @@ class Cut(Exception):
 
 
 def learner(**other):
-    return LinearLearner.of(LinearGaussian(**{**START, **other}), ["transition", "process_covariance", "observation_covariance"])
+    return LinearLearner.of(
+        LinearGaussian(**{**START, **other}), ["transition", "process_covariance", "observation_covariance"]
+    )
 
 
 def data(seed=0):
@@ -87,7 +89,9 @@ def test_cut_off_in_the_first_passes_it_comes_to_the_same_bits(tmp_path):
     with pytest.raises(Cut):
         learned(learner(), y, stop=Stop(200, 1e-9), checkpoint=Failing(path))
     again = learned(learner(), y, stop=Stop(200, 1e-9), checkpoint=Checkpoint(path))
-    assert again.trace == whole.trace and np.array_equal(again.model.model.process_covariance, whole.model.model.process_covariance)
+    assert again.trace == whole.trace and np.array_equal(
+        again.model.model.process_covariance, whole.model.model.process_covariance
+    )
 
 
 def test_a_finished_climb_is_found_again_and_other_data_are_refused(tmp_path, monkeypatch):

@@ -38,10 +38,25 @@ def test_models_in_a_line():
     assert repr(LEVEL) == ("LinearGaussian(1 state, 1 column, diffuse start, transition=[[1]], noise=[[1469]], "
                            "emission=[[1]], observation=[[15099]])")  # fmt: skip
     assert repr(TRACK) == "LinearGaussian(4 states, 2 columns, diffuse start)"
-    known = lk.LinearGaussian(transition=np.eye(3), process_covariance=np.eye(3), observation=np.ones((5, 1, 3)), observation_covariance=[[1.0]], initial_mean=np.zeros(3), initial_covariance=np.eye(3),
-                              control=np.ones((3, 2)))  # fmt: skip
+    known = lk.LinearGaussian(
+        transition=np.eye(3),
+        process_covariance=np.eye(3),
+        observation=np.ones((5, 1, 3)),
+        observation_covariance=[[1.0]],
+        initial_mean=np.zeros(3),
+        initial_covariance=np.eye(3),
+        control=np.ones((3, 2)),
+    )
     assert repr(known) == "LinearGaussian(3 states, 1 column, 2 inputs, changing over 5 frames, known start)"
-    half = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=[0.0, 0.0], initial_covariance=np.eye(2), diffuse=[[1.0], [0.0]])
+    half = lk.LinearGaussian(
+        transition=np.eye(2),
+        process_covariance=np.eye(2),
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0, 0.0],
+        initial_covariance=np.eye(2),
+        diffuse=[[1.0], [0.0]],
+    )
     assert "start diffuse in 1 of 2 directions" in repr(half)
     timed = lk.LinearSDE.matern(0.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
     assert repr(timed) == ("LinearSDE(1 state, 1 column, known start, drift=[[-0.5]], diffusion=[[1]], "
@@ -52,9 +67,27 @@ def test_forecasts_and_errors_in_a_line():
     y = walk(50)
     ahead = LEVEL.forecast(y, 30)
     assert repr(ahead).startswith("StateForecast(30 steps of 1 column, mean [") and len(repr(ahead)) < 100
-    wide = lk.LinearGaussian(transition=np.eye(6), process_covariance=np.eye(6), observation=np.eye(6), observation_covariance=np.eye(6), initial_mean=np.zeros(6), initial_covariance=np.eye(6))
+    wide = lk.LinearGaussian(
+        transition=np.eye(6),
+        process_covariance=np.eye(6),
+        observation=np.eye(6),
+        observation_covariance=np.eye(6),
+        initial_mean=np.zeros(6),
+        initial_covariance=np.eye(6),
+    )
     assert repr(wide.forecast(walk(5, 6), 2)) == "StateForecast(2 steps of 6 columns)"
-    errors = standard_errors(lk.LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]), y, ["process_covariance"])
+    errors = standard_errors(
+        lk.LinearGaussian(
+            transition=[[0.5]],
+            process_covariance=[[1.0]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        ),
+        y,
+        ["process_covariance"],
+    )
     assert repr(errors) == f"StandardErrors(1 free entry, noise=[[{float(errors['noise'][0, 0]):.6g}]])"
 
 

@@ -106,7 +106,10 @@ def test_a_variance_that_is_lost_is_found_again(tiny, which):
 def test_a_variance_that_belongs_at_0_is_left_there():
     """Differences of white noise: a level that moves would explain them worse, however little."""
     y = np.diff(np.random.default_rng(1).normal(size=301))
-    reports = [learned(LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)) for q in (1e-9, 1.0)]
+    reports = [
+        learned(LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y))
+        for q in (1e-9, 1.0)
+    ]
     assert all(r.converged and r.model.model.process_covariance.item() < 1e-5 for r in reports)
     assert reports[0].objective == pytest.approx(reports[1].objective, abs=1e-3)
     found = doubt(reports[0].model.model, looks(y), None, reports[0].model.structure, 1e-3)
@@ -135,7 +138,9 @@ def test_trend_and_season_end_at_one_place():
     for size in (1e-6, 1.0):
         m = LinearGaussian.local_trend(size, size * 1e-2, size) + LinearGaussian.seasonal(6, size * 1e-2)
         form = {"process_covariance": np.array([1, 2, 3, 0, 0, 0, 0])}
-        reached.append(learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)).objective)
+        reached.append(
+            learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)).objective
+        )
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
 
 
@@ -143,10 +148,19 @@ def test_trend_and_season_end_at_one_place():
 def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     """The start's variance is 0 at the maximum. Raised for a look, it bends the slopes of all others: at a maximum a
     fit said "not converged: begin with a greater observation"."""
-    m = LinearGaussian(transition=[[0.95]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1e-9]])
+    m = LinearGaussian(
+        transition=[[0.95]],
+        process_covariance=[[0.5]],
+        observation=[[1.0]],
+        observation_covariance=[[0.5]],
+        initial_mean=[0.0],
+        initial_covariance=[[1e-9]],
+    )
     y = m.sample(1, np.random.default_rng(seed), 40)
     m = m.replace(initial_mean=y[0][0])
-    top = learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)).model.model
+    top = learned(
+        LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
+    ).model.model
     every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "covariance"]).structure
     first = lifts(top, looks(y)(top), None, every)
     assert [lift.name for lift in first if lift.lost] == ["covariance"]

@@ -27,7 +27,9 @@ def nile():
 
 def test_the_nile_as_statsmodels_has_it(nile):
     seen, level = REFERENCE["at"]
-    errors = standard_errors(LinearGaussian.local_level(level, seen), nile, ["process_covariance", "observation_covariance"])
+    errors = standard_errors(
+        LinearGaussian.local_level(level, seen), nile, ["process_covariance", "observation_covariance"]
+    )
     assert errors.names == ("noise[0, 0]", "observation[0, 0]")
     want = np.array(REFERENCE["covariance"])[::-1, ::-1]
     np.testing.assert_allclose(errors.covariance, want, rtol=1e-4)
@@ -45,20 +47,37 @@ def test_the_maximum_of_the_nile_as_statsmodels_has_it(nile):
 def test_of_what_is_seen_without_noise_they_are_those_of_a_regression():
     """x_t = a x_{t−1} + w, seen exactly: the error of a is √(q / Σ x²), of q it is q √(2/n)."""
     rng = np.random.default_rng(0)
-    true = LinearGaussian(transition=[[0.8]], process_covariance=[[2.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    true = LinearGaussian(
+        transition=[[0.8]],
+        process_covariance=[[2.0]],
+        observation=[[1.0]],
+        observation_covariance=[[0.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     y = true.sample(1, rng, 400)
     found = learned(LinearLearner.of(true, ["transition", "process_covariance"]), y, stop=Stop(100, 1e-12)).model.model
     errors = standard_errors(found, y, ["transition", "process_covariance"])
     x = y.values[:, 0]
-    assert errors["transition"].item() == pytest.approx(np.sqrt(found.process_covariance.item() / (x[:-1] ** 2).sum()), rel=1e-5)
-    assert errors["process_covariance"].item() == pytest.approx(found.process_covariance.item() * np.sqrt(2 / 399), rel=1e-5)
+    assert errors["transition"].item() == pytest.approx(
+        np.sqrt(found.process_covariance.item() / (x[:-1] ** 2).sum()), rel=1e-5
+    )
+    assert errors["process_covariance"].item() == pytest.approx(
+        found.process_covariance.item() * np.sqrt(2 / 399), rel=1e-5
+    )
 
 
 def test_structure_decides_what_has_an_error():
     rng = np.random.default_rng(1)
-    m = LinearGaussian.constant_velocity(dim=2, dt=0.5, spectral_density=1.0, observation_variance=0.5, initial=(0.0, 1.0))
+    m = LinearGaussian.constant_velocity(
+        dim=2, dt=0.5, spectral_density=1.0, observation_variance=0.5, initial=(0.0, 1.0)
+    )
     y = m.sample(5, rng, 60)
-    form = {"process_covariance": "scale", "observation_covariance": "spherical", "transition": np.array(4 * [[0, 0, 0, 0]])}
+    form = {
+        "process_covariance": "scale",
+        "observation_covariance": "spherical",
+        "transition": np.array(4 * [[0, 0, 0, 0]]),
+    }
     form["transition"][0, 2] = form["transition"][1, 3] = 1
     learner = LinearLearner.of(m, list(form), form)
     found = learned(learner, y).model.model
@@ -69,8 +88,15 @@ def test_structure_decides_what_has_an_error():
     fixed[0, 2] = fixed[1, 3] = False
     assert (errors["transition"][fixed] == 0).all() and (errors["transition"][~fixed] > 0).all()
     assert errors["transition"][0, 2] == errors["transition"][1, 3]
-    assert errors["observation_covariance"][0, 1] == 0 and errors["observation_covariance"][0, 0] == errors["observation_covariance"][1, 1]
-    np.testing.assert_allclose(errors["process_covariance"] / errors["process_covariance"][0, 0], found.process_covariance / found.process_covariance[0, 0], rtol=1e-6)
+    assert (
+        errors["observation_covariance"][0, 1] == 0
+        and errors["observation_covariance"][0, 0] == errors["observation_covariance"][1, 1]
+    )
+    np.testing.assert_allclose(
+        errors["process_covariance"] / errors["process_covariance"][0, 0],
+        found.process_covariance / found.process_covariance[0, 0],
+        rtol=1e-6,
+    )
     assert (np.linalg.eigvalsh(errors.covariance) > 0).all()
 
 
@@ -98,9 +124,18 @@ def test_a_weight_is_so_many_copies():
 def test_what_data_do_not_determine_is_infinite_and_said():
     """Size of emission and of noise: only their product is seen."""
     rng = np.random.default_rng(3)
-    m = LinearGaussian(transition=[[0.9]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[0.0]])
+    m = LinearGaussian(
+        transition=[[0.9]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[0.0]],
+    )
     y = m.sample(2, rng, 100)
-    m = learned(LinearLearner.of(m, ["observation", "process_covariance", "observation_covariance"]), y, stop=Stop(500, 1e-13)).model.model
+    m = learned(
+        LinearLearner.of(m, ["observation", "process_covariance", "observation_covariance"]), y, stop=Stop(500, 1e-13)
+    ).model.model
     with pytest.warns(FitWarning, match="do not determine emission"):
         errors = standard_errors(m, y, ["observation", "process_covariance", "observation_covariance"])
     assert np.isinf(errors["observation"]).all() and np.isinf(errors["process_covariance"]).all()
@@ -110,7 +145,16 @@ def test_what_data_do_not_determine_is_infinite_and_said():
 def test_inputs_have_errors_too():
     rng = np.random.default_rng(5)
     u = rng.normal(size=(300, 1))
-    m = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[0.5]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0]], feedthrough=[[1.0]])
+    m = LinearGaussian(
+        transition=[[0.5]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[0.5]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[2.0]],
+        feedthrough=[[1.0]],
+    )
     y = m.sample(1, rng, inputs=Ragged.of(u))
     errors = standard_errors(m, y, ["control", "feedthrough"], inputs=Ragged.of(u))
 
@@ -129,7 +173,14 @@ def test_inputs_have_errors_too():
 def test_starts_are_few_beside_frames():
     """One start and many frames, seen badly: its mean is known by the covariance that it has, not by frames."""
     rng = np.random.default_rng(7)
-    m = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1e-2]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    m = LinearGaussian(
+        transition=[[0.5]],
+        process_covariance=[[1.0]],
+        observation=[[1e-2]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
     y = m.sample(1, rng, 5000)
     errors = standard_errors(m, y, ["mean", "observation_covariance"])
     h = 1.0

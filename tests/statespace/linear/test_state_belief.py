@@ -40,7 +40,9 @@ def test_beliefs_that_cannot_be():
     for time in (-1, 2**60, 1.5, True):
         with pytest.raises(DomainError, match="number of a frame"):
             StateBelief([0.0, 0.0], ROOT, time)
-    two = lk.LinearGaussian(transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2))
+    two = lk.LinearGaussian(
+        transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2)
+    )
     with pytest.raises(ShapeError, match="same state"):
         StateBelief([0.0], [[1.0]], 0, two.initial_belief().loose)
     for verb in (two.predict, lambda belief: two.update(belief, [0.0, 0.0])):

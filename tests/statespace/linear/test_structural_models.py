@@ -125,7 +125,9 @@ def test_a_fixed_season_is_the_same_in_both_forms():
 
 def test_cycles():
     m = LinearGaussian.cycle(8, 0.9, cycle_variance=2.0, observation_variance=1.0)
-    np.testing.assert_allclose(m.initial_covariance, solve_discrete_lyapunov(m.transition, m.process_covariance), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        m.initial_covariance, solve_discrete_lyapunov(m.transition, m.process_covariance), rtol=1e-12, atol=1e-12
+    )
     assert_smooths(m, walk(20))
     assert_smooths(LinearGaussian.cycle(8, 1.0, cycle_variance=2.0, observation_variance=1.0), walk(20))
     x = np.linalg.matrix_power(LinearGaussian.cycle(8, 1.0).transition, 8)
@@ -149,7 +151,9 @@ def test_autoregression_is_its_autocovariance():
     want = multivariate_normal(np.zeros(12), toeplitz(gamma[:12])).logpdf(y)
     assert model.log_prob(y)[0] == pytest.approx(want, rel=1e-10)
     noisy = multivariate_normal(np.full(12, 3.0), toeplitz(gamma[:12]) + 0.5 * np.eye(12)).logpdf(y)
-    assert LinearGaussian.ar([a, b], q, observation_variance=0.5, mean=3.0).log_prob(y)[0] == pytest.approx(noisy, rel=1e-10)
+    assert LinearGaussian.ar([a, b], q, observation_variance=0.5, mean=3.0).log_prob(y)[0] == pytest.approx(
+        noisy, rel=1e-10
+    )
 
 
 def test_autoregression_about_an_unknown_mean():
@@ -171,7 +175,9 @@ def test_autoregression_about_an_unknown_mean():
 
 def test_vector_autoregression():
     phi = np.array([[[0.5, 0.1], [0.0, 0.4]], [[-0.2, 0.0], [0.1, 0.1]]])
-    model = LinearGaussian.ar(phi, innovation_variance=[[1.0, 0.3], [0.3, 2.0]], observation_variance=0.2, mean=[1.0, -1.0])
+    model = LinearGaussian.ar(
+        phi, innovation_variance=[[1.0, 0.3], [0.3, 2.0]], observation_variance=0.2, mean=[1.0, -1.0]
+    )
     np.testing.assert_array_equal(model.transition[:2, :4], np.concatenate(phi, axis=1))
     assert_smooths(model, walk(10, 2))
 
@@ -182,7 +188,9 @@ def test_autoregression_that_does_not_settle_can_be_given_a_start():
     model = LinearGaussian.ar([1.2, -0.2], observation_variance=1.0, initial=(0.0, 10.0))
     np.testing.assert_array_equal(model.initial_covariance, 10.0 * np.eye(2))
     assert_smooths(model, walk(10))
-    about = LinearGaussian.ar([1.2, -0.2], observation_variance=1.0, mean=5.0, initial=([0.0, 0.0, 5.0], [10.0, 10.0, 0.0]))
+    about = LinearGaussian.ar(
+        [1.2, -0.2], observation_variance=1.0, mean=5.0, initial=([0.0, 0.0, 5.0], [10.0, 10.0, 0.0])
+    )
     assert_smooths(about, walk(10))
 
 
@@ -240,12 +248,36 @@ def test_sum_over_time():
 
 
 def test_sum_shares_its_inputs():
-    one = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0, 0.0]])
-    two = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], feedthrough=[[0.0, 3.0]])
+    one = LinearGaussian(
+        transition=[[0.5]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[2.0, 0.0]],
+    )
+    two = LinearGaussian(
+        transition=[[0.5]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        feedthrough=[[0.0, 3.0]],
+    )
     model = one + two + LinearGaussian.ar([0.1])
     np.testing.assert_array_equal(model.control, [[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     np.testing.assert_array_equal(model.feedthrough, [[0.0, 3.0]])
-    other = LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0]])
+    other = LinearGaussian(
+        transition=[[0.5]],
+        process_covariance=[[1.0]],
+        observation=[[1.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[2.0]],
+    )
     with pytest.raises(ShapeError, match="equally many"):
         one + other
 

@@ -364,7 +364,18 @@ def level(offset, sd):
     distributions = StateSpace(lk.Gaussian([offset], v), lambda x: lk.Gaussian(x, v), lambda x: lk.Gaussian(x, v))
     grain = np.spacing(offset)
     y = offset + np.round(np.array([0.0, 1.0, 2.0, 1.0]) * sd / grain) * grain
-    return distributions, lk.LinearGaussian(transition=[[1.0]], process_covariance=[[v]], observation=[[1.0]], observation_covariance=[[v]], initial_mean=[offset], initial_covariance=[[v]]), y
+    return (
+        distributions,
+        lk.LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[v]],
+            observation=[[1.0]],
+            observation_covariance=[[v]],
+            initial_mean=[offset],
+            initial_covariance=[[v]],
+        ),
+        y,
+    )
 
 
 @every

@@ -244,7 +244,10 @@ def test_states_and_frames_that_a_model_imagines():
     m = turning()
     rng = np.random.default_rng(0)
     run = m.distributions().sample(300, rng, 3)
-    last = [ParticleFilter(m.distributions(), 60, random_state=i).smooth(y, 1).paths[0] for i, y in enumerate(run.observations)]
+    last = [
+        ParticleFilter(m.distributions(), 60, random_state=i).smooth(y, 1).paths[0]
+        for i, y in enumerate(run.observations)
+    ]
     again = np.array(last)
     for g in (lambda x: x, np.square, lambda x: x[:, :1] * x[:, 1:]):
         a, b = g(run.states).reshape(300, -1), g(again).reshape(300, -1)
@@ -264,7 +267,9 @@ def test_following_gives_the_same_bits(proposal):
     m = turning()
     _, y = m.simulate(12, 8)
     y[5] = np.nan
-    f = ParticleFilter(m.distributions(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, random_state=4)
+    f = ParticleFilter(
+        m.distributions(), 300, proposal=optimal(m) if proposal == "optimal" else proposal, random_state=4
+    )
     run = f.run(y)
     for t, (belief, news) in enumerate(lk.follow(f, y)):
         np.testing.assert_array_equal(belief.states, run.particles[t])
@@ -558,7 +563,15 @@ def test_a_proposal_of_inputs():
             return lk.Gaussian(y / 1.001, 1e-3 / 1.001)
         return lk.Gaussian((1e-3 * (x + u) + 0.5 * y) / 0.501, 0.5e-3 / 0.501)
 
-    exact = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[0.5]], observation=[[1.0]], observation_covariance=[[1e-3]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[1.0]]).log_prob(y, u)[0]
+    exact = lk.LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.5]],
+        observation=[[1.0]],
+        observation_covariance=[[1e-3]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[1.0]],
+    ).log_prob(y, u)[0]
     found = ParticleFilter(driven, 500, proposal=propose).run(y, u)
     assert found.log_evidence == pytest.approx(exact, abs=0.05) and found.ess.min() > 250
     with pytest.raises(DataError, match="inputs"):

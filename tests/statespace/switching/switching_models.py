@@ -14,7 +14,15 @@ P2 = [[0.9, 0.1], [0.2, 0.8]]
 
 def regime(a: float = 0.9, q: float = 0.1, r: float = 0.2, c: float = 1.0, **more: object) -> LinearGaussian:
     """Two states, one column."""
-    return LinearGaussian(transition=[[a, 0.1], [0.0, 0.8]], process_covariance=np.diag([q, q / 2]), observation=[[c, 0.3]], observation_covariance=[[r]], initial_mean=[0.0, 0.5], initial_covariance=np.eye(2), **more)
+    return LinearGaussian(
+        transition=[[a, 0.1], [0.0, 0.8]],
+        process_covariance=np.diag([q, q / 2]),
+        observation=[[c, 0.3]],
+        observation_covariance=[[r]],
+        initial_mean=[0.0, 0.5],
+        initial_covariance=np.eye(2),
+        **more,
+    )
 
 
 def two() -> SwitchingLinearGaussian:
@@ -36,7 +44,12 @@ def along(model: SwitchingLinearGaussian, path: tuple[int, ...]) -> LinearGaussi
         n: np.stack([getattr(r, n) for r in m]) for n in ("control", "feedthrough") if getattr(m[0], n) is not None
     }
     names = ("transition", "process_covariance", "observation", "observation_covariance")
-    return LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].initial_mean, m[0].initial_covariance, **inputs)
+    return LinearGaussian(
+        **{n: np.stack([getattr(r, n) for r in m]) for n in names},
+        initial_mean=m[0].initial_mean,
+        initial_covariance=m[0].initial_covariance,
+        **inputs,
+    )
 
 
 def all_paths(model: SwitchingLinearGaussian, y: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:

@@ -109,7 +109,14 @@ def test_several_sequences_have_their_own_draws() -> None:
 
 
 def test_a_frame_no_path_can_explain() -> None:
-    still = LinearGaussian(transition=[[1.0]], process_covariance=[[0.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[0.0]])
+    still = LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.0]],
+        observation=[[1.0]],
+        observation_covariance=[[0.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[0.0]],
+    )
     f = RaoBlackwellizedFilter(SwitchingLinearGaussian((still, still), [[0.5, 0.5], [0.5, 0.5]]), 5)
     with pytest.warns(UserWarning, match="no path can explain frame 1"):
         run = f.run([0.0, 1.0, 0.0])
@@ -148,7 +155,17 @@ def test_long_runs_stay_sound() -> None:
 @pytest.mark.parametrize("threshold", [0.0, 0.02])
 def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
     """Without resampling, weights of 30 paths differ by more than e^700 after some thousand frames."""
-    quiet, wild = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.01]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (1e-4, 25.0))
+    quiet, wild = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[0.01]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (1e-4, 25.0)
+    )
     sharp = SwitchingLinearGaussian((quiet, wild), [[0.9, 0.1], [0.1, 0.9]])
     y = np.array(sharp.sample(1, np.random.default_rng(0), 2000)[0])
     run = RaoBlackwellizedFilter(sharp, 30, resample="systematic", ess_threshold=threshold, random_state=1).run(y)
@@ -159,7 +176,17 @@ def test_particles_whose_weights_are_no_numbers_go_on(threshold: float) -> None:
 
 def test_paths_that_cannot_be_are_left_out_and_the_others_go_on() -> None:
     """Regime 0 allows no change, so that a change leaves only the paths in regime 1."""
-    still, walk = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1e-6]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (1e-300, 1.0))
+    still, walk = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1e-6]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (1e-300, 1.0)
+    )
     f = RaoBlackwellizedFilter(
         SwitchingLinearGaussian((still, walk), [[0.5, 0.5], [0.5, 0.5]]), 8, resample="systematic", ess_threshold=0.0
     )

@@ -61,7 +61,11 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
     np.testing.assert_allclose(stats.transition, counts, atol=1e-12)
     m = [two().regimes[k] for k in path]
     names = ("transition", "process_covariance", "observation", "observation_covariance")
-    chain = LinearGaussian(*(np.stack([getattr(r, n) for r in m]) for n in names), m[0].initial_mean, m[0].initial_covariance)
+    chain = LinearGaussian(
+        **{n: np.stack([getattr(r, n) for r in m]) for n in names},
+        initial_mean=m[0].initial_mean,
+        initial_covariance=m[0].initial_covariance,
+    )
     known = chain.smooth(np.array(y[0]))
     there = path == 1
     want = np.einsum("ti,tj->ij", known.mean[there], known.mean[there]) + known.covariance[there].sum(axis=0)
@@ -127,14 +131,23 @@ def test_inputs_are_learned() -> None:
     blank = tuple(m.replace(control=m.control * 0.3) for m in driven().regimes)
     start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)
-    report = learned(SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, log_mask=known), stop=Stop(300, 0.0))
+    report = learned(
+        SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, log_mask=known), stop=Stop(300, 0.0)
+    )
     assert report.trace[-1] > driven().objective(driven().collect(both, log_mask=known))  # the maximum beats the truth
     for m, true in zip(report.model.regimes, driven().regimes, strict=True):
         np.testing.assert_allclose(m.control[0], true.control[0], atol=0.2)
 
 
 def scalar(a: float, q: float) -> LinearGaussian:
-    return LinearGaussian(transition=[[a]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    return LinearGaussian(
+        transition=[[a]],
+        process_covariance=[[q]],
+        observation=[[1.0]],
+        observation_covariance=[[0.1]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+    )
 
 
 @pytest.mark.slow
@@ -142,7 +155,9 @@ def test_hidden_regimes_are_found() -> None:
     true = SwitchingLinearGaussian((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)
     start = SwitchingLinearGaussian((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
-    report = learned(SwitchingLearner.of(start, ["transition", "process_covariance"]), y, prior="weak", stop=Stop(60, 1e-5))
+    report = learned(
+        SwitchingLearner.of(start, ["transition", "process_covariance"]), y, prior="weak", stop=Stop(60, 1e-5)
+    )
     found = report.model
     assert report.trace[-1] > report.trace[0] + 50 and found.log_prob(y).sum() > true.log_prob(y).sum() - 5
     right = [np.mean(m.smooth(y).regimes.values.argmax(axis=1) == z.values) for m in (found, true)]

@@ -23,7 +23,17 @@ def drawn(model: SwitchingLinearGaussian, T: int, seed: int = 0, inputs: np.ndar
 
 def jumps() -> SwitchingLinearGaussian:
     """A level that is calm or wild: after an outlier both ways into the wild regime count."""
-    calm, wild = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
+    calm, wild = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[1.0]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.01, 25.0)
+    )
     return SwitchingLinearGaussian((calm, wild), [[0.9, 0.1], [0.1, 0.9]])
 
 
@@ -125,7 +135,17 @@ def test_approximations_are_near_the_truth_and_pairs_nearer() -> None:
 
 def test_what_comes_later_tells_of_jumps() -> None:
     """Where a regime lasts a frame and the next does not depend on it, only the state carries news back."""
-    calm, jump = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[0.3]], initial_mean=[0.0], initial_covariance=[[4.0]]) for q in (0.0, 4.0))
+    calm, jump = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[0.3]],
+            initial_mean=[0.0],
+            initial_covariance=[[4.0]],
+        )
+        for q in (0.0, 4.0)
+    )
     model = SwitchingLinearGaussian((calm, jump), [[0.9, 0.1], [0.9, 0.1]], [1.0, 0.0])
     off, filtered = [], []
     for seed in range(12):
@@ -186,7 +206,15 @@ def test_many_sequences_are_each_one() -> None:
 
 def test_missing_entries_of_a_frame() -> None:
     wide = [
-        LinearGaussian(transition=[[0.9]], process_covariance=[[q]], observation=[[1.0], [2.0]], observation_covariance=[[1.0, 0.3], [0.3, 0.5]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.1, 4.0)
+        LinearGaussian(
+            transition=[[0.9]],
+            process_covariance=[[q]],
+            observation=[[1.0], [2.0]],
+            observation_covariance=[[1.0, 0.3], [0.3, 0.5]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.1, 4.0)
     ]
     model = SwitchingLinearGaussian(tuple(wide), P2)
     y = drawn(model, 6)
@@ -205,7 +233,14 @@ def test_evidence_of_pairs_is_a_proper_density() -> None:
 
 
 def test_a_frame_that_cannot_be_is_impossible() -> None:
-    still = LinearGaussian(transition=[[1.0]], process_covariance=[[0.0]], observation=[[1.0]], observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[0.0]])
+    still = LinearGaussian(
+        transition=[[1.0]],
+        process_covariance=[[0.0]],
+        observation=[[1.0]],
+        observation_covariance=[[0.0]],
+        initial_mean=[0.0],
+        initial_covariance=[[0.0]],
+    )
     model = SwitchingLinearGaussian((still, still), P2)
     assert model.log_prob([[0.0, 1.0]])[0] == -np.inf
     belief, news = model.update(model.predict(model.initial_belief()), 1.0)
@@ -235,8 +270,11 @@ def test_weights_add_up_to_one_after_an_outlier(far: float, method: str) -> None
 def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
     """An input carries the state of one regime so far that no regime foresees the blend: shares add up to one still."""
     tiny = 1e-240 * np.eye(2)
-    parts = (np.diag([0.9, 0.8]), tiny, [[1.0, 0.3]], [[1.0]], [0.0, 0.0], tiny)
-    model = SwitchingLinearGaussian(tuple(LinearGaussian(*parts, control=[[s], [s]]) for s in (0.0, 1e200)), P2)
+    parts = {
+        "transition": np.diag([0.9, 0.8]), "process_covariance": tiny, "observation": [[1.0, 0.3]],
+        "observation_covariance": [[1.0]], "initial_mean": [0.0, 0.0], "initial_covariance": tiny,
+    }  # fmt: skip
+    model = SwitchingLinearGaussian(tuple(LinearGaussian(**parts, control=[[s], [s]]) for s in (0.0, 1e200)), P2)
     y, u = np.array([[0.0], [0.0], [np.nan], [np.nan], [np.nan]]), np.array([[0.0], [0.0], [1.0], [0.0], [0.0]])
     found = model.smooth(y, u)
     np.testing.assert_allclose(found.regimes.sum(axis=1), 1.0, atol=1e-12)
@@ -245,17 +283,44 @@ def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
 
 def test_regimes_of_which_one_has_no_noise_are_told_of() -> None:
     """−11.6 exactly, 24.3 by pairs: a probability beside densities."""
-    still, walk = (LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]], observation_covariance=[[q]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.0, 1.0))
+    still, walk = (
+        LinearGaussian(
+            transition=[[1.0]],
+            process_covariance=[[q]],
+            observation=[[1.0]],
+            observation_covariance=[[q]],
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for q in (0.0, 1.0)
+    )
     y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinearGaussian((walk, still), P2)
     for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwellizedFilter(uneven, 9).run(y)):
         with pytest.warns(lk.FitWarning, match=r"regime 1 foresees some observation without any error.*noise"):
             use(y)
     # noise that reaches what is seen a frame later is noise, and regimes that are all exact agree
-    glide = LinearGaussian(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=np.diag([0.0, 1.0]), observation=[[1.0, 0.0]], observation_covariance=[[0.0]], initial_mean=[0.0, 0.0], initial_covariance=np.eye(2))
+    glide = LinearGaussian(
+        transition=[[1.0, 1.0], [0.0, 1.0]],
+        process_covariance=np.diag([0.0, 1.0]),
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[0.0]],
+        initial_mean=[0.0, 0.0],
+        initial_covariance=np.eye(2),
+    )
     rough = glide.replace(observation_covariance=np.array([[1e-8]]))
     for regimes in ((glide, rough), (still, still), (still.replace(observation=np.array([[2.0]])), still)):
         assert SwitchingLinearGaussian(regimes, P2).incomparable == ""
-    sides = [LinearGaussian(transition=[[0.5]], process_covariance=[[0.0]], observation=[[1.0], [1.0]], observation_covariance=np.diag(r), initial_mean=[0.0], initial_covariance=[[1.0]]) for r in ([0, 1], [1, 0])]
+    sides = [
+        LinearGaussian(
+            transition=[[0.5]],
+            process_covariance=[[0.0]],
+            observation=[[1.0], [1.0]],
+            observation_covariance=np.diag(r),
+            initial_mean=[0.0],
+            initial_covariance=[[1.0]],
+        )
+        for r in ([0, 1], [1, 0])
+    ]
     assert "regime 0" in SwitchingLinearGaussian(tuple(sides), P2).incomparable
 
 
@@ -296,12 +361,35 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(ShapeError, match=r"moves must have shape \(2, 2\)"):
         SwitchingLinearGaussian((regime(), regime()), [[1.0]])
     with pytest.raises(ShapeError, match="as many states"):
-        SwitchingLinearGaussian((regime(), LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])), P2)
+        SwitchingLinearGaussian(
+            (
+                regime(),
+                LinearGaussian(
+                    transition=[[1.0]],
+                    process_covariance=[[1.0]],
+                    observation=[[1.0]],
+                    observation_covariance=[[1.0]],
+                    initial_mean=[0.0],
+                    initial_covariance=[[1.0]],
+                ),
+            ),
+            P2,
+        )
     with pytest.raises(DomainError, match="at least one regime"):
         SwitchingLinearGaussian((), [[1.0]])
     with pytest.raises(DomainError, match="must not change with time"):
         SwitchingLinearGaussian(
-            (LinearGaussian(transition=np.ones((3, 1, 1)), process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]),), [[1.0]]
+            (
+                LinearGaussian(
+                    transition=np.ones((3, 1, 1)),
+                    process_covariance=[[1.0]],
+                    observation=[[1.0]],
+                    observation_covariance=[[1.0]],
+                    initial_mean=[0.0],
+                    initial_covariance=[[1.0]],
+                ),
+            ),
+            [[1.0]],
         )
     with pytest.raises(DomainError, match="must be a LinearGaussian"):
         SwitchingLinearGaussian(("a",), [[1.0]])

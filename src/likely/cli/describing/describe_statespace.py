@@ -87,7 +87,8 @@ def tracker_account(tracker: Any) -> Iterator[str]:
     if rule.clutter == 0:
         yield "without clutter: whatever is measured is the target's"
     else:
-        yield f"in clutter of {rule.clutter:g} a scan and unit of volume; gate {rule.gate:g}, first odds {rule.birth_odds:g}"
+        yield f"in clutter of {rule.clutter:g} per scan and unit of volume"
+        yield f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}"
     yield f"it is measured with probability {rule.detection:g} in a scan, and stays with {rule.survival:g}"
     yield f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}"
     yield ""

@@ -60,7 +60,9 @@ def separation(X: Array, labels: Index, n_classes: int, weight: Array | None = N
     return max(float(np.trace(inner)) - len(size) * (n_classes - 1) / len(X), 0.0)
 
 
-def _whitened(X: Array, labels: Index, n_classes: int, weight: Array | None) -> tuple[Array, Array, Array, Array, Array]:
+def _whitened(
+    X: Array, labels: Index, n_classes: int, weight: Array | None
+) -> tuple[Array, Array, Array, Array, Array]:
     """Mean and spread of each column, roots and directions of S_t that are not flat, and S_b whitened by it."""
     w = np.ones(len(X)) if weight is None else weight
     w = w / w.sum()

@@ -69,7 +69,8 @@ def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None
     """What each column in use is, and how it is spread in each class."""
     rows = table.rows()
     return tuple(
-        column_facts(c.name, c.kind, rows[c.name], labels, n_classes, weight=weight, reason=c.reason) for c in table.used
+        column_facts(c.name, c.kind, rows[c.name], labels, n_classes, weight=weight, reason=c.reason)
+        for c in table.used
     )
 
 

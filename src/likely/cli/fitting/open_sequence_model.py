@@ -100,7 +100,9 @@ class BareChain:
         if not hasattr(self.distribution, "names"):
             kinds = {str(j): _kind(self.distribution) for j in range(self.distribution.dim)}
             return {"symbol": kinds["0"]} if list(kinds) == ["0"] else kinds
-        return {name: _kind(part) for part_name, part in self.distribution.components for name in _spread(part_name, part)}
+        return {
+            name: _kind(part) for part_name, part in self.distribution.components for name in _spread(part_name, part)
+        }
 
     def frames(self, found: Any) -> Ragged:
         """Sequences as the model takes them."""

@@ -173,7 +173,10 @@ class GaussianTail:
         row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time
         row = np.atleast_1d(np.asarray(row, dtype=np.float64)).ravel()
         seen = ~np.isnan(row)
-        C, R = _at(self.plays.observation, predicted)[seen], _at(self.plays.observation_covariance, predicted)[np.ix_(seen, seen)]
+        C, R = (
+            _at(self.plays.observation, predicted)[seen],
+            _at(self.plays.observation_covariance, predicted)[np.ix_(seen, seen)],
+        )
         with np.errstate(invalid="ignore"):  # 0 · ∞ while the start is not yet known
             spread = C @ predicted.covariance @ C.T + R
         if not seen.any() or not np.isfinite(spread).all():

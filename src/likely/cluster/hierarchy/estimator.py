@@ -23,11 +23,11 @@ from likely.estimation.input_validation import numeric_rows, row_weights
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
 
-    - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with the least
-      BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is what happens if none is
-      given.
-    - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median",
-      "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
+    - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with
+      the least BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is what happens if
+      none is given.
+    - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
+      "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
     Learned: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
@@ -74,7 +74,9 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         weight = _positive(sample_weight, X)
         here = weight > 0
         seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
-        self.dendrogram_ = linkage(seen, self.linkage, metric=self.metric, weight=weight[here], covariance=self.covariance)
+        self.dendrogram_ = linkage(
+            seen, self.linkage, metric=self.metric, weight=weight[here], covariance=self.covariance
+        )
         label = self._cut(seen)
         self.__dict__.pop("centers_", None)
         if self._given_distances:

@@ -115,7 +115,7 @@ def _is_continuous(distribution: Any) -> bool:
 
 
 def _breaks(distribution: Any) -> Array:
-    """Where a distribution of one column is not smooth, or has a hill of its own: edges, ends, points and their windows."""
+    """Points where a distribution of one column is not smooth or has a mode: edges, ends, points and their windows."""
     parts = getattr(distribution, "components", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
     if _is_numbers(parts, "points") and _is_numbers(parts, "scale"):
@@ -180,7 +180,8 @@ def _between(distribution: Any, ends: Array) -> Array:
     inner = ends[1:-1]
     mixed = hasattr(distribution, "components")
     below = np.asarray(
-        distribution.components.cdf(inner) @ distribution.weights if mixed else distribution.cdf(inner), dtype=np.float64
+        distribution.components.cdf(inner) @ distribution.weights if mixed else distribution.cdf(inner),
+        dtype=np.float64,
     )
     return np.diff(np.concatenate([[0.0], below.ravel(), [1.0]]))
 

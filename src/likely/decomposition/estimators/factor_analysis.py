@@ -99,7 +99,9 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         """Mean and variance of each column; with gaps those of all rows, so that order and copies do not matter."""
         look = self._look(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
-        return FactorGaussian.trusted(mean=look.mean, loadings=loadings, noise_variance=look.covariance, kind=self._kind)
+        return FactorGaussian.trusted(
+            mean=look.mean, loadings=loadings, noise_variance=look.covariance, kind=self._kind
+        )
 
     def _factors(self, X: Any, weight: Any) -> int:
         """How many: the number asked for, or the best."""
@@ -304,7 +306,9 @@ def best_analysis(stats: Any, n: float, prior: Any) -> int:
     At most as many as a covariance can tell: (d − q)² ≥ d + q (Ledermann).
     """
     d = len(stats.shift)
-    blank = FactorGaussian.trusted(mean=stats.mean, loadings=np.zeros((d, 1)), noise_variance=np.ones(d), kind="diagonal")
+    blank = FactorGaussian.trusted(
+        mean=stats.mean, loadings=np.zeros((d, 1)), noise_variance=np.ones(d), kind="diagonal"
+    )
     least, best = np.inf, 0
     for q in range(min(int(d + 0.5 - np.sqrt(2 * d + 0.25)), d - 1, int(n) - 1) + 1):
         model = _with_factors(blank, q)

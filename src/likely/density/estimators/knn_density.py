@@ -38,7 +38,13 @@ class KNNDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, n_neighbors: float = 5, *, metric: str = "l2", scaled: bool = True, shared: bool = False, unbiased: bool = False
+        self,
+        n_neighbors: float = 5,
+        *,
+        metric: str = "l2",
+        scaled: bool = True,
+        shared: bool = False,
+        unbiased: bool = False,
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
@@ -52,9 +58,14 @@ class KNNDensity(DensityEstimator):
 
     def _blank(self, X: Any, members: int | None = None) -> KNNBalls:
         return KNNBalls.blank(
-            X[:1], members, n_neighbors=float(self.n_neighbors), metric=self.metric, scaled=bool(self.scaled), shared=bool(self.shared),
+            X[:1],
+            members,
+            n_neighbors=float(self.n_neighbors),
+            metric=self.metric,
+            scaled=bool(self.scaled),
+            shared=bool(self.shared),
             unbiased=bool(self.unbiased),
-        )  # fmt: skip
+        )
 
     def _prior_rule(self) -> None:
         """Neighbors take no prior."""

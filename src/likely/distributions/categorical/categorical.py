@@ -22,7 +22,7 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
-from likely.distributions.statistics.counts import member_weights, one_column, checked_labels, per_member, weighted_sum
+from likely.distributions.statistics.counts import checked_labels, member_weights, one_column, per_member, weighted_sum
 
 MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of what is no level
 SUM_TO_ONE = 1e-9

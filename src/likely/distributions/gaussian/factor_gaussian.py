@@ -382,7 +382,10 @@ class FactorGaussian(Distribution):
         at, q = np.flatnonzero(said), self.factors
         noise = self.noise_variance if self.kind == "spherical" else self.noise_variance[at]
         few = FactorGaussian.trusted(
-            mean=self.mean[..., at], loadings=self.loadings[..., at, : min(q, len(at))], noise_variance=noise, kind=self.kind
+            mean=self.mean[..., at],
+            loadings=self.loadings[..., at, : min(q, len(at))],
+            noise_variance=noise,
+            kind=self.kind,
         )
         found = few._fitted_to_all(covariance[np.ix_(at, at)], least[at])
         loadings, lifted = np.zeros((self.dim, q)), np.zeros(self.dim, dtype=bool)

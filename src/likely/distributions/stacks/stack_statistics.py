@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.distributions.product import Product, ProductStats
-from likely.distributions.stacks.stack import StackStats, Stack
+from likely.distributions.stacks.stack import Stack, StackStats
 from likely.distributions.stacks.tied import Tied
 
 
@@ -20,7 +20,9 @@ def joined(distribution: Any, parts: list[Any]) -> Any:
     if isinstance(distribution, Tied):
         return joined(distribution.components, parts)
     if isinstance(distribution, Product):
-        return ProductStats(tuple((name, joined(part, [s[name] for s in parts])) for name, part in distribution.components))
+        return ProductStats(
+            tuple((name, joined(part, [s[name] for s in parts])) for name, part in distribution.components)
+        )
     if isinstance(distribution, Stack):
         return StackStats(tuple(s for part in parts for s in part.components))
     if hasattr(distribution, "joined_stats"):

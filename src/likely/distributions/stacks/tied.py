@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, n_rows, checked_labels, weights
+from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -53,7 +53,9 @@ class Tied(Distribution):
 
     def _one_covariance_a_group(self, index: NDArray[np.intp]) -> None:
         leaders = [int(np.flatnonzero(index == g)[0]) for g in index]
-        differ = [k for k, j in enumerate(leaders) if (self.components.covariance[k] != self.components.covariance[j]).any()]
+        differ = [
+            k for k, j in enumerate(leaders) if (self.components.covariance[k] != self.components.covariance[j]).any()
+        ]
         if differ:
             k, j = differ[0], leaders[differ[0]]
             expected = "members with one index must have one covariance"
@@ -162,7 +164,9 @@ class Tied(Distribution):
     def _group(self, members: NDArray[np.intp]) -> Gaussian:
         """Some members as a stack with one covariance."""
         covariance = self.components.covariance if self.components.tied else self.components.covariance[members[0]]
-        return Gaussian.trusted(mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind)
+        return Gaussian.trusted(
+            mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind
+        )
 
     def objective(self, stats: Any, prior: Any = None) -> float:
         """What `refit` maximizes: a shared covariance meets its prior once."""

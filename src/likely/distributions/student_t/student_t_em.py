@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, n_rows, numbers, checked_labels, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, checked_labels, n_rows, numbers, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence

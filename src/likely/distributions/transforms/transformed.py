@@ -37,9 +37,9 @@ class Transformed(Distribution):
     """The distribution of y = g(x) for x ~ distribution: log p(y) = log p_x(g⁻¹(y)) − log |det ∂g/∂x| (Herbst 1.2.2).
 
     g is a ready-made `Bijector`, which a file can keep, or a function of rows (n, d) → (n, d) that is one to one, with
-    its `inverse` and `log_det_jacobian` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs neither.
-    Of a discrete distribution the values move and their probabilities stay. The distribution inside may be a stack, and
-    it may learn.
+    its `inverse` and `log_det_jacobian` = log |det ∂g/∂x| (n,) where you know them. In one column a monotone g needs
+    neither. Of a discrete distribution the values move and their probabilities stay. The distribution inside may be a
+    stack, and it may learn.
 
     >>> import likely as lk
     >>> lognormal = lk.Transformed(lk.Gaussian([0.0], 1.0), lk.Bijector.exp())
@@ -176,7 +176,7 @@ class Transformed(Distribution):
 
     @property
     def mean(self) -> Any:
-        """E[y]: in closed form for affine changes and the log-normal distribution, by sums or quadrature in one column."""
+        """E[y]: closed form for affine changes and the log-normal distribution, sums or quadrature for one column."""
         if isinstance(self.bijector, Bijector) and self.bijector.kind == "affine":
             inner = np.atleast_1d(np.asarray(self.distribution.mean, dtype=np.float64))
             return lone(self.bijector.forward(np.atleast_2d(inner)).reshape(inner.shape).squeeze())
@@ -236,7 +236,9 @@ class Transformed(Distribution):
     @property
     def _lognormal(self) -> bool:
         return (
-            isinstance(self.distribution, Gaussian) and isinstance(self.bijector, Bijector) and self.bijector.kind == "exp"
+            isinstance(self.distribution, Gaussian)
+            and isinstance(self.bijector, Bijector)
+            and self.bijector.kind == "exp"
         )
 
     def _each(self, name: str) -> Array:

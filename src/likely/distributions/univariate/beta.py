@@ -73,7 +73,11 @@ class Beta(BetaLearning):
         if self.known is None:
             return None
         known = parameter(self.known, "Beta", "known")
-        if known.ndim > 2 or not (known > 0).all() or (self.likelihood == "binomial" and (known != np.floor(known)).any()):
+        if (
+            known.ndim > 2
+            or not (known > 0).all()
+            or (self.likelihood == "binomial" and (known != np.floor(known)).any())
+        ):
             raise DomainError(sentence("Beta", "known must be positive, and trials whole numbers", known))
         try:
             np.broadcast_shapes(known.shape, shape)
@@ -206,7 +210,9 @@ class Beta(BetaLearning):
         """A negative binomial count is one of failures before the r-th success."""
         if self.likelihood != "negative binomial":
             remedy = 'Beta(a, b, "negative binomial", known=size)'
-            raise DomainError(sentence("Beta", "the size of negative binomial counts must be known", self.likelihood, remedy))
+            raise DomainError(
+                sentence("Beta", "the size of negative binomial counts must be known", self.likelihood, remedy)
+            )
         self._serves(stats.weight.shape, "statistics")
         failures: Array = np.bincount(stats.cell, stats.each * stats.value, stats.weight.size).astype(np.float64)
         size = self._known(stats.weight.shape)

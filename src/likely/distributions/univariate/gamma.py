@@ -43,9 +43,9 @@ class Gamma(GammaLearning):
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
     before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
-    and before there are any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K, d)
-    for a stack. One prior serves all members of a stack of distributions, and one of a single column all their columns.
-    As a distribution of its own it also learns: `Gamma.fit`.
+    and before there are any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K,
+    d) for a stack. One prior serves all members of a stack of distributions, and one of a single column all their
+    columns. As a distribution of its own it also learns: `Gamma.fit`.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate

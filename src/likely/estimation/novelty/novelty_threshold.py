@@ -162,7 +162,9 @@ def _nearby(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callab
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
         stats: Any = sum(rest)
         prior = resolve_prior(model, stats, clf._prior_rule)
-        parts = clf.density_._near(model.components, (stats.components, prior.components), (everything.components, clf.prior_.components))
+        parts = clf.density_._near(
+            model.components, (stats.components, prior.components), (everything.components, clf.prior_.components)
+        )
         found = Mixture.trusted(weights=model._frequencies(stats.counts), components=parts)
         return FitReport(found, stats, prior, False, "a step without a fold", [])
 

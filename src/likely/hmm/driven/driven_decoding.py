@@ -148,7 +148,12 @@ def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOve
             break
         logs[stuck[0]] = 0.0
         frames.append(int(stuck[0]))
-    out, transition, logs, cut = np.zeros((T, len(initial))), part.transition.at(np.arange(end)), logs[:end], np.array([0, end])
+    out, transition, logs, cut = (
+        np.zeros((T, len(initial))),
+        part.transition.at(np.arange(end)),
+        logs[:end],
+        np.array([0, end]),
+    )
     if end and lag is None:
         out[:end] = trellis.smoothed(initial, transition, logs, cut).states
     elif end and lag:
@@ -175,7 +180,9 @@ def best_paths(look: Look) -> tuple[Index, Array]:
             states[at], score[a] = long_path(look, a)
         else:
             part = look.whole(a, b)
-            states[at], score[a:b] = trellis.best_paths(look.model.initial, part.transition, part.logs, part.seqs.offsets)
+            states[at], score[a:b] = trellis.best_paths(
+                look.model.initial, part.transition, part.logs, part.seqs.offsets
+            )
 
     in_stretches(look, fill)
     return states, score

@@ -38,7 +38,9 @@ class Begun(NamedTuple):
 class Numbers:
     """Scaled numbers: only products and sums. `sound` (n,) says for which sequences they sufficed."""
 
-    def __init__(self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+    def __init__(
+        self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None
+    ) -> None:
         from likely.hmm._loops import scaled_recursions, time_varying_recursions
 
         T, K = logs.shape
@@ -107,7 +109,9 @@ class Numbers:
 class Logarithms:
     """The same in logarithms: slower by the exponentials, and nothing is ever lost."""
 
-    def __init__(self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None) -> None:
+    def __init__(
+        self, initial: Array, transition: Moves, logs: Array, offsets: Index, begun: Begun | None = None
+    ) -> None:
         from likely.hmm._loops import scaled_recursions, time_varying_recursions
 
         T, K = logs.shape
@@ -116,7 +120,9 @@ class Logarithms:
         scaled_recursions.shift(self.logs, top, K)
         self.alpha, scale = np.empty((T, K)), np.empty(T)
         enter = np.log(initial) if begun is None else logsumexp(begun.before[:, None] + transition.logs[0], axis=0)
-        time_varying_recursions.log_forward(np.asarray(enter), self.transition, self.logs, self.offsets, self.alpha, scale)
+        time_varying_recursions.log_forward(
+            np.asarray(enter), self.transition, self.logs, self.offsets, self.alpha, scale
+        )
         self.log_prob = _sums(scale + top[:, 0], self.offsets)
 
     @property

@@ -26,7 +26,7 @@ from likely.hmm.driven.driven_decoding import Belief
 from likely.hmm.driven.driven_pieces import Look
 from likely.hmm.driven.driven_prior import DrivenPrior
 from likely.hmm.driven.driven_stats import DrivenStats
-from likely.hmm.driven.logistic_transitions import bound, log_transition, log_row, step
+from likely.hmm.driven.logistic_transitions import bound, log_row, log_transition, step
 from likely.hmm.hmm import masks
 from likely.hmm.markov_chain import SUM_TO_ONE
 from likely.hmm.viterbi import emitted

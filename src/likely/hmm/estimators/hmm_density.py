@@ -400,7 +400,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if not sound or model.members != members or model.states != topology.states:
             return False
         length = getattr(self, "lengths_", 0.0)
-        same_size = model.initial.shape[-1] == len(topology.initial) and (model.final is None) == (topology.final is None)
+        same_size = model.initial.shape[-1] == len(topology.initial) and (model.final is None) == (
+            topology.final is None
+        )
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
         inner = untied(model.emission)

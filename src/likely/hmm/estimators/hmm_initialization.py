@@ -104,7 +104,8 @@ class ChainStarts:
         if all(piece.arcs is None for piece in pieces):
             return blank.replace(emission=emission)
         arcs = [
-            (c.initial, c.transition, c.final) if p.arcs is None else p.arcs for p, c in zip(pieces, blank.chains, strict=True)
+            (c.initial, c.transition, c.final) if p.arcs is None else p.arcs
+            for p, c in zip(pieces, blank.chains, strict=True)
         ]
         initial, transition, final = zip(*arcs, strict=True)
         whole = None if blank.final is None else np.stack(final)
@@ -174,4 +175,6 @@ def _kind(kind: tuple[str, str | None, int]) -> str:
 def _as_stack(model: HMM) -> HMM:
     """One chain as a stack of one."""
     final = None if model.final is None else model.final[None]
-    return HMM.trusted(initial=model.initial[None], transition=model.transition[None], final=final, emission=model.emission)
+    return HMM.trusted(
+        initial=model.initial[None], transition=model.transition[None], final=final, emission=model.emission
+    )

@@ -93,7 +93,10 @@ def arcs_by_path(topology: Topology, states: Index, seqs: Ragged, weight: Array 
     """Starts, moves and ends by counting along given states, one more for each arc that is possible."""
     w = np.ones(len(seqs)) if weight is None else weight
     initial, transition, final = BestPaths(states, np.zeros(len(seqs))).counted(seqs.offsets, w, topology.states)
-    initial, transition = np.where(topology.initial, initial + 1, 0.0), np.where(topology.transition, transition + 1, 0.0)
+    initial, transition = (
+        np.where(topology.initial, initial + 1, 0.0),
+        np.where(topology.transition, transition + 1, 0.0),
+    )
     leave = np.zeros(len(initial)) if topology.final is None else np.where(topology.final, final + 1, 0.0)
     total = transition.sum(axis=1) + leave
     return initial / initial.sum(), transition / total[:, None], None if topology.final is None else leave / total

@@ -280,7 +280,9 @@ def _price(estimator: Any, X: Any, weight: Any, size: int) -> tuple[Price, Any, 
 
 def _over_parts(given: Any, sparse: Any) -> Any:
     """A sparse prior of the weights beside what was said of the parts."""
-    return MixturePrior.trusted(weights=sparse, components=given.components) if isinstance(given, MixturePrior) else sparse
+    return (
+        MixturePrior.trusted(weights=sparse, components=given.components) if isinstance(given, MixturePrior) else sparse
+    )
 
 
 def _without_weakest(model: Mixture) -> Mixture:

@@ -244,7 +244,8 @@ class MixtureDensity(DensityEstimator):
         """A mixture whose parts learned from one group each; parts that are mixtures group their own rows again."""
         parts = self.component_._started_once(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
-            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)), components=parts
+            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
+            components=parts,
         )
 
     def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
@@ -453,7 +454,9 @@ class MixtureDensity(DensityEstimator):
         shares = started.posterior(X[mine]) * w[:, None]
         counts = np.zeros(blank.weights.shape)
         np.add.at(counts, labels[mine], shares)
-        return Mixture.trusted(weights=weights_by(blank, counts), components=blank.components.replace(components=started.components))
+        return Mixture.trusted(
+            weights=weights_by(blank, counts), components=blank.components.replace(components=started.components)
+        )
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         component = getattr(self, "component_", None)

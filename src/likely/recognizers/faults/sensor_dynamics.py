@@ -78,7 +78,14 @@ class SensorDynamics(Value):
     def linear(self) -> LinearGaussian:
         """The same as a linear-Gaussian model of frames about the mean, seen without noise."""
         one = np.eye(self.dim)
-        return LinearGaussian(transition=self.moves, process_covariance=self.noise, observation=one, observation_covariance=0.0 * one, initial_mean=np.zeros(self.dim), initial_covariance=self.start)
+        return LinearGaussian(
+            transition=self.moves,
+            process_covariance=self.noise,
+            observation=one,
+            observation_covariance=0.0 * one,
+            initial_mean=np.zeros(self.dim),
+            initial_covariance=self.start,
+        )
 
     @cached_property
     def whitening(self) -> Array:

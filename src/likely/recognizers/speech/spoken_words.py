@@ -39,8 +39,8 @@ PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many ti
 class SpokenWords(Fronted):
     """Recognize spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
 
-    A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a list or
-    a Ragged of samples. Sounds of other rates are resampled.
+    A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a
+    list or a Ragged of samples. Sounds of other rates are resampled.
 
     - **n_states, topology**: of the chain of each word; see `HMMDensity`
     - **n_components, covariance**: each state emits a mixture of so many Gaussians

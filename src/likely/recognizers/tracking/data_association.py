@@ -293,7 +293,8 @@ class DataAssociation(Value):
 
         >>> import likely as lk
         >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-        >>> DataAssociation(walk, clutter=0.1, detection=0.9).possible(walk.initial_belief(), [[0.0], [9.0]]).shares.round(3)
+        >>> rule = DataAssociation(walk, clutter=0.1, detection=0.9)
+        >>> rule.possible(walk.initial_belief(), [[0.0], [9.0]]).shares.round(3)
         array([0.041, 0.959, 0.   ])
         """
         z = np.asarray(scan)

@@ -81,14 +81,16 @@ class Tracker(Recognizer):
 
     - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
     - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
-      **observation_variance**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from tracks
+      **observation_variance**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from
+      tracks
     - **gate, clutter, detection, stays, exists, start, speed, confirm, lose**: as in `DataAssociation`
 
     `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.LinearSDE.constant_velocity(…))`
     and give (time, scan).
 
     >>> import likely as lk, numpy as np
-    >>> tracker = Tracker(dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0)
+    >>> variances = {"spectral_density": 0.01, "observation_variance": 0.04}
+    >>> tracker = Tracker(dim=2, **variances, clutter=0.01, detection=0.9, speed=2.0)
     >>> rng, scans = np.random.default_rng(0), []
     >>> for t in range(20):
     ...     scans.append(np.vstack([[t, 0.5 * t] + 0.2 * rng.normal(size=2), rng.uniform(-20, 20, (4, 2))]))
@@ -100,10 +102,23 @@ class Tracker(Recognizer):
     _saved = ("noise_", "observation_")
 
     def __init__(
-        self, model: Any = None, *, dim: int = 2, dt: float = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0,
-        gate: float = 0.99, clutter: float = 0.0, detection: float = 1.0, survival: float | None = None,
-        exists: float | None = None, birth_odds: float = 0.01, speed: Any = None, confirm: float = 0.95, lose: float = 0.1,
-    ) -> None:  # fmt: skip
+        self,
+        model: Any = None,
+        *,
+        dim: int = 2,
+        dt: float = 1.0,
+        spectral_density: Any = 1.0,
+        observation_variance: Any = 1.0,
+        gate: float = 0.99,
+        clutter: float = 0.0,
+        detection: float = 1.0,
+        survival: float | None = None,
+        exists: float | None = None,
+        birth_odds: float = 0.01,
+        speed: Any = None,
+        confirm: float = 0.95,
+        lose: float = 0.1,
+    ) -> None:
         self.model = model
         self.dim = dim
         self.dt = dt

@@ -33,7 +33,7 @@ LONG = 2048  # frames of a series from which threads share the work
 KEPT = 64  # lengths of steps whose matrices a live filter remembers
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LinearSDE(ReadyContinuous, Value):
     """dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt; y_i = C x(t_i) + v_i, v ~ N(0, observation).
 
@@ -68,15 +68,26 @@ class LinearSDE(ReadyContinuous, Value):
             raise DomainError(sentence(WHOSE, expected, Qc.tolist()))
         # whoever checks a noise covariance, an emission and a start for discrete time checks them for this
         one = LinearGaussian(
-            transition=np.eye(d), process_covariance=Qc, observation=self.observation, observation_covariance=self.observation_covariance, initial_mean=self.initial_mean, initial_covariance=self.initial_covariance, diffuse=self.diffuse
+            transition=np.eye(d),
+            process_covariance=Qc,
+            observation=self.observation,
+            observation_covariance=self.observation_covariance,
+            initial_mean=self.initial_mean,
+            initial_covariance=self.initial_covariance,
+            diffuse=self.diffuse,
         )
         if one.observation.ndim == 3 or one.observation_covariance.ndim == 3:
             raise ShapeError(sentence(WHOSE, "emission (p, d) and observation (p, p) do not change with time",
                                       [one.observation.shape, one.observation_covariance.shape]))  # fmt: skip
         self._set(
-            drift=F, diffusion=Qc, observation=one.observation, observation_covariance=one.observation_covariance, initial_mean=one.initial_mean,
-            initial_covariance=one.initial_covariance, diffuse=one.diffuse,
-        )  # fmt: skip
+            drift=F,
+            diffusion=Qc,
+            observation=one.observation,
+            observation_covariance=one.observation_covariance,
+            initial_mean=one.initial_mean,
+            initial_covariance=one.initial_covariance,
+            diffuse=one.diffuse,
+        )
 
     @property
     def dim(self) -> int:
@@ -137,7 +148,13 @@ class LinearSDE(ReadyContinuous, Value):
         """The model of observations all at once."""
         one, nothing = np.eye(self.states), np.zeros((self.states, self.states))
         return LinearGaussian(
-            transition=one, process_covariance=nothing, observation=self.observation, observation_covariance=self.observation_covariance, initial_mean=self.initial_mean, initial_covariance=self.initial_covariance, diffuse=self.diffuse
+            transition=one,
+            process_covariance=nothing,
+            observation=self.observation,
+            observation_covariance=self.observation_covariance,
+            initial_mean=self.initial_mean,
+            initial_covariance=self.initial_covariance,
+            diffuse=self.diffuse,
         )
 
     @cached_property
@@ -190,7 +207,8 @@ class LinearSDE(ReadyContinuous, Value):
         """States and observations at moments `at` (m,), not before the last time; of many series a list of these.
 
         >>> import likely as lk
-        >>> ahead = lk.LinearSDE.wiener(spectral_density=2.0, observation_variance=1.0).forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
+        >>> model = lk.LinearSDE.wiener(spectral_density=2.0, observation_variance=1.0)
+        >>> ahead = model.forecast([5.0, 5.0], [0.0, 1e-9], at=[3.0])
         >>> ahead.mean, ahead.covariance.round(6)
         (array([[5.]]), array([[[7.5]]]))
         """

@@ -23,7 +23,9 @@ class ReadyContinuous:
     """
 
     @classmethod
-    def integrated(cls, order: int, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+    def integrated(
+        cls, order: int, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+    ) -> Self:
         """White noise of spectral density `spectral_density`, integrated `order` times: splines (order 2: cubic ones).
 
         >>> import likely as lk
@@ -38,7 +40,9 @@ class ReadyContinuous:
         return _made(cls, {"drift": F, "diffusion": Qc, "observation": C, "observation_covariance": R}, initial)
 
     @classmethod
-    def wiener(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+    def wiener(
+        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+    ) -> Self:
         """A level that wanders: its variance grows by `spectral_density` in a unit of time.
 
         >>> import likely as lk
@@ -48,7 +52,9 @@ class ReadyContinuous:
         return cls.integrated(1, dim, spectral_density, observation_variance, initial)
 
     @classmethod
-    def constant_velocity(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+    def constant_velocity(
+        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+    ) -> Self:
         """A point that keeps its velocity but for white acceleration of spectral density `spectral_density`.
 
         >>> import likely as lk
@@ -58,7 +64,9 @@ class ReadyContinuous:
         return cls.integrated(2, dim, spectral_density, observation_variance, initial)
 
     @classmethod
-    def constant_acceleration(cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None) -> Self:
+    def constant_acceleration(
+        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+    ) -> Self:
         """A point that keeps its acceleration but for white jerk of spectral density `spectral_density`.
 
         >>> import likely as lk
@@ -69,7 +77,12 @@ class ReadyContinuous:
 
     @classmethod
     def ornstein_uhlenbeck(
-        cls, rate: float, spectral_density: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
+        cls,
+        rate: float,
+        spectral_density: Any = 1.0,
+        observation_variance: Any = 1.0,
+        dim: int = 1,
+        initial: Any = None,
     ) -> Self:
         """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance noise/(2 · rate).
 
@@ -79,19 +92,27 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.ornstein_uhlenbeck"
         r, p = _positive(rate, name, "rate"), count(dim, name, "dim")
-        Qc, R = spread(spectral_density, p, name, "spectral_density"), spread(observation_variance, p, name, "observation_variance")
+        Qc, R = (
+            spread(spectral_density, p, name, "spectral_density"),
+            spread(observation_variance, p, name, "observation_variance"),
+        )
         parts = {"drift": -r * np.eye(p), "diffusion": Qc, "observation": np.eye(p), "observation_covariance": R}
         return _made(cls, parts | _still(Qc / (2 * r)), initial)
 
     @classmethod
     def matern(
-        cls, order: float = 1.5, length_scale: float = 1.0, variance: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls,
+        order: float = 1.5,
+        length_scale: float = 1.0,
+        variance: Any = 1.0,
+        observation_variance: Any = 1.0,
+        initial: Any = None,
     ) -> Self:
         """The Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, exactly.
 
         (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/scale, of spectral density variance · (2λ)^{2ν} (n!)²/(2n)!,
-        n = ν − 1/2. States: f and its derivatives. `observation_variance` is the variance of what is seen (Hartikainen and
-        Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
+        n = ν − 1/2. States: f and its derivatives. `observation_variance` is the variance of what is seen (Hartikainen
+        and Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
 
         >>> import likely as lk
         >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
@@ -113,7 +134,12 @@ class ReadyContinuous:
 
     @classmethod
     def cycle(
-        cls, period: float, damping: float = 0.0, cycle_variance: Any = 1.0, observation_variance: Any = 0.0, initial: Any = None
+        cls,
+        period: float,
+        damping: float = 0.0,
+        cycle_variance: Any = 1.0,
+        observation_variance: Any = 0.0,
+        initial: Any = None,
     ) -> Self:
         """A wave that turns once in a `period`, dies away at the rate `damping`, and is pushed by white noise.
 
@@ -126,7 +152,10 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.cycle"
         w, r = 2 * np.pi / _positive(period, name, "period"), real(damping, name, "damping", 0.0)
-        Qc, R = variance(cycle_variance, name, "cycle_variance") * np.eye(2), spread(observation_variance, 1, name, "observation_variance")
+        Qc, R = (
+            variance(cycle_variance, name, "cycle_variance") * np.eye(2),
+            spread(observation_variance, 1, name, "observation_variance"),
+        )
         F = np.array([[-r, w], [-w, -r]])
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, 2), "observation_covariance": R}
         return _made(cls, parts | (_still(Qc / (2 * r)) if r > 0 else {}), initial)
@@ -176,6 +205,9 @@ def _variance(value: Any, name: str) -> float:
 def _added(a: Any, b: Any) -> Any:
     check_addable(a, b)
     return type(a)(
-        drift=blocks(a.drift, b.drift), diffusion=blocks(a.diffusion, b.diffusion),
-        observation=beside(a.observation, b.observation), observation_covariance=a.observation_covariance + b.observation_covariance, **joined_starts(a, b),
-    )  # fmt: skip
+        drift=blocks(a.drift, b.drift),
+        diffusion=blocks(a.diffusion, b.diffusion),
+        observation=beside(a.observation, b.observation),
+        observation_covariance=a.observation_covariance + b.observation_covariance,
+        **joined_starts(a, b),
+    )

@@ -75,7 +75,8 @@ class LinearGaussianDensity(DensityEstimator):
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=0.1, observation_variance=1.0)
     >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
-    >>> est = LinearGaussianDensity(lk.LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"]).fit(tracks)
+    >>> level = lk.LinearGaussian.local_level(1.0, 1.0)
+    >>> est = LinearGaussianDensity(level, ["process_covariance", "observation_covariance"]).fit(tracks)
     >>> est.model_.noise.round(2), est.model_.observation.round(2)
     (array([[0.09]]), array([[1.08]]))
     """
@@ -91,9 +92,17 @@ class LinearGaussianDensity(DensityEstimator):
     }
 
     def __init__(
-        self, model: Any = None, learn: Any = None, *, form: Any = None, prior: Any = "auto", n_states: int | None = None,
-        max_iter: int = 500, tol: float = 1e-8, accelerate: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        model: Any = None,
+        learn: Any = None,
+        *,
+        form: Any = None,
+        prior: Any = "auto",
+        n_states: int | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-8,
+        accelerate: bool = True,
+    ) -> None:
         self.model = model
         self.learn = learn
         self.form = form
@@ -246,7 +255,9 @@ class LinearGaussianDensity(DensityEstimator):
         """One frame that looks like the average one; models side by side share it, as their start resolved it."""
         if not isinstance(model, Stack):
             return model.weak_prior(stats)
-        return model.components[0].weak_prior(sum(stats.components)) if self._shared_prior is None else self._shared_prior
+        return (
+            model.components[0].weak_prior(sum(stats.components)) if self._shared_prior is None else self._shared_prior
+        )
 
     # -------------------------------------------------------- inside a classifier
 

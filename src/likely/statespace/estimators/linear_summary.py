@@ -24,7 +24,9 @@ def linear_summary(estimator: Any, level: float) -> Summary:
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
     notes = ["States are hidden: standard_errors(X) gives errors of what was learned, from the curvature of log p."]
-    if "observation" in estimator.structure_.learn and {"transition", "process_covariance"} & set(estimator.structure_.learn):
+    if "observation" in estimator.structure_.learn and {"transition", "process_covariance"} & set(
+        estimator.structure_.learn
+    ):
         told = (
             "States that are free can be turned and scaled without a change of log p: fewer parameters are determined"
         )

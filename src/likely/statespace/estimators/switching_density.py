@@ -58,8 +58,9 @@ class SwitchingDensity(DensityEstimator):
     - **n_regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinearGaussian`. A number:
       so many regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
     - **transition**: probabilities (K, K) to begin with; None: stay with 0.95.
-    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or a list of such a regime; None: all but the
-      distribution of the first state. "moves" and "starts" are learned unless **chain** leaves them out.
+    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or a list of such a
+      regime; None: all but the distribution of the first state. "moves" and "starts" are learned unless **chain**
+      leaves them out.
     - **form**: the form of what is learned, as in `LinearGaussianDensity`.
     - **prior**: "weak": one frame of each regime as the first pass sees it, and one move; None: maximum likelihood.
     - **init**: "given": begin with the regimes as they are; "windows": first guess the regimes of frames from level,
@@ -180,7 +181,9 @@ class SwitchingDensity(DensityEstimator):
         if not isinstance(model, SwitchingLinearGaussian):
             plain = isinstance(model, Integral)
             regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
-            model = SwitchingLinearGaussian(regimes, sticky(len(regimes)) if self.transition is None else self.transition)
+            model = SwitchingLinearGaussian(
+                regimes, sticky(len(regimes)) if self.transition is None else self.transition
+            )
         elif self.transition is not None:
             model = SwitchingLinearGaussian(model.regimes, self.transition)
         if model.dim != self.n_features_in_:

@@ -58,7 +58,10 @@ def moves(model: Any, series: Series, path: Path) -> Residuals:
         of[:d, :d] += Q
         below = _below_rounding(model.process_covariance, w.sum(), np.maximum(np.diagonal(P), np.diagonal(A @ Q @ A.T)))
         if below.any():  # moments say nothing there: as expected, which leaves the model as it is
-            scatter[below], scatter[:, below] = w.sum() * model.process_covariance[below], w.sum() * model.process_covariance[:, below]
+            scatter[below], scatter[:, below] = (
+                w.sum() * model.process_covariance[below],
+                w.sum() * model.process_covariance[:, below],
+            )
             cross[below] = 0.0
         return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
     A = model.transition if model.transition.ndim == 2 else model.transition[path.time[now]]
@@ -123,7 +126,10 @@ def _changing(model: Any, path: Path, at: Index, y: Array, g: Array, seen: Index
     d, p = model.states, model.dim
     t, mean, P, w = path.time[at], path.mean[at], path.covariance[at], path.weight[at]
     C = (model.observation[None] if model.observation.ndim == 2 else model.observation[t])[:, seen]
-    R = np.broadcast_to(model.observation_covariance if model.observation_covariance.ndim == 2 else model.observation_covariance[t], (len(t), p, p))
+    R = np.broadcast_to(
+        model.observation_covariance if model.observation_covariance.ndim == 2 else model.observation_covariance[t],
+        (len(t), p, p),
+    )
     r = y - np.matmul(C, mean[:, :, None])[:, :, 0]
     CP = np.matmul(C, P)
     each = r[:, :, None] * r[:, None, :] + np.matmul(CP, np.swapaxes(C, 1, 2))

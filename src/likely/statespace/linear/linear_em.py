@@ -103,12 +103,24 @@ def _collected(model: Any, series: Series, before: int, w: Array, known: bool = 
     off = mean[at] - model.initial_mean
     scatter = (first[:, None] * off).T @ off + np.tensordot(first, path.covariance[at], axes=1)
     stats = LinearStats.trusted(
-        starts=np.asarray(first.sum()), first=first @ off, first_scatter=spd.symmetric(scatter),
-        moves=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
-        seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
-        mean=model.initial_mean, move=beside(model, "transition", "control"), emit=beside(model, "observation", "feedthrough"),
-        white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(path.weight.sum()),
-    )  # fmt: skip
+        starts=np.asarray(first.sum()),
+        first=first @ off,
+        first_scatter=spd.symmetric(scatter),
+        moves=np.asarray(moved.count),
+        noise=moved.scatter,
+        noise_by=moved.cross,
+        before=moved.of,
+        seen=np.asarray(seen.count),
+        observed=seen.scatter,
+        observed_by=seen.cross,
+        states=seen.of,
+        mean=model.initial_mean,
+        move=beside(model, "transition", "control"),
+        emit=beside(model, "observation", "feedthrough"),
+        white=np.stack([moved.white, seen.white]),
+        entropy=np.asarray(0.0),
+        frames=np.asarray(path.weight.sum()),
+    )
     found = float((w * kept.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, kept.total, 0.0)).sum())
     return stats.replace(entropy=np.asarray(found - expected(model, stats)))
 
@@ -124,7 +136,9 @@ def beside(model: Any, state: str, inputs: str) -> Array:
 
 def at_model(model: Any, stats: LinearStats) -> LinearStats:
     """The statistics about this model's own matrices."""
-    return stats.about(model.initial_mean, beside(model, "transition", "control"), beside(model, "observation", "feedthrough"))
+    return stats.about(
+        model.initial_mean, beside(model, "transition", "control"), beside(model, "observation", "feedthrough")
+    )
 
 
 def expected(model: Any, stats: LinearStats) -> float:
@@ -135,7 +149,9 @@ def expected(model: Any, stats: LinearStats) -> float:
 
 def _expected(model: Any, own: LinearStats) -> float:
     none = moments.STILL
-    start = 0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.starts, none)
+    start = (
+        0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.starts, none)
+    )
     return start + _gaussian(model.process_covariance, own.noise, own.moves, own.white[0]) + _gaussian(
         model.observation_covariance, own.observed, own.seen, own.white[1]
     )  # fmt: skip
@@ -285,7 +301,7 @@ class LinearLearner(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
-        """`learn`: names, such as ["process_covariance", "observation_covariance"]; `form`: the form of each, see `Structure`."""
+        """`learn`: names of parameters, such as ["process_covariance"]; `form`: the form of each, see `Structure`."""
         return cls.trusted(model=model, structure=Structure.of(model, learn, form))
 
     @property

@@ -48,16 +48,17 @@ class Matrices(NamedTuple):
     E: Array  # (d, q): directions in which the start is unknown
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LinearGaussian(ReadyMade, Distribution):
     """x_t = A x_{t−1} + F u_t + w_t,  y_t = C x_t + G u_t + v_t;  w ~ N(0, BBᵀ), v ~ N(0, DDᵀ)   (Herbst 8).
 
     A row is a sequence of frames y_t (T, p), NaN where nothing was seen; inputs u are known. `transition` is A,
-    `process_covariance` BBᵀ, `observation_covariance` C, `observation_covariance` DDᵀ, `control` F, `feedthrough` G; covariances may be singular. A leading
-    axis of one entry per frame makes any of them change with time: entry t makes x_t and y_t (so the first transition
-    and noise are not used). The first state is N(mean, covariance), and is observed. `diffuse` (d, q) are directions in
-    which nothing is known of it: variances are infinite there, exactly. Without a covariance all are. The constructor
-    checks its arguments; `replace`, which learning calls at every step, trusts them.
+    `process_covariance` BBᵀ, `observation_covariance` C, `observation_covariance` DDᵀ, `control` F, `feedthrough` G;
+    covariances may be singular. A leading axis of one entry per frame makes any of them change with time: entry t makes
+    x_t and y_t (so the first transition and noise are not used). The first state is N(mean, covariance), and is
+    observed. `diffuse` (d, q) are directions in which nothing is known of it: variances are infinite there, exactly.
+    Without a covariance all are. The constructor checks its arguments; `replace`, which learning calls at every step,
+    trusts them.
 
     >>> import likely as lk
     >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
@@ -83,8 +84,14 @@ class LinearGaussian(ReadyMade, Distribution):
         R = _matrix(self.observation_covariance, "observation_covariance")
         F, G = _inputs(self.control, "control"), _inputs(self.feedthrough, "feedthrough")
         k = 0 if F is None and G is None else (G if F is None else F).shape[-1]  # type: ignore[union-attr]
-        wanted = {"transition": (A, d, d), "process_covariance": (Q, d, d), "observation": (C, p, d), "observation_covariance": (R, p, p),
-                  "control": (F, d, k), "feedthrough": (G, p, k)}  # fmt: skip
+        wanted = {
+            "transition": (A, d, d),
+            "process_covariance": (Q, d, d),
+            "observation": (C, p, d),
+            "observation_covariance": (R, p, p),
+            "control": (F, d, k),
+            "feedthrough": (G, p, k),
+        }
         for name, (a, *shape) in wanted.items():
             if a is not None and (list(a.shape[-2:]) != shape or 0 in a.shape):
                 expected = f"{name} must have shape {tuple(shape)}, perhaps with one for each frame in front"
@@ -96,8 +103,17 @@ class LinearGaussian(ReadyMade, Distribution):
             )
         _refuse_no_covariance({"process_covariance": Q, "observation_covariance": R})
         mean, covariance, diffuse = _start(self.initial_mean, self.initial_covariance, self.diffuse, d)
-        self._set(transition=A, process_covariance=Q, observation=C, observation_covariance=R, control=F, feedthrough=G, initial_mean=mean,
-                  initial_covariance=covariance, diffuse=diffuse)  # fmt: skip
+        self._set(
+            transition=A,
+            process_covariance=Q,
+            observation=C,
+            observation_covariance=R,
+            control=F,
+            feedthrough=G,
+            initial_mean=mean,
+            initial_covariance=covariance,
+            diffuse=diffuse,
+        )
 
     @classmethod
     def from_letters(
@@ -109,8 +125,11 @@ class LinearGaussian(ReadyMade, Distribution):
         array([[4.]])
         """
         B, D = _matrix(B, "B"), _matrix(D, "D")
-        noise, observation = B @ np.swapaxes(B, -1, -2), D @ np.swapaxes(D, -1, -2)
-        return cls(A, noise, C, observation, mean, covariance, F, G)
+        Q, R = B @ np.swapaxes(B, -1, -2), D @ np.swapaxes(D, -1, -2)
+        return cls(
+            transition=A, process_covariance=Q, observation=C, observation_covariance=R, initial_mean=mean,
+            initial_covariance=covariance, control=F, feedthrough=G,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ shape
 
@@ -132,13 +151,23 @@ class LinearGaussian(ReadyMade, Distribution):
     @property
     def length(self) -> int | None:
         """Number of frames for which there are matrices; None if none of them changes."""
-        changing = (self.transition, self.process_covariance, self.observation, self.observation_covariance, self.control, self.feedthrough)
+        changing = (
+            self.transition,
+            self.process_covariance,
+            self.observation,
+            self.observation_covariance,
+            self.control,
+            self.feedthrough,
+        )
         return next((len(a) for a in changing if a is not None and a.ndim == 3), None)
 
     members = None
 
     def __repr__(self) -> str:
-        return linear_words(self, ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough"))
+        return linear_words(
+            self,
+            ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough"),
+        )
 
     @property
     def n_parameters(self) -> int:
@@ -160,7 +189,10 @@ class LinearGaussian(ReadyMade, Distribution):
             self.transition.reshape(-1, *self.transition.shape[-2:]),
             self.observation.reshape(-1, self.dim, self.states),
         )
-        N, R = (covariance_roots.root(a).reshape(-1, *a.shape[-2:]) for a in (self.process_covariance, self.observation_covariance))
+        N, R = (
+            covariance_roots.root(a).reshape(-1, *a.shape[-2:])
+            for a in (self.process_covariance, self.observation_covariance)
+        )
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
         made = (A, N, C, R, self.initial_mean, covariance_roots.root(self.initial_covariance), E)
         return Matrices(*(locked(np.array(a, order="C")) for a in made))
@@ -289,8 +321,7 @@ class LinearGaussian(ReadyMade, Distribution):
         >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
         2
         """
-        parts = (self.transition, self.process_covariance, self.observation, self.observation_covariance, self.initial_mean, self.initial_covariance)
-        return LinearGaussian(*parts, control, feedthrough, self.diffuse)
+        return LinearGaussian(**{**self._parts(), "control": control, "feedthrough": feedthrough})
 
     def predictions(self, y: Any, inputs: Any = None) -> States:
         """What was expected of each frame of one sequence before it was seen: mean (T, p) and covariance.

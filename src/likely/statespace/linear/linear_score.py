@@ -41,8 +41,18 @@ def slopes(model: Any, stats: LinearStats) -> dict[str, Array]:
     array([[0.2988]])
     """
     own = at_model(model, stats)
-    out = _of_pair("transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.moves, own.white[0])
-    out |= _of_pair("observation", "observation_covariance", model.observation_covariance, own.observed, own.observed_by, own.seen, own.white[1])
+    out = _of_pair(
+        "transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.moves, own.white[0]
+    )
+    out |= _of_pair(
+        "observation",
+        "observation_covariance",
+        model.observation_covariance,
+        own.observed,
+        own.observed_by,
+        own.seen,
+        own.white[1],
+    )
     if model.diffuse is None:
         weight = inverse(model.initial_covariance)[0]
         out["initial_mean"] = weight @ own.first

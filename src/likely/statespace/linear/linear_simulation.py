@@ -75,7 +75,9 @@ def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Arr
         raise ShapeError(sentence(f"{ME}.draw_states", "one sequence is needed", f"{len(series.offsets) - 1}"))
     T = len(series.y)
     offsets = np.arange(n + 1, dtype=np.intp) * T
-    x, fake = _drawn(model.replace(control=None, feedthrough=None, initial_mean=np.zeros(model.states)), offsets, None, rng)
+    x, fake = _drawn(
+        model.replace(control=None, feedthrough=None, initial_mean=np.zeros(model.states)), offsets, None, rng
+    )
     push = series.push if series.inputs is None else np.tile(series.push, (n, 1))
     inputs_ = None if series.inputs is None else np.tile(series.inputs, (n, 1))
     apart = Series(np.tile(series.y, (n, 1)) - fake, offsets, push, inputs_)

@@ -80,8 +80,22 @@ class LinearStats(Addable, Value):
     __rmul__ = __mul__
 
 
-SUMS = ("starts", "first", "first_scatter", "moves", "process_covariance", "noise_by", "before", "seen", "observed", "observed_by",
-        "states", "white", "entropy", "frames")  # fmt: skip
+SUMS = (
+    "starts",
+    "first",
+    "first_scatter",
+    "moves",
+    "process_covariance",
+    "noise_by",
+    "before",
+    "seen",
+    "observed",
+    "observed_by",
+    "states",
+    "white",
+    "entropy",
+    "frames",
+)
 
 
 def _moved(scatter: Array, cross: Array, of: Array, by: Array) -> Any:

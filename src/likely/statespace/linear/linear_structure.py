@@ -131,7 +131,12 @@ def _refuse_unlearnable(model: Any, name: str, form: Any) -> None:
     if name in STARTS and model.diffuse is not None:
         remedy = "give the model a mean and a covariance of its first state"
         raise DomainError(sentence(ME, f"{name} can be learned where the start is known", "a diffuse start", remedy))
-    of = {"transition": "process_covariance", "control": "process_covariance", "observation": "observation_covariance", "feedthrough": "observation_covariance"}.get(name)
+    of = {
+        "transition": "process_covariance",
+        "control": "process_covariance",
+        "observation": "observation_covariance",
+        "feedthrough": "observation_covariance",
+    }.get(name)
     if of is not None and any(x is not None and x.ndim == 3 for x in _pair(model, name, of)):
         expected = f"{name} can be learned where neither its partner nor {of} changes with time"
         raise DomainError(sentence(ME, expected, "one does", "make it constant"))

@@ -101,7 +101,12 @@ def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], Lin
 
 def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
     """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
-    seen = {"transition": stats.moves, "process_covariance": stats.moves, "initial_mean": stats.starts, "initial_covariance": stats.starts}
+    seen = {
+        "transition": stats.moves,
+        "process_covariance": stats.moves,
+        "initial_mean": stats.starts,
+        "initial_covariance": stats.starts,
+    }
     each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
     return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)
 

@@ -24,12 +24,18 @@ class ReadyMade:
 
     @classmethod
     def constant_velocity(
-        cls, dim: int = 1, dt: Any = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls,
+        dim: int = 1,
+        dt: Any = 1.0,
+        spectral_density: Any = 1.0,
+        observation_variance: Any = 1.0,
+        initial: Any = None,
     ) -> Self:
         """A point that keeps its velocity but for white acceleration; its position is measured.
 
-        `spectral_density` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt, positions
-        q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T frames.
+        `spectral_density` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt,
+        positions q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T
+        frames.
 
         >>> import likely as lk
         >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, spectral_density=3.0, observation_variance=0.25)
@@ -40,9 +46,14 @@ class ReadyMade:
 
     @classmethod
     def constant_acceleration(
-        cls, dim: int = 1, dt: Any = 1.0, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls,
+        dim: int = 1,
+        dt: Any = 1.0,
+        spectral_density: Any = 1.0,
+        observation_variance: Any = 1.0,
+        initial: Any = None,
     ) -> Self:
-        """A point that keeps its acceleration but for white jerk of spectral density `spectral_density`; position is measured.
+        """Constant acceleration but for white jerk of the given spectral density; the position is measured.
 
         States: `dim` positions, then velocities, then accelerations. `dt` as in `constant_velocity`.
 
@@ -53,20 +64,33 @@ class ReadyMade:
         return _made(cls, _moving(cls.__name__, 3, dim, dt, spectral_density, observation_variance), initial)
 
     @classmethod
-    def local_level(cls, level_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None) -> Self:
-        """A level that wanders with steps of variance `level_variance`, seen with variance `observation_variance`: one state per column.
+    def local_level(
+        cls, level_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
+    ) -> Self:
+        """Local level model: a random walk with steps of `level_variance`, one state per column, observed with noise.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.local_level(1469.0, 15099.0).noise.tolist()
         [[1469.0]]
         """
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
-        one, Q, R = np.eye(p), spread(level_variance, p, name, "level_variance"), spread(observation_variance, p, name, "observation_variance")
-        return _made(cls, {"transition": one, "process_covariance": Q, "observation": one, "observation_covariance": R}, initial)
+        one, Q, R = (
+            np.eye(p),
+            spread(level_variance, p, name, "level_variance"),
+            spread(observation_variance, p, name, "observation_variance"),
+        )
+        return _made(
+            cls, {"transition": one, "process_covariance": Q, "observation": one, "observation_covariance": R}, initial
+        )
 
     @classmethod
     def local_trend(
-        cls, level_variance: Any = 1.0, slope_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
+        cls,
+        level_variance: Any = 1.0,
+        slope_variance: Any = 1.0,
+        observation_variance: Any = 1.0,
+        dim: int = 1,
+        initial: Any = None,
     ) -> Self:
         """A level with a slope; both wander, with steps of these variances. `level_variance=0` makes the trend smooth.
 
@@ -79,9 +103,12 @@ class ReadyMade:
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
         parts = {
             "transition": kron([[1.0, 1.0], [0.0, 1.0]], np.eye(p)),
-            "process_covariance": blocks(spread(level_variance, p, name, "level_variance"), spread(slope_variance, p, name, "slope_variance")),
-            "observation": kron([[1.0, 0.0]], np.eye(p)), "observation_covariance": spread(observation_variance, p, name, "observation_variance"),
-        }  # fmt: skip
+            "process_covariance": blocks(
+                spread(level_variance, p, name, "level_variance"), spread(slope_variance, p, name, "slope_variance")
+            ),
+            "observation": kron([[1.0, 0.0]], np.eye(p)),
+            "observation_covariance": spread(observation_variance, p, name, "observation_variance"),
+        }
         return _made(cls, parts, initial)
 
     @classmethod
@@ -89,13 +116,13 @@ class ReadyMade:
         cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: str = "dummy",
         harmonics: int | None = None, initial: Any = None,
     ) -> Self:  # fmt: skip
-        """A pattern that repeats after `period` frames and adds up to 0; it changes slowly where `seasonal_variance` > 0.
+        """Seasonal pattern that repeats after `period` frames and sums to 0; it changes if `seasonal_variance` > 0.
 
-        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance `seasonal_variance`.
-          States: this season's effect, the last one's, … (period − 1).
+        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance
+          `seasonal_variance`. States: this season's effect, the last one's, … (period − 1).
         - `form="trigonometric"`: `harmonics` waves of periods period/j (all, by default), each turning, each with
-          steps of variance `seasonal_variance`; the period need not be whole. States: cosine and sine part of each wave (of the
-          wave of period 2 only the first). The signal is the sum of the first parts.
+          steps of variance `seasonal_variance`; the period need not be whole. States: cosine and sine part of each wave
+          (of the wave of period 2 only the first). The signal is the sum of the first parts.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.seasonal(4).transition.tolist()
@@ -107,17 +134,29 @@ class ReadyMade:
                 raise DomainError(sentence(name, "harmonics belong to form='trigonometric'", harmonics))
             A, Q, C = _dummies(count(period, name, "period", 2), variance(seasonal_variance, name, "seasonal_variance"))
         elif form == "trigonometric":
-            A, Q, C = _waves(real(period, name, "period", 2.0), harmonics, variance(seasonal_variance, name, "seasonal_variance"), name)
+            A, Q, C = _waves(
+                real(period, name, "period", 2.0),
+                harmonics,
+                variance(seasonal_variance, name, "seasonal_variance"),
+                name,
+            )
         else:
             raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
         R = spread(observation_variance, 1, name, "observation_variance")
-        return _made(cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial)
+        return _made(
+            cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial
+        )
 
     @classmethod
     def cycle(
-        cls, period: float, damping: float = 1.0, cycle_variance: Any = 1.0, observation_variance: Any = 0.0, initial: Any = None
+        cls,
+        period: float,
+        damping: float = 1.0,
+        cycle_variance: Any = 1.0,
+        observation_variance: Any = 0.0,
+        initial: Any = None,
     ) -> Self:
-        """A wave that turns once in a `period`, shrinks by `damping` a frame, and is pushed with variance `cycle_variance`.
+        """Stochastic cycle: it turns once per `period`, shrinks by `damping` per frame, with noise `cycle_variance`.
 
         States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
         variance noise/(1 − damping²); with 1 it is diffuse.
@@ -132,14 +171,24 @@ class ReadyMade:
             raise DomainError(sentence(name, "damping must lie in 0 … 1", size))
         A = size * _turn(2 * np.pi / real(period, name, "period", 2.0))
         R = spread(observation_variance, 1, name, "observation_variance")
-        parts = {"transition": A, "process_covariance": q * np.eye(2), "observation": np.array([[1.0, 0.0]]), "observation_covariance": R}
+        parts = {
+            "transition": A,
+            "process_covariance": q * np.eye(2),
+            "observation": np.array([[1.0, 0.0]]),
+            "observation_covariance": R,
+        }
         if size < 1.0:
             parts |= {"initial_mean": np.zeros(2), "initial_covariance": q / ((1 - size) * (1 + size)) * np.eye(2)}
         return _made(cls, parts, initial)
 
     @classmethod
     def ar(
-        cls, coefficients: Any, innovation_variance: Any = 1.0, observation_variance: Any = 0.0, mean: Any = 0.0, initial: Any = None
+        cls,
+        coefficients: Any,
+        innovation_variance: Any = 1.0,
+        observation_variance: Any = 0.0,
+        mean: Any = 0.0,
+        initial: Any = None,
     ) -> Self:
         """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, noise): an autoregression, started settled.
 
@@ -244,11 +293,16 @@ def _about(parts: dict[str, Array], mean: Any, p: int, given: bool, name: str) -
         return parts
     d, none = len(parts["transition"]), np.zeros((p, p))
     more = {
-        "transition": blocks(parts["transition"], np.eye(p)), "process_covariance": blocks(parts["process_covariance"], none),
-        "observation": np.concatenate([parts["observation"], np.eye(p)], axis=1), "observation_covariance": parts["observation_covariance"],
-    }  # fmt: skip
+        "transition": blocks(parts["transition"], np.eye(p)),
+        "process_covariance": blocks(parts["process_covariance"], none),
+        "observation": np.concatenate([parts["observation"], np.eye(p)], axis=1),
+        "observation_covariance": parts["observation_covariance"],
+    }
     if not given:
-        more |= {"initial_mean": np.concatenate([np.zeros(d), mu]), "initial_covariance": blocks(parts["initial_covariance"], none)}
+        more |= {
+            "initial_mean": np.concatenate([np.zeros(d), mu]),
+            "initial_covariance": blocks(parts["initial_covariance"], none),
+        }
     return more | ({"diffuse": np.eye(d + p, p, k=-d)} if unknown and not given else {})
 
 

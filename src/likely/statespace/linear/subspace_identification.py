@@ -102,7 +102,10 @@ def _with_level(A: Array, noise: Array, C: Array, seen: Array, level: Array, n_i
     transition[:d, :d] = A
     inputs = (np.zeros((d + 1, n_inputs)), np.zeros((p, n_inputs))) if n_inputs else (None, None)
     mean = np.concatenate([np.zeros(d), [1.0]])
-    return LinearGaussian(transition, inside, np.hstack([C, level[:, None]]), seen, mean, start, *inputs)
+    return LinearGaussian(
+        transition=transition, process_covariance=inside, observation=np.hstack([C, level[:, None]]),
+        observation_covariance=seen, initial_mean=mean, initial_covariance=start, control=inputs[0], feedthrough=inputs[1],
+    )  # fmt: skip
 
 
 def free_form(states: int, n_inputs: int) -> dict[str, Any]:

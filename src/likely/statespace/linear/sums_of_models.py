@@ -160,7 +160,10 @@ def added(a: Any, b: Any) -> Any:
     """The linear-Gaussian model of y = y_a + y_b, states of a first."""
     check_addable(a, b)
     return type(a)(
-        transition=blocks(a.transition, b.transition), process_covariance=blocks(a.process_covariance, b.process_covariance),
-        observation=beside(a.observation, b.observation), observation_covariance=np.add(*together(a.observation_covariance, b.observation_covariance)),
-        **joined_starts(a, b), **joined_inputs(a, b),
-    )  # fmt: skip
+        transition=blocks(a.transition, b.transition),
+        process_covariance=blocks(a.process_covariance, b.process_covariance),
+        observation=beside(a.observation, b.observation),
+        observation_covariance=np.add(*together(a.observation_covariance, b.observation_covariance)),
+        **joined_starts(a, b),
+        **joined_inputs(a, b),
+    )

@@ -43,7 +43,8 @@ class ParticleFilter:
       inputs u, that returns distributions.
     - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
       below **ess_threshold** · n (1: at every frame, 0: never).
-    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves alike.
+    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves
+      alike.
 
     The evidence grows by Σ_i W_i α_i a frame, with W the normalized weights before it: exp(log_evidence) is unbiased
     whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is

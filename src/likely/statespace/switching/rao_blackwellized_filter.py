@@ -59,7 +59,10 @@ class RaoBlackwellizedFilter(Value):
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
-        n, seed = whole_number(self.n_particles, ME, "n_particles", 1), whole_number(self.random_state, ME, "random_state")
+        n, seed = (
+            whole_number(self.n_particles, ME, "n_particles", 1),
+            whole_number(self.random_state, ME, "random_state"),
+        )
         self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "threshold"))
         if self.proposal not in PROPOSALS:
             raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))

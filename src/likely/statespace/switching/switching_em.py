@@ -220,7 +220,9 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
                 f"{ME}: the observation covariance of regime {k} is singular, its frames are too few: "
                 f"{FLOOR:g} of each column's variance was added; a prior avoids this"
             )
-            m = m.replace(observation_covariance=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max())))
+            m = m.replace(
+                observation_covariance=S + np.diag(floor if form != "spherical" else np.full_like(floor, floor.max()))
+            )
         out.append(m)
     return out
 

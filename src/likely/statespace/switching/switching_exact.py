@@ -106,7 +106,10 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
 def _stepped_back(model: Any, level: _Level, push: Array, m: Array, P: Array) -> tuple[Array, Array]:
     """x_t of every path up to t + 1."""
     K, n = model.n_regimes, len(level.weights)
-    A, Q = (np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1)) for name in ("transition", "process_covariance"))
+    A, Q = (
+        np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1))
+        for name in ("transition", "process_covariance")
+    )
     was, cov = np.repeat(level.means, K, axis=0), np.repeat(level.covariances, K, axis=0)
     ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(push, (n, 1))
     spread = A @ cov @ np.swapaxes(A, 1, 2) + Q

@@ -33,8 +33,8 @@ class SwitchingLinearGaussian(Distribution):
 
     The jump Markov linear model (de Freitas 12). `regimes` are `LinearGaussian` of the same widths, constant in time;
     the first state is drawn from the start of whichever regime is first. `transition` (K, K) are P, rows add up to one;
-    `initial` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again, else
-    all regimes alike.
+    `initial` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again,
+    else all regimes alike.
 
     The exact posterior has Kᵗ parts. `exact` enumerates them for short sequences; everything else keeps one Gaussian
     a regime (generalized pseudo-Bayes of order 2, `filter` and `log_prob`; expectation correction, `smooth`), which is
@@ -78,11 +78,21 @@ class SwitchingLinearGaussian(Distribution):
 
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
-        >>> SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]]).initial.round(3).tolist()
+        >>> model = SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]])
+        >>> model.initial.round(3).tolist()
         [0.833, 0.167]
         """
         begun = [
-            LinearGaussian(transition=m.transition, process_covariance=m.process_covariance, observation=m.observation, observation_covariance=m.observation_covariance, initial_mean=mean, initial_covariance=covariance, control=m.control, feedthrough=m.feedthrough)
+            LinearGaussian(
+                transition=m.transition,
+                process_covariance=m.process_covariance,
+                observation=m.observation,
+                observation_covariance=m.observation_covariance,
+                initial_mean=mean,
+                initial_covariance=covariance,
+                control=m.control,
+                feedthrough=m.feedthrough,
+            )
             for m in regimes
         ]
         return cls(tuple(begun), transition, initial)
