@@ -60,7 +60,6 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
-    _added: ClassVar[dict[str, Any]] = {"step_pattern": "three"}  # settings that files of earlier versions do not have
     _saved: tuple[str, ...] = (
         "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
     )  # fmt: skip

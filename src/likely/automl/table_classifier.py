@@ -109,7 +109,6 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
-    _added: ClassVar[dict[str, Any]] = {"calibrate": False}  # what older files do not say
     calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
 
     def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:

@@ -103,7 +103,6 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         *("density_", "classes_", "model_", "learned_", "stats_", "prior_", "calm_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
-    _added: ClassVar[dict[str, Any]] = {"calibration": None}  # settings that older files lack
     calibration_: Map | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
 
     def __init__(

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from likely._version import __version__
 from likely.core.errors import LikelyError, ModelFileError, sentence, unread
 
-FORMAT = 2  # the highest that is written here: 2 where the description is an array; every lower one can still be read
+FORMAT = 2  # 1 had other names of classes and fields, and is refused
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
@@ -265,8 +265,7 @@ def _packed(thing: Any) -> bytes:
         raise container.Refusal(*_no_file_for(thing))
     writer = json_nodes.Writer(catalog)
     content, arrays = container.with_note(writer.node(thing), writer.arrays)
-    number = 2 if "note" in content else 1
-    note = {"format": number, "likely": __version__, "crc": container.checksum(arrays), "content": content}
+    note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(arrays), "content": content}
     data = container.pack(note, arrays)
     _thing(BytesIO(data), len(data))
     return data
@@ -324,6 +323,9 @@ def _content(note: dict[str, Any]) -> Any:
     number, version = note.get("format"), note.get("likely")
     if type(number) is not int or number < 1 or not isinstance(version, str) or len(version) > 60:
         raise Refusal("the note must begin with a format and a version", short([number, version]))
+    if number < FORMAT:
+        expected = f"likely {__version__} reads files of format {FORMAT}"
+        raise Refusal(expected, f"format {number}, written by likely {version!a}", "fit the model again and save it")
     if number > FORMAT:
         expected = f"likely {__version__} reads files up to format {FORMAT}"
         remedy = f"install likely {version!a} or later, or save the model again with an older one"
@@ -331,7 +333,7 @@ def _content(note: dict[str, Any]) -> Any:
     if set(note) - {"crc"} != {"format", "likely", "content"}:
         raise Refusal("the note must have a format, a version and a content of some class", short(list(note)))
     content = note["content"]
-    return content if number > 1 and isinstance(content, dict) and "note" in content else _of_class(content)
+    return content if isinstance(content, dict) and "note" in content else _of_class(content)
 
 
 def _of_class(content: Any) -> dict[str, Any]:
@@ -389,7 +391,6 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
         cls = ESTIMATORS[name]()
     except ImportError as error:
         raise Refusal(f"{name} needs a package that can be loaded", error) from error
-    parts = {**getattr(cls, "_added", {}), **parts}
     learned = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
     refuse_learned(learned, where)

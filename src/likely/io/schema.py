@@ -325,19 +325,16 @@ def _symmetric(a: Array, unit: Array) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A class in the table: where it is, its fields' kinds, a check of the whole, and fields that older files lack."""
+    """A class in the table: where it is, its fields' kinds, and a check of the whole."""
 
     load: Callable[[], type[Value]]
     kinds: Mapping[str, Kind]
     check: Check
-    added: Mapping[str, Any]
 
 
-def entry(
-    load: Callable[[], Any], check: Check | None = None, added: Mapping[str, Any] | None = None, **kinds: Kind
-) -> Entry:
-    """One line of the table; `added` gives the value of fields that files of earlier versions do not have."""
-    return Entry(load, kinds, check or (lambda parts: ""), added or {})
+def entry(load: Callable[[], Any], check: Check | None = None, **kinds: Kind) -> Entry:
+    """One line of the table."""
+    return Entry(load, kinds, check or (lambda parts: ""))
 
 
 TABLE: dict[str, Entry] = {
@@ -348,7 +345,7 @@ TABLE: dict[str, Entry] = {
     ),
     "StudentT": entry(
         lambda: import_module("likely.distributions.student_t.student_t").StudentT, spread_as_kind("center", "scale"),
-        {"fixed_dof": False}, fixed_dof=flag,
+        fixed_dof=flag,
         center=numbers("* d"), dof=numbers("* | * d", 0), kind=text("full", "diagonal", "spherical", "independent"),
     ),
     "Exponential": entry(
@@ -516,8 +513,7 @@ TABLE: dict[str, Entry] = {
         alpha=numbers("* L", 0), levels=labels
     ),
     "Beta": entry(
-        lambda: import_module("likely.distributions.univariate.beta").Beta, added={"likelihood": "bernoulli",
-        "known": None},
+        lambda: import_module("likely.distributions.univariate.beta").Beta,
         a=numbers("* d", 0), b=numbers("* d", 0), likelihood=text("bernoulli", "binomial", "negative binomial"),
         known=maybe(numbers("* d | d | ", 0)),
     ),
@@ -575,8 +571,7 @@ TABLE: dict[str, Entry] = {
         mean=numbers("* d"), kappa=numbers("* | ", 0), scale=numbers("* d d | d d"), rows=numbers("* | ", 0),
     ),
     "Gamma": entry(
-        lambda: import_module("likely.distributions.univariate.gamma").Gamma,
-        added={"likelihood": "poisson"}, shape=numbers("* d", 0),
+        lambda: import_module("likely.distributions.univariate.gamma").Gamma, shape=numbers("* d", 0),
         rate=numbers("* d", 0), likelihood=text("poisson", "exponential"),
     ),
     "NormalInverseWishart": entry(
@@ -630,7 +625,6 @@ TABLE: dict[str, Entry] = {
     ),
     "PairCounts": entry(
         lambda: import_module("likely.distributions.categorical.pair_counts").PairCounts,
-        None, {"entropy": 0.0, "complete": True},
         rows=numbers("*", 0), pairs=numbers("* W W", 0), levels=items(numbers()), entropy=numbers("*"), complete=flag,
     ),
     "Trials": entry(
@@ -865,7 +859,7 @@ TABLE: dict[str, Entry] = {
         power=number(0), learn=texts, natural=flag, average=flag, random_state=count,
     ),
     "RunningEstimate": entry(
-        lambda: import_module("likely.inference.robbins_monro").RunningEstimate, None, {"drift": np.zeros(0)},
+        lambda: import_module("likely.inference.robbins_monro").RunningEstimate,
         rule=of_class("RobbinsMonro"), theta=numbers("P"),
         average=numbers("P"), fisher=numbers("P P"), count=count, drift=numbers("?"),
     ),
@@ -901,7 +895,7 @@ TABLE: dict[str, Entry] = {
         beliefs=items(belief),
     ),
     "Progress": entry(
-        lambda: import_module("likely.core.fit_checkpoint").Progress, added={"standing": True}, model=density,
+        lambda: import_module("likely.core.fit_checkpoint").Progress, model=density,
         prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
         reason=text(), converged=flag, early=flag, standing=flag,
     ),
@@ -933,7 +927,6 @@ TABLE: dict[str, Entry] = {
     ),
     "Temperature": entry(
         lambda: import_module("likely.classify.calibration.calibration_maps").Temperature,
-        None, {"lapse": np.asarray(0.0)},
         temperature=numbers("", 0), classes=whole, lapse=numbers("", 0),
     ),
     "ProbabilityTable": entry(
@@ -962,7 +955,6 @@ class Values:
         if name not in TABLE:
             raise Refusal(f"{where} must be of a class that this version knows", short(name))
         cls, kinds = class_of(name), kinds_of(name)
-        parts = {**TABLE[name].added, **parts}
         same_names(parts, kinds, name, where)
         sizes: Sizes = {}
         for field, kind in kinds.items():

@@ -21,17 +21,17 @@ SETTLING = 5  # rounds of EM after each split
 LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
 
 
-def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str = "kmeans++") -> Index:
+def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str = "k-means++") -> Index:
     """A group 0 … k − 1 for each row of a sketch (m,): fewer groups where fewer rows are distinct.
 
-    `how`: "kmeans++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
+    `how`: "k-means++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
     (two groups, of which the wider is cut in two, and so on: LBG).
     """
     points = embedded(distribution, sketch.rows, sketch.weight)
     if how == "split":
         return _by_splitting(points, sketch.weight, k)
-    seeds = (plus_plus if how == "kmeans++" else _random_seeds)(points, sketch.weight, k, rng)
-    return _nearest(points, sketch.weight, points[seeds], LLOYD if how == "kmeans++" else 0)
+    seeds = (plus_plus if how == "k-means++" else _random_seeds)(points, sketch.weight, k, rng)
+    return _nearest(points, sketch.weight, points[seeds], LLOYD if how == "k-means++" else 0)
 
 
 def _random_seeds(points: Array, weight: Array, k: int, rng: Generator) -> Index:

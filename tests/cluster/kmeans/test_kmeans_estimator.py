@@ -182,7 +182,7 @@ def test_streams_refuse_rows_without_any_entry():
         m.partial_fit([[0.0, 1.0], [np.nan, np.nan]])
 
 
-@pytest.mark.parametrize("start", ["kmeans++", "split"])
+@pytest.mark.parametrize("start", ["k-means++", "split"])
 @pytest.mark.parametrize("far", [1e16, 1e20, 1e100, 1e140])
 def test_an_outlier_takes_no_digits_from_the_other_rows(far, start):
     """About a mean that one row has moved to 1e18, all other rows were one point, and the criterion was wrong."""

@@ -58,7 +58,7 @@ def test_one_component_is_the_plain_density():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", ["kmeans++", "random", "split"])
+@pytest.mark.parametrize("start", ["k-means++", "random", "split"])
 def test_plain_clusters_are_found_from_every_start(start):
     m = lk.MixtureClusterer(n_components=3, init=start, n_init=3, random_state=0).fit(X)
     assert adjusted_rand_score(LABELS, m.labels_) > 0.9 and m.report_.converged
@@ -331,7 +331,7 @@ def test_each_class_can_have_one_covariance_for_its_components(kind):
 def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
     """More components than rows begin with a weight of 0, where a sparse prior has an infinite density."""
     x = np.random.default_rng(0).normal(size=(5, 2))
-    start = "kmeans++"
+    start = "k-means++"
     if given:
         start = lk.Mixture([0.5, 0.5, *[0.0] * 6], lk.Gaussian(np.tile(x, (2, 1))[:8], np.stack([np.eye(2)] * 8)))
     report = lk.MixtureDensity(n_components=8, prior=prior, init=start, random_state=0).fit(x).report_

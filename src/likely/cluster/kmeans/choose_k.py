@@ -89,7 +89,7 @@ class ChoiceOfK:
 
 
 def choose_k(
-    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "kmeans++",
+    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "k-means++",
     method: str = "batch", stop: Stop = SETTLED, random_state: int | None = 0, sample_weight: Any = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Learn k-means for each k, on all rows and without each fifth of them (of many rows: without one), and compare.

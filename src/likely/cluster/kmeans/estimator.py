@@ -31,7 +31,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     Minimizes Σ w ‖x − center‖² over what was seen: NaN is "not observed", and left out of distances and means.
 
     - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
-    - **init**: "kmeans++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
+    - **init**: "k-means++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
       "split" (from one center by splitting; no randomness) or an array of centers (k, d)
     - **n_init**: the best of so many drawn starts
     - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
@@ -53,7 +53,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"kmeans++", "random", "split"}), "array-like"],
+        "init": [StrOptions({"k-means++", "random", "split"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"batch", "exchange"})],
         "variances": [StrOptions({"equal", "own"})],
@@ -65,7 +65,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
     def __init__(
-        self, n_clusters: int = 8, *, init: Any = "kmeans++", n_init: int = 1, method: str = "batch",
+        self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
         variances: str = "equal", max_iter: int = 300, tol: float = 1e-6, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters

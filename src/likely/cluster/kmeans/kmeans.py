@@ -23,7 +23,7 @@ from likely.metrics.clusterings import adjusted_rand_index
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
 SEEDS: dict[str, Seeds] = {
-    "kmeans++": plus_plus,
+    "k-means++": plus_plus,
     "random": lambda x, weight, k, rng: at_random(weight, k, rng),
 }
 COMPARED = 10_000  # rows on which the partitions of several starts are compared
@@ -31,12 +31,12 @@ PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
 
 
 def kmeans(
-    x: Any, k: int, weight: Any = None, *, init: Any = "kmeans++", n_init: int = 1, method: str = "batch",
+    x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
     variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
     """Rows (n, d) in k clusters: the best of `n_init` starts.
 
-    `init` is "kmeans++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
+    `init` is "k-means++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
     `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
     or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
 

@@ -53,8 +53,6 @@ class CategoricalDensity(DensityEstimator):
 
     _model_types = (Categorical, Product)
 
-    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
-
     def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"

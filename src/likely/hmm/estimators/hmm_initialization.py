@@ -129,7 +129,7 @@ class ChainStarts:
                 dealt.arcs = arcs_by_path(topology, state, own, w)
             return dealt
         distribution = untied(blank.emission)
-        how = "random" if how == "random" else "kmeans++"
+        how = "random" if how == "random" else "k-means++"
         frames, group, shares = by_clusters(distribution, own.values, per_frame, topology.densities, rng, how)
         return _Dealt(frames, group, shares, None)
 

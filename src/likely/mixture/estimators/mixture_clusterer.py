@@ -35,7 +35,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
     def __init__(
         self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
-        init: Any = "kmeans++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        init: Any = "k-means++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
         random_state: Any = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__(

@@ -40,7 +40,7 @@ from likely.mixture.reseeding import revived
 
 Sketcher = Callable[[], Sketch]
 
-STARTS = ("kmeans++", "random", "split")
+STARTS = ("k-means++", "random", "split")
 ONE_COVARIANCE = ("covariance", "covariance per class")  # ties of Gaussian parts
 COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
 FEW = 5  # distinct rows a component from which a stream goes on step by step
@@ -62,7 +62,7 @@ class MixtureDensity(DensityEstimator):
       over the weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows
       are emptied), with weak priors for the parts; a distribution of the weights alone (`Dirichlet`, `SparseWeights`)
       likewise. A part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
-    - **init**: "kmeans++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
+    - **init**: "k-means++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
       sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
       responsibilities (n, K).
     - **n_init**: runs from different seeds; the best objective wins, and `report_` tells of all.
@@ -96,7 +96,7 @@ class MixtureDensity(DensityEstimator):
 
     def __init__(
         self, component: Any = None, n_components: int = 1, *, tie: str | None = None, prior: Any = "weak",
-        init: Any = "kmeans++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
+        init: Any = "k-means++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
         random_state: Any = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         self.component = component

@@ -104,7 +104,8 @@ def _with_level(A: Array, noise: Array, C: Array, seen: Array, level: Array, n_i
     mean = np.concatenate([np.zeros(d), [1.0]])
     return LinearGaussian(
         transition=transition, process_covariance=inside, observation=np.hstack([C, level[:, None]]),
-        observation_covariance=seen, initial_mean=mean, initial_covariance=start, control=inputs[0], feedthrough=inputs[1],
+        observation_covariance=seen, initial_mean=mean, initial_covariance=start,
+        control=inputs[0], feedthrough=inputs[1],
     )  # fmt: skip
 
 
