@@ -478,7 +478,8 @@ def _(d):
 
     def run():
         m = learned(d["Y"])
-        return {"F": m.transition, "H": m.emission, "Q": m.noise, "R": m.observation, "m0": m.mean, "P0": m.covariance}
+        return {"F": m.transition, "H": m.observation, "Q": m.process_covariance, "R": m.observation_covariance,
+                "m0": m.initial_mean, "P0": m.initial_covariance}
 
     return run
 

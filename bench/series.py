@@ -105,7 +105,7 @@ def nile(_: bool = False) -> str:
     y = column("Nile")
     half = float(np.var(y)) / 2
     model, report, seconds = learned(LinearGaussian.local_level(half, half), y)
-    row = (float(model.observation[0, 0]), float(model.noise[0, 0]), float(model.log_prob(y)[0]), seconds)
+    row = (float(model.observation_covariance[0, 0]), float(model.process_covariance[0, 0]), float(model.log_prob(y)[0]), seconds)
     rows = [("from equal halves of the variance", *row), *_peer_nile(y)]
     text = table(["local level, 100 years", "observation", "level", "exact diffuse log-likelihood", "s"], rows)
     level = model.smooth(y)
@@ -132,7 +132,7 @@ def airline(_: bool = False) -> str:
     form = {"noise": np.array([1, 0, 2] + [0] * 10)}
     model, _, seconds = learned(passengers(1e-3, 1e-4, 1e-3), y[:120], form)
     ahead = model.forecast(y[:120], 24)
-    found = [float(x) for x in (model.noise[0, 0], model.noise[2, 2], model.observation[0, 0])]
+    found = [float(x) for x in (model.process_covariance[0, 0], model.process_covariance[2, 2], model.observation_covariance[0, 0])]
     judged = _judged(ahead.mean[:, 0], ahead.std[:, 0], y[120:])
     rows = [("likely", *found, float(model.log_prob(y[:120])[0]), *judged, seconds), *_peer_airline(y)]
     names = ("level", "season", "observation", "exact diffuse log-likelihood", "error", "within 95 %", "s")
@@ -180,7 +180,7 @@ def co2(_: bool = False) -> str:
     for name, start in STARTS.items():
         form = {"noise": np.array([1, 2] + [3] * 8)}
         model, report, seconds = learned(sum(weekly(*start)), y[:-HELD], form)
-        found = [float(x) for x in (*np.diagonal(model.noise)[:3], model.observation[0, 0])]
+        found = [float(x) for x in (*np.diagonal(model.process_covariance)[:3], model.observation_covariance[0, 0])]
         passes = f"{report.iterations}{'' if report.converged else ', not converged'}"
         rows.append((name, *found, float(model.log_prob(y[:-HELD])[0]), passes, seconds))
         judged.append(_row(name, forecasts(y, lambda o, model=model: _ahead(model, y[:o]))))

@@ -94,7 +94,7 @@ def ahead(tracker: Tracker, path: Path2, longest: float = LONGEST) -> Ahead:
     for i, (when, place) in enumerate(zip(t, y, strict=True)):
         there = model.predict(belief, when)
         if i >= SKIPPED:
-            C, R = model.emission, model.observation
+            C, R = model.observation, model.observation_covariance
             off = place - C @ there.mean
             errors.append(np.linalg.norm(off))
             far.append(off @ np.linalg.solve(C @ there.covariance @ C.T + R, off))

@@ -474,7 +474,7 @@ def robot() -> None:
     moving = lk.LinearGaussian.constant_velocity(dim=2, dt=0.5, spectral_density=0.2)
     distributions = lk.StateSpace(
         lk.Gaussian([2.0, 4.0, 1.0, 0.5], 0.5),
-        lambda x: lk.Gaussian(x @ moving.transition.T, moving.noise),
+        lambda x: lk.Gaussian(x @ moving.transition.T, moving.process_covariance),
         lambda x: lk.Gaussian(np.linalg.norm(x[:, None, :2] - beacons, axis=2), 0.05),
     )
     seen = distributions.sample(1, np.random.default_rng(11), 60)

@@ -49,7 +49,7 @@ class Renames:
             if "signature" in entry:
                 entry["signature"] = self.signature(name, entry["signature"])
             if "members" in entry:
-                entry["members"] = {self.member(name, m): self.signature(name, s) for m, s in entry["members"].items()}
+                entry["members"] = {self.member(name, m): self.signature(name, s, m) for m, s in entry["members"].items()}
             out[self.name(name)] = entry
         return out
 

@@ -54,7 +54,7 @@ def test_names_and_parameters_are_renamed_in_signatures():
         ("3 rows", "4 rows", False),
         ("p 0.12345678901", "p 0.12345678907", True),  # 1e-7 of itself
         ("a  b", "a b", True),
-        ("a distribution", "a distribution", False),
+        ("a density", "a distribution", False),
     ],
 )
 def test_texts_are_compared_line_by_line(then: str, now: str, same: bool):

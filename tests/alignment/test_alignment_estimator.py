@@ -45,13 +45,13 @@ def test_votes_are_those_of_brute_force(k, weights, how, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [
-    {"steps": "symmetric 1/2"}, {"steps": "asymmetric 1", "band": 0.6},
+    {"step_pattern": "symmetric 1/2"}, {"step_pattern": "asymmetric 1", "band": 0.6},
     {"metric": lambda x, y: cdist(x, y, "cityblock")},
 ])  # fmt: skip
 def test_slopes_and_costs_of_ones_own(how, rng):
     X, y = spoken(rng, 24, D=2)
     m = DTWClassifier(3, **how).fit(X[:16], y[:16])
-    cost, steps = how.get("metric", "squared"), how.get("steps", "three")
+    cost, steps = how.get("metric", "squared"), how.get("step_pattern", "three")
     M = dtw_matrix(X, X[:16], cost=cost, step_pattern=steps, band=how.get("band"))
     peer = KNeighborsClassifier(3, metric="precomputed").fit(M[:16], y[:16])
     assert m.predict_proba(X[16:]) == pytest.approx(peer.predict_proba(M[16:]), abs=1e-9)
@@ -145,7 +145,7 @@ def test_model_selection_over_lists_and_ragged(rng):
         "k": 3,
         "band": 0.1,
         "metric": "squared",
-        "steps": "three",
+        "step_pattern": "three",
         "weights": "uniform",
     }
 

@@ -493,7 +493,7 @@ def test_hazards():
         ([1], [1], {"cost": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
         ([[1.0, np.nan]], [[1, 2]], {"cost": "cosine"}, DataError, "whole"),
         ([[0.0, 0.0]], [[1, 2]], {"cost": "cosine"}, DataError, "direction"),
-        ([1], [1], {"steps": "four"}, DomainError, "three"),
+        ([1], [1], {"step_pattern": "four"}, DomainError, "three"),
         ([1], [1], {"band": -1}, DomainError, "band must be"),
         ([1], [1], {"band": 1.5}, DomainError, "0 … 1"),
         ([1], [1], {"band": True}, DomainError, "band must be"),

@@ -42,7 +42,7 @@ def test_the_same_bits_as_one_by_one(cost, D, equal, rng):
 @pytest.mark.parametrize(
     "how",
     [
-        {"steps": "symmetric 1/2"}, {"steps": "asymmetric"}, {"open_begin": True, "open_end": True},
+        {"step_pattern": "symmetric 1/2"}, {"step_pattern": "asymmetric"}, {"open_begin": True, "open_end": True},
         {"cost": "cosine"}, {"cost": ("mahalanobis", [[2.0, 0.5], [0.5, 1.0]])},
     ],
 )  # fmt: skip
@@ -53,7 +53,7 @@ def test_other_rules(how, rng):
 
 def test_costs_of_ones_own(rng):
     seqs, others = some(rng, 6, 2, equal=False), some(rng, 4, 2, equal=False)
-    for how in ({}, {"steps": "symmetric 1/2"}, {"band": 0.5}, {"open_begin": True}):
+    for how in ({}, {"step_pattern": "symmetric 1/2"}, {"band": 0.5}, {"open_begin": True}):
         own = dtw_matrix(seqs, others, cost=lambda x, y: cdist(x, y, "cityblock"), **how)
         assert own == pytest.approx(dtw_matrix(seqs, others, cost="absolute", **how), rel=1e-12)
     lopsided = dtw_matrix(seqs[:3], cost=lambda x, y: np.maximum(x[:, :1] - y[:, 0], 0.0))
@@ -105,7 +105,7 @@ def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
         ([[1, 2], [[1, 2]]], {}, ShapeError, "entries per frame"),
         ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "would do"),
         ([[1e200], [-1e200]], {"cost": "squared"}, DomainError, "sequences 0 and 1"),
-        ([np.zeros(9), np.zeros(2)], {"steps": "symmetric 2"}, DomainError, "sequences 0 and 1"),
+        ([np.zeros(9), np.zeros(2)], {"step_pattern": "symmetric 2"}, DomainError, "sequences 0 and 1"),
     ],
 )  # fmt: skip
 def test_refusals(seqs, how, error, words):
@@ -186,5 +186,5 @@ def test_open_ends_must_be_flags_and_may_have_masks(rng):
 @pytest.mark.parametrize("steps", ["three", "symmetric", "asymmetric 1/2"])
 def test_open_ends_with_gaps_are_the_single_pairs(steps, rng):
     seqs = [np.where(rng.random(30) < 0.2, np.nan, rng.normal(size=30)) for _ in range(5)]
-    how = {"steps": steps, "open_begin": True, "open_end": True, "cost": "squared"}
+    how = {"step_pattern": steps, "open_begin": True, "open_end": True, "cost": "squared"}
     assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()

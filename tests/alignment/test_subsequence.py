@@ -157,7 +157,7 @@ def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
 @pytest.mark.parametrize(
     ("q", "s", "how", "error"),
     [
-        ([1.0], [1.0], {"k": 0}, DomainError),
+        ([1.0], [1.0], {"n_matches": 0}, DomainError),
         ([1.0], [1.0], {"most": -1.0}, DomainError),
         ([], [1.0], {}, DataError),
         ([1.0], [np.inf], {}, DataError),

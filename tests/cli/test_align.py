@@ -67,7 +67,7 @@ def test_a_picture_is_drawn_whole_or_not_at_all(both):
         (("long.csv", "--id", "id", "--ids", "1", "3"), 'there must be a sequence "3"'),
         (("a.csv", "long.csv"), "columns must be as many as those of"),
         (("a.csv", "b.csv", "--band", "wide"), "no share below 1"),
-        (("a.csv", "b.csv", "--steps", "hops"), "hops"),
+        (("a.csv", "b.csv", "--step-pattern", "hops"), "hops"),
         (("a.csv", "none.csv"), "none.csv"),
         (("a.csv", "b.csv", "--columns", "w"), '"w"'),
         (("a.csv", "b.csv", "-o", "a.csv"), "would be overwritten"),

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the number of clusters is chosen, with all its files."""
     at = tmp_path_factory.mktemp("clusters")
     write(groups(), at / "t.csv")
-    done = run("cluster", at / "t.csv", "--id", "case", "--ignore", "who", "--most", 5, "--restarts", 2, "-o",
+    done = run("cluster", at / "t.csv", "--id", "case", "--ignore", "who", "--most", 5, "--n-init", 2, "-o",
                at / "out.csv", "--model", at / "m.likely", "--report", at / "r.html", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (at / "told.json").write_text(done.stdout)
@@ -154,7 +154,7 @@ def test_names_from_the_data_stay_text(tmp_path):
     rng = np.random.default_rng(0)
     name = "<script>alert(1)</script>"
     frame = pl.DataFrame({name: rng.normal(size=60), "b": [f"<i>{i % 2}" for i in range(60)]})
-    done = run("cluster", write(frame, tmp_path / "t.csv"), "--components", 2, "--restarts", 1, "-q", "-o",
+    done = run("cluster", write(frame, tmp_path / "t.csv"), "--components", 2, "--n-init", 1, "-q", "-o",
                tmp_path / "o.csv", "--report", tmp_path / "r.html")  # fmt: skip
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert done.exit_code == 0 and "<script" not in page and "<i>" not in page and "&lt;i&gt;" in page
@@ -165,7 +165,7 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     frame = groups(90).drop("who").with_columns(w=pl.Series([2, 1, 1] * 30))
     write(frame, tmp_path / "w.csv")
     write(frame.select(pl.all().repeat_by("w").explode()).drop("w"), tmp_path / "twice.csv")
-    shared = ("--id", "case", "--components", 3, "--restarts", 1, "-q", "--as", "visits=count", "-o")
+    shared = ("--id", "case", "--components", 3, "--n-init", 1, "-q", "--as", "visits=count", "-o")
     run("cluster", tmp_path / "w.csv", "--weight", "w", *shared, tmp_path / "a.csv", "--model", tmp_path / "a")
     run("cluster", tmp_path / "twice.csv", *shared, tmp_path / "b.csv", "--model", tmp_path / "b")
     a, b = (lk.load(tmp_path / name).predict_proba(frame) for name in "ab")
@@ -176,7 +176,7 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
 def test_one_group_is_one_cluster(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=150), "b": rng.normal(size=150)})
-    done = run("cluster", write(frame, tmp_path / "t.csv"), "--most", 3, "--restarts", 1, "--json", "-o",
+    done = run("cluster", write(frame, tmp_path / "t.csv"), "--most", 3, "--n-init", 1, "--json", "-o",
                tmp_path / "o.csv", "--report", tmp_path / "r.html")  # fmt: skip
     facts = json.loads(done.stdout)
     assert len(facts["clusters"]) == 1 and any("no groups" in hazard for hazard in facts["hazards"])
@@ -190,7 +190,7 @@ def test_one_group_is_one_cluster(tmp_path):
 ])  # fmt: skip
 def test_words_counts_or_copies_alone_will_do(tmp_path, frame):
     done = run("cluster", write(frame, tmp_path / "t.csv"), "--components", 2, "-o", tmp_path / "o.csv",
-               "--report", tmp_path / "r.html", "--restarts", 1)  # fmt: skip
+               "--report", tmp_path / "r.html", "--n-init", 1)  # fmt: skip
     assert done.exit_code == 0, done.stderr
     found = pl.read_csv(tmp_path / "o.csv")
     assert found["cluster"].n_unique() == 2 and found["probability"].is_finite().all()
@@ -198,7 +198,7 @@ def test_words_counts_or_copies_alone_will_do(tmp_path, frame):
 
 def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
     frame = pl.DataFrame({"cluster": [0.5, 1.5, 9.5, 10.5] * 5, "b": [1.25, 1.5, 4.25, 4.5] * 5})
-    done = run("cluster", write(frame, tmp_path / "t.csv"), "--components", 2, "--restarts", 1, "-q", "-o", "-")
+    done = run("cluster", write(frame, tmp_path / "t.csv"), "--components", 2, "--n-init", 1, "-q", "-o", "-")
     assert pl.read_csv(done.stdout.encode()).columns == ["input cluster", "b", "cluster", "probability"]
 
 
@@ -213,7 +213,7 @@ def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
 ])  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path, more, code, words):
     table = write(groups(), tmp_path / "t.csv")
-    done = run("cluster", table, "-o", tmp_path / "o.csv", "--restarts", 1, *more)
+    done = run("cluster", table, "-o", tmp_path / "o.csv", "--n-init", 1, *more)
     assert done.exit_code == code and words in done.stderr
     assert not (tmp_path / "o.csv").exists()
 
@@ -270,7 +270,7 @@ def test_old_faithful(tmp_path):
     file = folder / "timeseries" / "faithful.csv"
     if not file.exists():
         pytest.skip("no data: the tables are not here")
-    done = run("cluster", file, "--json", "--restarts", 1, "--most", 4, "-o", tmp_path / "o.csv", "-q")
+    done = run("cluster", file, "--json", "--n-init", 1, "--most", 4, "-o", tmp_path / "o.csv", "-q")
     facts = json.loads(done.stdout)
     assert [c["rows"] for c in facts["clusters"]] == [175, 97] and facts["shape"] == "full"
     assert facts["certainty"]["below_0.8"] < 0.01

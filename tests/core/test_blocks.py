@@ -45,7 +45,7 @@ def test_the_usual_sizes():
 def test_weight_given_and_label_are_cut_with_the_rows(rng):
     x, w, given_, labels = np.arange(10), rng.random(10), rng.random((10, 3)), np.arange(10) % 3
     blocks = list(Blocks.of(x, w, log_mask=given_, labels=labels, rows=4))
-    for name, whole in (("weight", w), ("given", given_), ("labels", labels)):
+    for name, whole in (("weight", w), ("log_mask", given_), ("labels", labels)):
         assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), whole)
 
 

@@ -79,7 +79,7 @@ def test_counts_add_and_weights_are_copies(joint):
 
 
 def test_a_count_spreads_over_the_range():
-    h = lk.Histogram.blank([[0.0], [1.0]], edges=[[0.0, 1.0, 4.0]], count=1.0)
+    h = lk.Histogram.blank([[0.0], [1.0]], edges=[[0.0, 1.0, 4.0]], pseudo_count=1.0)
     fitted = h.refit(h.collect([[0.5], [0.6], [2.0]]))
     assert np.allclose(fitted.masses, [(2 + 0.5) / 5, (1 + 1.5) / 5])
 

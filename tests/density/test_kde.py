@@ -146,7 +146,7 @@ def test_points_may_lie_so_far_apart_that_squares_do_not_exist():
 @pytest.mark.parametrize("distribution", [lk.KDE, lk.KNNBalls])
 def test_a_point_without_weight_is_not_there(distribution):
     w = np.where(np.arange(300) % 3 == 0, 0.0, W)
-    how = {"scale": V2} if distribution is lk.KDE else {"k": 2.0}
+    how = {"scale": V2} if distribution is lk.KDE else {"n_neighbors": 2.0}
     p, q = distribution(X, weight=w, **how), distribution(X[w > 0], weight=w[w > 0], **how)
     assert len(p.points) == 200 and np.array_equal(p.log_prob(Q), q.log_prob(Q))
     stack = distribution(X, weight=w, edges=np.array([0, 100, 300]), **how)

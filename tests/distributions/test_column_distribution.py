@@ -235,7 +235,7 @@ def test_a_number_is_a_row_where_rows_have_one_column():
 
 def test_reprs_leave_out_what_is_usual():
     assert repr(lk.Gamma([2.0], [1.0])) == "Gamma(shape=[2.], rate=[1.])"
-    assert repr(lk.Gamma(2.0, 1.0, likelihood="exponential")).endswith("of='exponential')")
+    assert repr(lk.Gamma(2.0, 1.0, likelihood="exponential")).endswith("likelihood='exponential')")
     assert repr(lk.Beta(2.0, 1.0)) == "Beta(a=[2.], b=[1.])"
     assert repr(lk.StudentT([1 / 3], [[2 / 3]], 5.123456789)) == (
         "StudentT([0.333333], scale=[[0.666667]], dof=5.12346, kind='full')"

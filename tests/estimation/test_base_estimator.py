@@ -21,20 +21,20 @@ Y = np.arange(40) % 2
 @pytest.mark.parametrize(
     ("kind", "settings", "use"),
     [
-        (lk.HMMDensity, {"n_components": 3}, "states="),
+        (lk.HMMDensity, {"n_components": 3}, "n_states="),
         (lk.HMMDensity, {"covariance_type": "diag"}, "component=GaussianDensity(covariance=…)"),
         (lk.HMMDensity, {"transmat_prior": 2.0}, "prior="), (lk.HMMDensity, {"startprob_prior": 2.0}, "prior="),
-        (lk.HMMDensity, {"n_iter": 9}, "max_iter="), (lk.MixtureDensity, {"n_init": 3}, "restarts="),
+        (lk.HMMDensity, {"n_iter": 9}, "max_iter="), (lk.MixtureDensity, {"init_params": 3}, "init="),
         (lk.MixtureDensity, {"covariance_type": "full"}, "component=GaussianDensity(covariance=…)"),
-        (lk.GaussianDensity, {"covariance_type": "full"}, "covariance="), (lk.KMeans, {"n_init": 3}, "restarts="),
-        (lk.KMeans, {"n_components": 3}, "n_clusters="), (lk.KMeans, {"init": "random"}, "start="),
+        (lk.GaussianDensity, {"covariance_type": "full"}, "covariance="),
+        (lk.KMeans, {"n_components": 3}, "n_clusters="), (lk.KMeans, {"initialization": "random"}, "init="),
         (lk.BayesClassifier, {"priors": [0.5, 0.5]}, "class_prior="),
         (lk.BayesClassifier, {"n_components": 2}, "density=MixtureDensity(n_components=…)"),
         (lk.BayesClassifier, {"tol": 1e-3}, "density=GaussianDensity(tol=…)"),
         (lk.NaiveBayes, {"priors": [0.5, 0.5]}, "class_prior="), (lk.KernelDensity, {"bandwidth": 0.2}, "scale="),
-        (lk.KNNDensity, {"n_neighbors": 3}, "k="), (lk.KNeighborsClassifier, {"k": 3}, "n_neighbors="),
-        (lk.DTWClassifier, {"n_neighbors": 3}, "k="), (lk.AgglomerativeClustering, {"linkage": "ward"}, "link="),
-        (lk.LinearGaussianDensity, {"k_states": 2}, "states="), (lk.SwitchingDensity, {"k_regimes": 2}, "regimes="),
+        (lk.KNNDensity, {"k": 3}, "n_neighbors="), (lk.KNeighborsClassifier, {"k": 3}, "n_neighbors="),
+        (lk.DTWClassifier, {"k": 3}, "n_neighbors="), (lk.AgglomerativeClustering, {"affinity": "l2"}, "metric="),
+        (lk.LinearGaussianDensity, {"k_states": 2}, "n_states="), (lk.SwitchingDensity, {"k_regimes": 2}, "n_regimes="),
         (lk.GaussianDensity, {"covarience": "full"}, "covariance="), (lk.PoissonDensity, {"alpha": 1.0}, "prior="),
     ],
 )  # fmt: skip
@@ -47,7 +47,7 @@ def test_a_parameter_of_another_library_is_translated(kind, settings, use):
 def test_a_parameter_that_nobody_has_gets_the_list():
     with pytest.raises(TypeError, match="GaussianDensity takes no zzz=; its parameters are covariance, prior, pooling"):
         lk.GaussianDensity(zzz=1)
-    with pytest.raises(TypeError, match=r"n_components=; use states=; HMMDensity takes no n_iter=; use max_iter="):
+    with pytest.raises(TypeError, match=r"n_components=; use n_states=; HMMDensity takes no n_iter=; use max_iter="):
         lk.HMMDensity(n_components=2, n_iter=3)
     with pytest.raises(TypeError, match="positional"):
         lk.GaussianDensity("full", "weak", "more")

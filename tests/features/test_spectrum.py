@@ -249,10 +249,10 @@ def test_samples_not_heard_make_frames_not_observed(rng):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"rate": 8000.5}, "rate must be a whole number"),
+        ({"sample_rate": 8000.5}, "sample_rate must be a whole number"),
         ({"window": 0.0}, "window must be seconds above 0"),
         ({"window": 0.005, "step": 0.01}, "not shorter than step"),
-        ({"coefficients": 30}, "coefficients must be 1 … 24"),
+        ({"n_coefficients": 30}, "n_coefficients must be 1 … 24"),
         ({"high": 5000.0}, "high <= 4000 Hz"),
         ({"taper": "blackman"}, "taper must be one of"),
         ({"normalize": "max"}, "normalize must be"),
@@ -451,7 +451,7 @@ def test_log_bands_take_any_sound(tmp_path):
         c.log_bands("none.wav")
 
 
-@pytest.mark.parametrize("how", [{}, {"energy": True, "trim": 30.0}, {"step": 0.025, "emphasis": 0.0}])
+@pytest.mark.parametrize("how", [{}, {"energy": True, "trim": 30.0}, {"step": 0.025, "preemphasis": 0.0}])
 def test_blocks_change_nothing(how, rng, monkeypatch):
     x = rng.normal(size=20_000) * np.sin(np.arange(20_000) / 3000)
     x[7000:7050] = np.nan

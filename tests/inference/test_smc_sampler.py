@@ -137,19 +137,19 @@ def test_the_same_bits_again():
         ({"likelihood": lambda x: np.full(len(x), -np.inf)}, DataError, "positive at some"),
         ({"pieces": [lambda x: np.full(len(x), -np.inf)]}, DataError, "possible under target 1"),
         ({"likelihood": lambda x: "a"}, DataError, "log-densities"),
-        ({"likelihood": likelihood, "threshold": 1.0}, DomainError, "between 0 and 1"),
-        ({"targets": [likelihood], "threshold": 2}, DomainError, "0 … 1"),
+        ({"likelihood": likelihood, "ess_threshold": 1.0}, DomainError, "between 0 and 1"),
+        ({"targets": [likelihood], "ess_threshold": 2}, DomainError, "0 … 1"),
         ({"likelihood": likelihood, "temperatures": [0.5, 0.2, 1.0]}, DomainError, "rise"),
         ({"likelihood": likelihood, "temperatures": []}, DomainError, "rise"),
         ({"targets": [likelihood], "temperatures": [1.0]}, DomainError, "temper a likelihood"),
-        ({"likelihood": likelihood, "n": 0}, DomainError, "n must be"),
-        ({"likelihood": likelihood, "moves": -1}, DomainError, "moves"),
+        ({"likelihood": likelihood, "n_particles": 0}, DomainError, "n_particles must be"),
+        ({"likelihood": likelihood, "mcmc_steps": -1}, DomainError, "mcmc_steps"),
         ({"likelihood": likelihood, "resample": "no"}, DomainError, "resample"),
     ],
 )
 def test_what_cannot_be(how, error, words):
     with pytest.raises(error, match=words):
-        smc_sampler(PRIOR, **{"n": 20, **how})
+        smc_sampler(PRIOR, **{"n_particles": 20, **how})
 
 
 def test_initial_must_be_a_density():

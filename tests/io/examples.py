@@ -495,13 +495,13 @@ def driven() -> tuple[Any, Any]:
 
 
 SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences that it can score
-    "hmm": lambda: chains(states=2),
+    "hmm": lambda: chains(n_states=2),
     "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), states=3, topology="left-to-right"),
     "hmm of mixtures": lambda: chains(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all"), states=2),
     "hmm of letters": lambda: chains(lk.CategoricalDensity(), LETTERS, states=2, prior=1.5),
-    "hmm with ties": lambda: chains(states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
-    "hmm of order 2": lambda: chains(states=2, order=2),
-    "hmm with durations": lambda: chains(states=2, durations=3, prior=None),
+    "hmm with ties": lambda: chains(n_states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
+    "hmm of order 2": lambda: chains(n_states=2, order=2),
+    "hmm with durations": lambda: chains(n_states=2, durations=3, prior=None),
     "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), states=2, emit="moves"),
     "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=spherical_start(), hard=True),
     "hmm with covariates": driven,
@@ -514,7 +514,7 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     ),
     "dtw": lambda: chained(lk.DTWClassifier(band=0.5), ["yes", "no", "no", "yes", "no"]),
     "classifier of hmms": spoken,
-    "classifier of hmms in order": lambda: spoken(states=2, topology="left-to-right"),
+    "classifier of hmms in order": lambda: spoken(n_states=2, topology="left-to-right"),
 }
 
 TREND = [[1.0, 1.0], [0.0, 1.0]]
@@ -574,8 +574,8 @@ STATES: dict[str, Callable[[], Any]] = {
     "linear prior": lambda: known_trend().weak_prior(STATES["linear stats"]()),
     "structure": lambda: learner().structure,
     "linear learner": learner,
-    "linear learner with forms": lambda: learner(noise="diagonal", transition=np.array([[0, 1], [0, 1]])),
-    "linear learner with masks": lambda: learner(noise=np.array([1, 1]), transition=np.eye(2, dtype=bool)),
+    "linear learner with forms": lambda: learner(process_covariance="diagonal", transition=np.array([[0, 1], [0, 1]])),
+    "linear learner with masks": lambda: learner(process_covariance=np.array([1, 1]), transition=np.eye(2, dtype=bool)),
 }
 
 

@@ -259,7 +259,7 @@ def test_what_is_made_of_functions_is_refused_and_its_belief_saved(make, tmp_pat
     thing = make(walk_in_functions())
     with pytest.raises(lk.ModelFileError, match=r"made of functions, got \w+: save the belief.* in code"):
         lk.save(thing, tmp_path / "x.likely")
-    if hasattr(thing, "initial") and hasattr(thing, "update"):
+    if hasattr(thing, "initial_belief") and hasattr(thing, "update"):
         belief = lk.step(thing, None, 0.3)[0]
         lk.save(belief, tmp_path / "x.likely")
         assert same(lk.load(tmp_path / "x.likely"), belief)

@@ -372,10 +372,10 @@ def test_weights_under_a_prior_are_its_posterior_mode(alpha):
     np.testing.assert_allclose(m.refit(stats, prior).weights, events / events.sum(), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("given", "name"), [({"weights": None, "parts": "weak"}, "parts"),
-                                             ({"parts": "weak"}, "parts"),
-                                             ({"weights": [1.0, 2.0], "parts": None}, "weights"),
-                                             ({"weights": OF_A_MEAN, "parts": None}, "weights")])  # fmt: skip
+@pytest.mark.parametrize(("given", "name"), [({"weights": None, "components": "weak"}, "components"),
+                                             ({"components": "weak"}, "components"),
+                                             ({"weights": [1.0, 2.0], "components": None}, "weights"),
+                                             ({"weights": OF_A_MEAN, "components": None}, "weights")])  # fmt: skip
 def test_a_prior_of_no_prior_is_refused(given, name):
     with pytest.raises(DomainError, match=rf"{name} must be a prior or None, got .*pass a prior such as"):
         MixturePrior(**given)

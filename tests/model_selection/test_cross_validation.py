@@ -167,7 +167,7 @@ def test_calibrated_classifiers_are_evaluated_like_any():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(lk.DomainError, match=r"lk\.Calibrated\(SVC"):
+    with pytest.raises(lk.DomainError, match=r"lk\.CalibratedClassifier\(SVC"):
         evaluate(SVC(), X, Y)
     with pytest.raises(lk.DomainError, match="cv must be"):
         evaluate(GaussianNB(), X, Y, cv="twice")

@@ -15,7 +15,7 @@ DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[3]
 START = {
     "transition": [[0.9, 0.2], [-0.1, 0.8]], "process_covariance": [[0.5, 0.1], [0.1, 0.4]],
     "observation": [[1.0, 0.0], [0.5, 1.0]], "observation_covariance": [[1.0, 0.2], [0.2, 0.7]],
-    "mean": [0.3, -0.2], "covariance": [[1.0, 0.3], [0.3, 2.0]],
+    "initial_mean": [0.3, -0.2], "initial_covariance": [[1.0, 0.3], [0.3, 2.0]],
 }  # fmt: skip
 
 
@@ -34,8 +34,8 @@ def ten_passes() -> dict:
         "process_covariance": "transition_covariance",
         "observation": "observation_matrices",
         "observation_covariance": "observation_covariance",
-        "mean": "initial_state_mean",
-        "covariance": "initial_state_covariance",
+        "initial_mean": "initial_state_mean",
+        "initial_covariance": "initial_state_covariance",
     }
     kf = KalmanFilter(**{names[k]: v for k, v in given.items()}, em_vars=list(names.values()))
     kf = kf.em(series(), n_iter=10)
@@ -64,7 +64,7 @@ def nile() -> dict:
                     second[i, j] += u * v * model.loglike(at * (1 + step)) / h**2
     covariance = np.linalg.inv(-second) * at[:, None] * at[None, :]
     return {"params": best.params.tolist(), "log_prob": float(best.llf), "at": at.tolist(), "names": model.param_names,
-            "covariance": covariance.tolist(), "bse": best.bse.tolist()}  # fmt: skip
+            "initial_covariance": covariance.tolist(), "bse": best.bse.tolist()}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -35,9 +35,9 @@ DENSITIES = {
     "Dirichlet": mixture(prior=2.0),
     "sparse": mixture(prior=0.3),
     "many": mixture("diagonal", 50),
-    "restarts": mixture(restarts=3),
-    "random": mixture(start="random"),
-    "split": mixture(start="split"),
+    "n_init": mixture(n_init=3),
+    "random": mixture(init="random"),
+    "split": mixture(init="split"),
     "mixture of mixtures": lk.MixtureDensity(mixture("diagonal", 2), 2, random_state=0, max_iter=30),
     "product": lk.MixtureDensity(lk.ProductDensity(lk.GaussianDensity()), 3, random_state=0, max_iter=30),
 }

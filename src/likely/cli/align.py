@@ -50,8 +50,8 @@ class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--band", type=Band(), help="How far the path may stray from the diagonal.  [anywhere]")
 @click.option("--cost", type=click.Choice(["absolute", "squared", "euclidean", "cosine"]), default="absolute",
               show_default=True, help="What two frames cost that are matched.")  # fmt: skip
-@click.option("--steps", default="three", show_default=True,
-              help='The rule of steps: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
+@click.option("--step-pattern", default="three", show_default=True,
+              help='Step pattern: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
 @click.option("--open-begin", is_flag=True, help="All of A is matched, to a part of B that may begin later.")
 @click.option("--open-end", is_flag=True, help="All of A is matched, to a part of B that may end earlier.")
 @click.option("--format", "format_", metavar="NAME", help="What the files are, where their ending does not say.")

@@ -51,7 +51,7 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 @options.reading
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="What a column is: real, count, binary, category, ignore; repeatable.")  # fmt: skip
-@click.option("--restarts", type=click.IntRange(1), default=3, show_default=True, help="Runs from different starts.")
+@click.option("--n-init", type=click.IntRange(1), default=3, show_default=True, help="Runs from different starts.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For starts.")
 @click.option("-o", "--out", default="clusters.csv", show_default=True, metavar="FILE|-",
               help="The rows with their clusters.")  # fmt: skip

@@ -107,7 +107,7 @@ sequences = together(
                  help="Sequences: learn how long a state lasts, up to so many frames."),
     click.option("--order", type=click.IntRange(1), metavar="N",
                  help="Sequences: how many states back the chain remembers.  [1]"),
-    click.option("--restarts", type=click.IntRange(1), metavar="R",
+    click.option("--n-init", type=click.IntRange(1), metavar="R",
                  help="Sequences: learn from so many starts, and take the likeliest.  [1]"),
     click.option("--columns", multiple=True, metavar="COL,...", callback=names_of,
                  help="Sequences: the columns of a frame; repeatable.  [all without a task]"),

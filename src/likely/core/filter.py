@@ -45,13 +45,13 @@ def playing(model: Any) -> Any:
     if hasattr(model, "_live"):  # an estimator whose border observations cross, too
         return model._live()
     inner = getattr(model, "model_", model)
-    if hasattr(inner, "update") and hasattr(inner, "initial"):
+    if hasattr(inner, "update") and hasattr(inner, "initial_belief"):
         return inner
     if hasattr(model, "partial_fit"):
         return Learner(model)
     if hasattr(model, "update") and hasattr(model, "log_evidence"):
         return BayesianLearner(model)
-    expected = "a model that can be followed live is needed: initial, predict, update"
+    expected = "a model that can be followed live is needed: initial_belief, predict, update"
     remedy = "pass an HMM, a fitted HMMDensity, an estimator with partial_fit, or a prior"
     raise DomainError(sentence("step", expected, type(inner).__name__, remedy))
 

@@ -287,7 +287,7 @@ class Histogram(Distribution):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, count: float = 0.0,
+        cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, pseudo_count: float = 0.0,
         bins: Any = "doane", weight: Any = None,
     ) -> Histogram:  # fmt: skip
         """A first look at rows: edges by a rule (`density.histogram_edges`) unless they are given, all cells alike."""
@@ -301,7 +301,7 @@ class Histogram(Distribution):
         shares = [w / w.sum() for w in widths]
         masses = np.concatenate(shares) if not joint else _outer(shares)
         masses = masses if members is None else np.repeat(masses[None], members, axis=0)
-        return cls(flat, masses, kind, sizes, count)
+        return cls(flat, masses, kind, sizes, pseudo_count)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> BinCounts:
         """Weight of the rows in each cell, and outside; rows of a grid must be complete."""

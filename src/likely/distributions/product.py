@@ -46,7 +46,7 @@ class Product(Distribution):
         counts = {name: part.members for name, part in pairs}
         if len(set(counts.values())) > 1:
             raise ShapeError(sentence("Product", "all parts must be lone, or stacks of one size", counts))
-        self._set(parts=pairs)
+        self._set(components=pairs)
 
     @property
     def names(self) -> list[str]:

@@ -17,14 +17,14 @@ _SHRUNK = ('density=GaussianDensity("interpolated")',)
 
 # parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that is there
 PARAMETERS: dict[str, tuple[str, ...]] = {
-    "n_components": ("states", "components", "n_clusters", "regimes", *_MIXTURE),
-    "n_states": ("states", "regimes"), "k_states": ("states",), "k_regimes": ("regimes", "states"),
-    "n_mix": ("components", *_MIXTURE[1:]), "n_clusters": ("n_components", "states"),
-    "k": ("n_neighbors", "n_clusters"), "n_neighbors": ("k",), "n_neighbours": ("n_neighbors", "k"),
-    "n_factors": ("n_components",),
+    "n_components": ("n_states", "n_components", "n_clusters", "n_regimes", *_MIXTURE),
+    "states": ("n_states",), "n_states": ("n_regimes",), "k_states": ("n_states",),
+    "regimes": ("n_regimes",), "k_regimes": ("n_regimes", "n_states"),
+    "n_mix": ("n_components", *_MIXTURE[1:]), "n_clusters": ("n_components", "n_states"),
+    "k": ("n_neighbors", "n_clusters"), "n_neighbours": ("n_neighbors",), "n_factors": ("n_components",),
     "covariance_type": ("covariance", *_GAUSSIAN), "tied": ("tie", "covariance"), "store_covariance": (),
-    "n_init": ("restarts",), "init": ("start",), "init_params": ("start",), "initialization": ("start",),
-    "means_init": ("start",), "weights_init": ("start",), "precisions_init": ("start",), "warm_start": ("start",),
+    "init_params": ("init",), "initialization": ("init",), "means_init": ("init",), "weights_init": ("init",),
+    "precisions_init": ("init",), "warm_start": ("init",),
     "n_iter": ("max_iter",), "max_iterations": ("max_iter",), "maxiter": ("max_iter",),
     "max_iter": ("density=GaussianDensity(max_iter=…)",), "tol": ("density=GaussianDensity(tol=…)",),
     "threshold": ("tol",), "min_covar": _PRIOR, "reg_covar": _PRIOR, "var_smoothing": ("prior",),
@@ -33,9 +33,9 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "pseudo_count": ("prior",), "reg_param": _SHRUNK, "shrinkage": _SHRUNK,
     "priors": ("class_prior",), "class_weight": ("class_prior", "cost"), "fit_prior": ("class_prior",),
     "bandwidth": ("scale",), "n_bins": ("bins",), "binarize": ("threshold",), "df": ("dof",),
-    "algorithm": ("method", "hard"), "linkage": ("link",), "affinity": ("metric",), "distance_threshold": ("height",),
+    "algorithm": ("method", "hard"), "affinity": ("metric",),
     "svd_solver": ("route",), "solver": ("criterion",), "distribution": ("component", "density"),
-    "distributions": ("component", "parts"), "estimators": ("parts",), "base_estimator": ("estimator",),
+    "distributions": ("component", "components"), "estimators": ("components",), "base_estimator": ("estimator",),
     "sakoe_chiba_radius": ("band",), "global_constraint": ("band",), "n_jobs": (), "seed": ("random_state",),
     "random_seed": ("random_state",),
 }  # fmt: skip

@@ -238,20 +238,20 @@ def _count(least: int, most: int) -> Any:
 
 
 _RULES: dict[str, tuple[Any, str]] = {
-    "rate": (_count(100, 10_000_000), "a whole number of Hz"),
+    "sample_rate": (_count(100, 10_000_000), "a whole number of Hz"),
     "window": (_positive, "seconds above 0"),
     "step": (_positive, "seconds above 0"),
-    "filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),
-    "coefficients": (_count(1, MOST_FILTERS), "a number from 1"),
+    "n_filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),
+    "n_coefficients": (_count(1, MOST_FILTERS), "a number from 1"),
     "deltas": (_count(0, 8), "a number of orders, 0 … 8"),
     "normalize": (lambda x: x in NORMALIZATIONS, '"mean", "mean and variance", "level" or None'),
     "low": (_not_negative, "Hz from 0"),
     "high": (lambda x: x is None or _positive(x), "Hz above 0, or None"),
-    "emphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),
+    "preemphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),
     "taper": (lambda x: x in WINDOWS, f"one of {', '.join(WINDOWS)}"),
     "range": (_positive, "decibels above 0"),
     "lifter": (_not_negative, "a number from 0"),
     "energy": (lambda x: isinstance(x, bool), "True or False"),
-    "reach": (_count(1, 100), "a number of frames from 1"),
+    "delta_width": (_count(1, 100), "a number of frames from 1"),
     "trim": (lambda x: x is None or _positive(x), "decibels above 0, or None"),
 }

@@ -240,7 +240,7 @@ class HMM(Distribution):
 
     def initial_belief(self) -> Categorical:
         """The first state, before any frame."""
-        self._only_one("initial")
+        self._only_one("initial_belief")
         return _over_states(self._ways[0].initial)
 
     def predict(self, belief: Categorical) -> Categorical:

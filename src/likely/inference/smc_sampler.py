@@ -119,7 +119,7 @@ def smc_sampler(
     scheme(resample, WHOSE)
     mcmc_steps = (10 if proposal is None else 0) if mcmc_steps is None else mcmc_steps
     rule = _Rule(_checked_moves(mcmc_steps), resample, _checked_threshold(ess_threshold, likelihood, temperatures))
-    cloud = _Cloud.first(initial, whole_number(n_particles, WHOSE, "n", 1), whole_number(random_state, WHOSE, "seed"))
+    cloud = _Cloud.first(initial, whole_number(n_particles, WHOSE, "n_particles", 1), whole_number(random_state, WHOSE, "random_state"))
     if likelihood is not None:
         return _tempered(cloud, likelihood, rule, temperatures)
     if proposal is not None:
@@ -132,7 +132,7 @@ def smc_sampler(
 
 @dataclass(frozen=True)
 class _Rule:
-    moves: Any
+    mcmc_steps: Any
     resample: str
     threshold: float
 
@@ -168,10 +168,10 @@ class _Cloud:
         about = ParticleBelief.trusted(states=self.states, log_weights=self.logs)
         self.states = self.states[resampled(rule.resample, weights, n, rng)]
         self.logs = np.full(n, -np.log(n))
-        if callable(rule.moves):
-            self.states = as_states(rule.moves(self.states, target, rng), n, f"{WHOSE}: moves", self.states.shape[1])
+        if callable(rule.mcmc_steps):
+            self.states = as_states(rule.mcmc_steps(self.states, target, rng), n, f"{WHOSE}: mcmc_steps", self.states.shape[1])
             return np.nan
-        return self._walk(rule.moves, about, target, rng)
+        return self._walk(rule.mcmc_steps, about, target, rng)
 
     def _walk(self, moves: int, about: ParticleBelief, target: Log, rng: Generator) -> float:
         """Random-walk Metropolis; the scale of the next step follows how many were accepted."""
@@ -344,7 +344,7 @@ def _refuse_nowhere(logs: Array) -> None:
 
 
 def _checked_moves(moves: Any) -> Any:
-    return moves if callable(moves) else whole_number(moves, WHOSE, "moves")
+    return moves if callable(moves) else whole_number(moves, WHOSE, "mcmc_steps")
 
 
 def _checked_threshold(threshold: Any, likelihood: Any, temperatures: Any) -> float:

@@ -738,7 +738,7 @@ TABLE: dict[str, Entry] = {
     ),
     "DataAssociation": entry(
         lambda: import_module("likely.recognizers.tracking.data_association").DataAssociation,
-        model=value("a filter", "initial", "predict", "update"), speed=maybe(one_or_each),
+        model=value("a filter", "initial_belief", "predict", "update"), speed=maybe(one_or_each),
     ),
     "TrackBelief": entry(
         lambda: import_module("likely.recognizers.tracking.data_association").TrackBelief,
@@ -769,8 +769,8 @@ TABLE: dict[str, Entry] = {
     ),
     "LinearStats": entry(
         lambda: import_module("likely.statespace.linear.linear_stats").LinearStats,
-        of_states_and_inputs, starts=numbers("", 0),
-        first=numbers("d"), first_scatter=numbers("d d"), moves=numbers("", 0), noise=numbers("d d"),
+        of_states_and_inputs, n_initial=numbers("", 0),
+        first=numbers("d"), first_scatter=numbers("d d"), n_transitions=numbers("", 0), noise=numbers("d d"),
         noise_by=numbers("d h"), before=numbers("h h"), seen=numbers("", 0), observed=numbers("p p"),
         observed_by=numbers("p h"), states=numbers("h h"), mean=numbers("d"), move=numbers("d h"), emit=numbers("p h"),
         white=numbers("w w"), entropy=numbers(""), frames=numbers("", 0),

@@ -68,10 +68,10 @@ class WordNetwork(Value):
     def of(cls, classifier: Any, bigram: Any = None, **others: Any) -> WordNetwork:
         """The words that a classifier tells apart: a `BayesClassifier` of `HMMDensity` with ends; labels are names.
 
-        `others` are `starts`, `ends`, `silence` and `pause`. Class probabilities are left out: the bigram takes their
+        `others` are `initial`, `final`, `silence` and `pause`. Class probabilities are left out: the bigram takes their
         place.
         """
-        words = getattr(getattr(classifier, "model_", None), "parts", None)
+        words = getattr(getattr(classifier, "model_", None), "components", None)
         if not isinstance(words, HMM):
             expected = "a fitted BayesClassifier with an HMM for each class is needed"
             raise DomainError(sentence(f"{WHOSE}.of", expected, type(classifier).__name__))
@@ -293,7 +293,7 @@ def _check_words(network: WordNetwork) -> None:
         raise ShapeError(sentence(WHOSE, "all words must take frames of one width", sorted(widths)))
     for chain, name in zip(network._all_chains, [*network.names, "silence"], strict=False):
         if chain.final is None or not chain.summed.final.any():
-            remedy = "give the HMM ends: HMMDensity(..., ends=True)"
+            remedy = "give the HMM final probabilities: HMMDensity(..., final=True)"
             raise DomainError(
                 sentence(WHOSE, f"the model of {name!r} must come to an end", "one that never does", remedy)
             )

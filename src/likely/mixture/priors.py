@@ -27,7 +27,7 @@ class MixturePrior(Value):
     components: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("weights", "parts"):
+        for name in ("weights", "components"):
             given = getattr(self, name)
             sound = not isinstance(given, type) and hasattr(given, "update")
             if name == "weights":  # its point must be probabilities

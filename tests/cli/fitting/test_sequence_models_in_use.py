@@ -187,11 +187,11 @@ def test_short_sequences_are_learned_with_one_state(tmp_path):
 @pytest.mark.slow
 def test_without_a_topology_both_compete(folder, tmp_path):
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "--states", 2, "--cv", 2,
-               "--restarts", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
+               "--n-init", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert {line["key"] for line in facts["leaderboard"]} == {"frequencies", "hmm-2", "hmm-2-left-to-right"}
-    assert "--restarts 2" in facts["command"]
+    assert "--n-init 2" in facts["command"]
     fitted = lk.load(tmp_path / "m.likely").classifier_.density_
     assert fitted.n_init == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learned to the end
 

@@ -81,7 +81,7 @@ def test_moments_are_lists(several):
 
 @pytest.mark.parametrize("parts", [[], [3.0], [Gaussian(np.zeros((2, 2)), 1.0)]])
 def test_members_are_lone_densities(parts):
-    with pytest.raises(DomainError, match=r"^Several: "):
+    with pytest.raises(DomainError, match=r"^Stack: "):
         Stack(parts)
 
 

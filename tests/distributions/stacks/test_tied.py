@@ -137,7 +137,7 @@ def test_a_group_without_weight_stays(rng):
     ],
 )
 def test_what_cannot_be_tied_is_refused(parts, index, what, error):
-    with pytest.raises(error, match=r"^Shared: "):
+    with pytest.raises(error, match=r"^Tied: "):
         Tied(parts, index, what)
 
 

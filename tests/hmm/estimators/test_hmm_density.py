@@ -23,7 +23,7 @@ def words(n=12, seed=0, d=2, swap=False):
 
 
 def two(**how):
-    how = {"states": 2, "random_state": 0, "max_iter": 30, **how}
+    how = {"n_states": 2, "random_state": 0, "max_iter": 30, **how}
     return lk.HMMDensity(how.pop("component", lk.GaussianDensity("diagonal")), **how)
 
 
@@ -83,8 +83,8 @@ def test_cross_validation_over_sequences():
     x = words(12)
     for data in (x, Ragged.from_list(x)):
         assert np.isfinite(cross_val_score(two(), data, cv=3)).all()
-        found = GridSearchCV(two(max_iter=5), {"states": [1, 2]}, cv=2).fit(data)
-        assert found.best_params_ == {"states": 2}
+        found = GridSearchCV(two(max_iter=5), {"n_states": [1, 2]}, cv=2).fit(data)
+        assert found.best_params_ == {"n_states": 2}
     y = np.array(["up", "down"] * 6)
     mixed = [s if c == "up" else s[::-1] for s, c in zip(x, y, strict=True)]
     clf = lk.BayesClassifier(two(topology="left-to-right"))
@@ -112,19 +112,19 @@ def test_a_classifier_of_sequences():
     [
         {},
         {"topology": "left-to-right"},
-        {"topology": (0, 1, 2), "states": 3},
+        {"topology": (0, 1, 2), "n_states": 3},
         {"topology": "cyclic"},
-        {"topology": "parallel", "states": 4},
+        {"topology": "parallel", "n_states": 4},
         {"hard": True},
         {"order": 2},
         {"durations": 3},
         {"emit": "transition"},
-        {"tie": [0, 1, 0], "states": 3},
+        {"tie": [0, 1, 0], "n_states": 3},
         {"final": True},
         {"prior": None},
         {"prior": 1.5},
         {"start": "segments"},
-        {"start": "random", "restarts": 3},
+        {"start": "random", "n_init": 3},
     ],
     ids=repr,
 )
@@ -163,7 +163,7 @@ def test_known_states_that_the_topology_forbids_are_told():
 
 
 def test_ties_really_tie():
-    h = two(states=3, tie=[0, 1, 0]).fit(words(10))
+    h = two(n_states=3, tie=[0, 1, 0]).fit(words(10))
     distributions = [h.model_.emission.member(k) for k in range(3)]
     assert (distributions[0].mean == distributions[2].mean).all() and (
         distributions[0].covariance == distributions[2].covariance
@@ -175,7 +175,7 @@ def test_a_state_never_visited_is_told():
     x = [np.zeros((3, 1)) + np.arange(3)[:, None] for _ in range(4)]
     start = lk.HMM([1.0, 0.0], [[1.0, 0.0], [0.5, 0.5]], lk.Gaussian([[1.0], [50.0]], [[1.0], [1.0]], kind="diagonal"))
     with pytest.warns(lk.FitWarning, match="state 1 was never visited"):
-        h = two(start=start, prior=None).fit(x)
+        h = two(init=start, prior=None).fit(x)
     assert h.model_.transition[1].tolist() == [0.5, 0.5]
 
 
@@ -254,7 +254,7 @@ COMPONENTS = {
 @pytest.mark.parametrize("name", HAZARDS)
 def test_hazards_are_learned_from_or_told(name, component):
     x = hazard(name)
-    h = two(component=clone(COMPONENTS[component]), states=3, max_iter=8)
+    h = two(component=clone(COMPONENTS[component]), n_states=3, max_iter=8)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         try:
@@ -297,14 +297,14 @@ def test_what_cannot_be_learned_from_is_said():
     with pytest.raises(DataError, match="at least one frame"):
         two().fit([np.empty((0, 2))])
     with pytest.raises(DataError, match="got 2 in sequence 1"):
-        two(states=4, topology="left-to-right").fit([np.zeros((5, 1)), np.zeros((2, 1))])
+        two(n_states=4, topology="left-to-right").fit([np.zeros((5, 1)), np.zeros((2, 1))])
     with pytest.raises(ValueError, match=r"3 features, but .* is expecting 2"):
         two().fit(words()).score_samples([np.zeros((4, 3))])
     with pytest.raises(DataError, match="frames must have 2 columns"):
         two().fit(words()).score_samples([np.zeros(4)])
     with pytest.raises(LikelyError, match="one of order, durations and emit"):
         two(order=2, durations=3).fit(words())
-    with pytest.raises(LikelyError, match="start must be an HMM of 2 states"):
-        two(start=lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0, 0.0]], 1.0))).fit(words())
+    with pytest.raises(LikelyError, match="init must be an HMM of 2 states"):
+        two(init=lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0, 0.0]], 1.0))).fit(words())
     with pytest.raises(ValueError, match="weight"):
         two().fit(words(3), sample_weight=[1.0, 2.0])

@@ -50,7 +50,7 @@ def two(covariance=((1.0,),)):
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"topology": np.array([[1, 1], [0, 1]])}, r"respect the topology, got moves at \(1, 0\)"),
+        ({"topology": np.array([[1, 1], [0, 1]])}, r"respect the topology, got transition at \(1, 0\)"),
         ({"tie": [0, 0]}, "tie its states as asked"),
         ({"component": lk.MixtureDensity(lk.GaussianDensity(), 3)}, "emit as the component does"),
         ({"component": lk.GaussianDensity("diagonal")}, "diagonal Gaussian"),
@@ -163,7 +163,7 @@ def test_one_array_is_one_sequence_with_one_label():
 @pytest.mark.parametrize(
     "how",
     [
-        {"topology": "ergodic"}, {"topology": "ergodic", "start": "random"}, {"start": "segments", "restarts": 2},
+        {"topology": "ergodic"}, {"topology": "ergodic", "start": "random"}, {"start": "segments", "n_init": 2},
         {"component": lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2)},
     ],
     ids=str,

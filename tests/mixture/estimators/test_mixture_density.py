@@ -136,11 +136,11 @@ def test_the_order_of_rows_does_not_matter(name):
 def test_the_order_of_columns_does_not_matter(name):
     x = rows_for(name)
     order = np.random.default_rng(6).permutation(x.shape[1])
-    a = learner(name, restarts=5).fit(x)
-    b = learner(name, restarts=5).fit(x[:, order])  # another sketch, other seeds: the same summit
+    a = learner(name, n_init=5).fit(x)
+    b = learner(name, n_init=5).fit(x[:, order])  # another sketch, other seeds: the same summit
     assert a.report_.objective == pytest.approx(b.report_.objective, rel=1e-6)
     start = np.abs(np.random.default_rng(7).random((120, 3)))  # from the same start, step by step
-    a, b = (learner(name, start=start, max_iter=6, tol=0.0).fit(z) for z in (x, x[:, order]))
+    a, b = (learner(name, init=start, max_iter=6, tol=0.0).fit(z) for z in (x, x[:, order]))
     np.testing.assert_allclose(a.report_.trace, b.report_.trace, rtol=1e-9)
 
 
@@ -162,7 +162,7 @@ def test_single_precision_is_honored(name):
     a, b = learner(name).fit(small), learner(name).fit(small.astype(np.float64))
     assert gap(a.model_, b.model_) <= 1e-9
     assert a.score_samples(small).dtype == np.float32 and a.impute(small).dtype == np.float32
-    a, c = learner(name, start=CENTERS).fit(small), learner(name, start=CENTERS).fit(X)
+    a, c = learner(name, init=CENTERS).fit(small), learner(name, init=CENTERS).fit(X)
     agree = (c.model_.posterior(X).argmax(axis=1) == a.model_.posterior(small).argmax(axis=1)).mean()
     assert agree >= 0.999
 
@@ -172,7 +172,7 @@ def test_sparse_counts_stay_sparse_and_give_the_same():
     for name in ("multinomial", "Bernoulli"):
         z = x if name == "multinomial" else (x > 2).astype(float)
         shares = np.random.default_rng(8).dirichlet(np.ones(3), 200)
-        a, b = (learner(name, start=shares).fit(rows) for rows in (z, csr_matrix(z)))
+        a, b = (learner(name, init=shares).fit(rows) for rows in (z, csr_matrix(z)))
         assert gap(a.model_, b.model_) <= 1e-8
         np.testing.assert_allclose(b.score_samples(csr_matrix(z)), a.score_samples(z), rtol=1e-9)
 
@@ -340,7 +340,7 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
 
 @pytest.mark.slow
 @pytest.mark.some_cases(2)
-@pytest.mark.parametrize("how", [{}, {"restarts": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
 def test_names_and_order_of_classes_do_not_matter(how):
     rng = np.random.default_rng(0)
     x, y = np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in range(3)]), np.repeat([0, 1, 2], 50)
@@ -354,7 +354,7 @@ def test_names_and_order_of_classes_do_not_matter(how):
 def test_what_is_wrong_is_said():
     with pytest.raises(ValueError, match="n_components"):
         lk.MixtureDensity(n_components=0).fit(X)
-    with pytest.raises(ValueError, match="start"):
+    with pytest.raises(ValueError, match="init"):
         lk.MixtureDensity(n_components=2, init="somewhere").fit(X)
     with pytest.raises(lk.DomainError, match='tie="covariance" needs Gaussian components'):
         density = lk.MixtureDensity(lk.PoissonDensity(), 2, tie="covariance")

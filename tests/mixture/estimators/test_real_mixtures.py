@@ -47,7 +47,7 @@ def test_each_step_on_old_faithful_is_that_of_scikit_learn(faithful: Any, steps:
 
 
 def test_every_start_finds_the_published_likelihood_of_old_faithful(faithful: Any) -> None:
-    how = {"prior": None, "restarts": 5, "tol": 1e-9, "max_iter": 500, "random_state": 0}
+    how = {"prior": None, "n_init": 5, "tol": 1e-9, "max_iter": 500, "random_state": 0}
     m = lk.MixtureDensity(lk.GaussianDensity(), 2, **how).fit(faithful)
     assert m.report_.converged
     assert m.score_samples(faithful).sum() == pytest.approx(-1130.264, abs=5e-4)
@@ -67,7 +67,7 @@ def test_a_mixture_given_as_start_is_taken(faithful: Any) -> None:
 @pytest.mark.parametrize(("kind", "number", "bic"), [("pooled", 3, 2314.3), ("full", 2, 2322.2)])
 def test_bic_on_old_faithful_is_that_of_mclust(faithful: Any, kind: str, number: int, bic: float) -> None:
     """The shared covariance with three parts (EEE, 3) has BIC 2314.4 there, two of their own (VVV, 2) 2322.2 [M]."""
-    how = {"prior": None, "restarts": 2, "tol": 1e-6, "max_iter": 500, "random_state": 0}
+    how = {"prior": None, "n_init": 2, "tol": 1e-6, "max_iter": 500, "random_state": 0}
     choice = lk.choose_components(
         lk.MixtureDensity(lk.GaussianDensity(kind), **how), faithful, range(1, 5), by=("bic",)
     )

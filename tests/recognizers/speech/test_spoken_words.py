@@ -307,7 +307,7 @@ def test_the_background_is_faint():
 
 def test_settings_are_scikit_learns(model):
     other = clone(SpokenWords(6, features=MFCC(sample_rate=16000), reject_below=0.9))
-    assert other.get_params()["states"] == 6 and other.cepstra.sample_rate == 16000
+    assert other.get_params()["n_states"] == 6 and other.cepstra.sample_rate == 16000
     for use in (other.predict, other.transcribe, other.decide, other.predict_proba):
         with pytest.raises(NotFittedError):
             use([np.arange(900.0)])

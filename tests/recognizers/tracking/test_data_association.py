@@ -19,7 +19,7 @@ START = ([0.0, 0.0, 1.0, 0.5], np.diag([4.0, 4.0, 1.0, 1.0]))
 
 
 def motion(**others: object) -> lk.LinearGaussian:
-    return lk.LinearGaussian.constant_velocity(2, 1.0, 0.1, 0.5, **{"start": START, **others})
+    return lk.LinearGaussian.constant_velocity(2, 1.0, 0.1, 0.5, **{"initial": START, **others})
 
 
 def kalman(
@@ -120,7 +120,7 @@ def test_a_scan_has_probability_one() -> None:
 
 def test_without_clutter_it_is_kalmans_filter() -> None:
     for start in (START, None):
-        model = motion(start=start)
+        model = motion(initial=start)
         y = np.array(model.sample(1, np.random.default_rng(4), 30)[0])
         y[[3, 9]] = np.nan
         y[12, 0] = np.nan
@@ -170,7 +170,7 @@ def test_the_gate_holds_its_share() -> None:
 @pytest.mark.slow
 def test_a_track_begins_is_confirmed_and_is_lost() -> None:
     rng = np.random.default_rng(7)
-    radar = DataAssociation(motion(start=None), clutter=0.002, detection=0.9, speed=2.0)
+    radar = DataAssociation(motion(initial=None), clutter=0.002, detection=0.9, speed=2.0)
     scans = []
     for t in range(60):
         z = rng.uniform(-30, 30, size=(rng.poisson(7), 2))
@@ -243,13 +243,13 @@ def test_times_through_a_continuous_model() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     model = motion()
-    for bad in ({"clutter": -1}, {"detection": 0}, {"gate": 1.5}, {"stays": 0}, {"confirm": 0.05}, {"exists": 0.0}):
+    for bad in ({"clutter": -1}, {"detection": 0}, {"gate": 1.5}, {"survival": 0}, {"confirm": 0.05}, {"exists": 0.0}):
         with pytest.raises(DomainError):
             DataAssociation(model, **bad)
     with pytest.raises(DomainError, match="must begin somewhere"):
-        DataAssociation(motion(start=None), clutter=0.1)
+        DataAssociation(motion(initial=None), clutter=0.1)
     with pytest.raises(DomainError, match="speed"):
-        DataAssociation(motion(start=None), clutter=0.1, speed=-1.0)
+        DataAssociation(motion(initial=None), clutter=0.1, speed=-1.0)
     with pytest.raises(DomainError, match="LinearGaussian"):
         DataAssociation(lk.Gaussian([0.0], 1.0))
     radar = DataAssociation(model, clutter=0.1, exists=0.5)
@@ -264,7 +264,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_a_belief_can_be_kept(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    radar = DataAssociation(motion(start=None), clutter=0.01, detection=0.9, speed=1.0)
+    radar = DataAssociation(motion(initial=None), clutter=0.01, detection=0.9, speed=1.0)
     scans = [np.array([[0.1 * t, 0.0], [5.0, -t]]) for t in range(6)]
     seen = [belief for belief, _ in lk.follow(radar, scans)]
     for thing, name in ((radar.initial_belief(), "a"), (seen[2], "b"), (radar, "c")):

@@ -30,7 +30,7 @@ def nile():
 
 def mover(**other):
     return L.constant_velocity(
-        **{"dim": 2, "dt": 0.1, "process_covariance": 0.3, "observation_covariance": 1.0, "start": (0.0, 1.0), **other}
+        **{"dim": 2, "dt": 0.1, "spectral_density": 0.3, "observation_variance": 1.0, "initial": (0.0, 1.0), **other}
     )
 
 
@@ -70,7 +70,7 @@ def test_em_alone_is_there_for_who_wants_it():
 
 def test_tracks_with_a_silent_sensor_are_learned_and_followed():
     y = tracks()
-    start = mover(noise=3.0, observation=0.1)
+    start = mover(spectral_density=3.0, observation_variance=0.1)
     est = LinearGaussianDensity(
         start, ["process_covariance", "observation_covariance"], form={"process_covariance": "scale"}
     ).fit(y)
@@ -86,7 +86,7 @@ def test_tracks_with_a_silent_sensor_are_learned_and_followed():
 @pytest.mark.slow
 def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     y = tracks()
-    est = LinearGaussianDensity(mover(noise=0.3, observation=1.0), ["process_covariance", "observation_covariance"])
+    est = LinearGaussianDensity(mover(spectral_density=0.3, observation_variance=1.0), ["process_covariance", "observation_covariance"])
     with pytest.warns(lk.FitWarning, match="tends to a singular one"):
         est.fit(y)
     assert est.report_.converged and np.linalg.eigvalsh(est.model_.process_covariance).min() > 1e-6
@@ -131,7 +131,7 @@ def short_and_silent(n=8):
 @pytest.mark.parametrize("accelerate", [True, False])
 def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(accelerate):
     good, both = tracks(8), short_and_silent()
-    start = mover(noise=3.0, start=None)
+    start = mover(spectral_density=3.0, initial=None)
     est = LinearGaussianDensity(
         start,
         ["process_covariance", "observation_covariance"],
@@ -161,7 +161,7 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
 
 def test_passes_alone_leave_them_out_too():
     both = lk.Ragged.from_list(short_and_silent())
-    start = lk.LinearLearner.of(mover(start=None), ["observation_covariance"])
+    start = lk.LinearLearner.of(mover(initial=None), ["observation_covariance"])
     with pytest.warns(lk.FitWarning, match="3 of 11") as told:
         some = lk.fit(start, both, stop=lk.Stop(5, 0.0))
     assert len(told) == 1
@@ -194,10 +194,10 @@ def test_a_weight_is_so_many_copies():
 
 def test_inputs_are_learned_from():
     rng = np.random.default_rng(2)
-    true = L([[0.8]], [[0.2]], [[1.0]], [[0.1]], [0.0], [[1.0]], control=[[2.0]], feedthrough=[[-1.0]])
+    true = L(transition=[[0.8]], process_covariance=[[0.2]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0]], feedthrough=[[-1.0]])
     u = [rng.normal(size=(60, 1)) for _ in range(8)]
     y = true.sample(8, rng, inputs=lk.Ragged.from_list(u))
-    start = L([[0.8]], [[0.2]], [[1.0]], [[0.1]], [0.0], [[1.0]], control=[[0.0]], feedthrough=[[0.0]])
+    start = L(transition=[[0.8]], process_covariance=[[0.2]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[0.0]], feedthrough=[[0.0]])
     est = LinearGaussianDensity(start, ["control", "feedthrough"]).fit(list(y), inputs=u)
     errors = est.standard_errors(list(y), inputs=u)
     assert abs(est.model_.control.item() - 2.0) < 4 * errors["control"].item()
@@ -402,7 +402,7 @@ def test_settings_that_do_not_fit_are_refused_in_words():
 def test_a_summary_says_what_was_learned():
     est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(tracks(3))
     told = str(est.summary())
-    assert "observation[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
+    assert "observation_covariance[0, 0]" in told and "parameters      3" in told and "standard_errors" in told
     assert "turned and scaled" not in told
     free = str(LinearGaussianDensity(n_states=2).fit(tracks(3)).summary())
     assert "parameters      21" in free and "turned and scaled" in free  # 4 + 6 + 3 + 3 + 2 + 3
@@ -434,7 +434,7 @@ def test_it_is_chosen_by_cross_validation():
 )
 def test_two_kinds_of_movers_are_told_apart(density):
     steady, drunk = (
-        mover(noise=3.0),
+        mover(spectral_density=3.0),
         L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),
     )
     X = [*tracks(25, 0, steady), *tracks(25, 1, drunk)]
@@ -455,7 +455,7 @@ def test_two_kinds_of_movers_are_told_apart(density):
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_label_that_is_missing_is_hidden():
     steady, drunk = (
-        mover(noise=3.0),
+        mover(spectral_density=3.0),
         L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),
     )
     X = [*tracks(15, 0, steady), *tracks(15, 1, drunk)]

@@ -34,7 +34,7 @@ FORMS = [
     ),
     (
         "sizes",
-        ["process_covariance", "observation_covariance", "mean"],
+        ["process_covariance", "observation_covariance", "initial_mean"],
         {"process_covariance": "scale", "observation_covariance": "scale"},
     ),
 ]
@@ -274,7 +274,7 @@ def test_what_cannot_be_learned_is_refused_in_words():
     with pytest.raises(ShapeError, match="whole numbers in shape"):
         LinearLearner.of(m, ["transition"], {"transition": np.ones((3, 3), dtype=bool)})
     with pytest.raises(DomainError, match="the start is known"):
-        LinearLearner.of(LinearGaussian.local_level(), ["mean"])
+        LinearLearner.of(LinearGaussian.local_level(), ["initial_mean"])
     with pytest.raises(DomainError, match="scale"):
         LinearLearner.of(
             model(noise=np.tile(START["process_covariance"], (4, 1, 1))),

@@ -844,8 +844,8 @@ def _symmetric(a):
         ),
         ({"observation_covariance": [[-1.0]]}, DomainError, "observation must be symmetric"),
         ({"observation_covariance": [[np.nan]]}, DomainError, "observation must be finite"),
-        ({"mean": [0.0]}, ShapeError, "mean must have shape"),
-        ({"covariance": [[1.0, 0.5], [0.0, 1.0]]}, DomainError, "covariance must be symmetric"),
+        ({"initial_mean": [0.0]}, ShapeError, "initial_mean must have shape"),
+        ({"initial_covariance": [[1.0, 0.5], [0.0, 1.0]]}, DomainError, "initial_covariance must be symmetric"),
         (
             {"observation": np.ones((3, 1, 2)), "process_covariance": np.ones((2, 2, 2))},
             ShapeError,

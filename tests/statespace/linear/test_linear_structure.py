@@ -47,7 +47,7 @@ def test_blocks_are_learned_each_by_itself():
     )
     assert not found[:2, 2:].any() and not found[3:].any()
     errors = standard_errors(report.model.model, y, ["process_covariance"], learner.structure.form)
-    assert errors.names == ("noise[0, 0]", "noise[2, 2]")
+    assert errors.names == ("process_covariance[0, 0]", "process_covariance[2, 2]")
     for at in ((0, 0), (2, 2)):
         assert abs(found[at] - true.process_covariance[at]) < 4 * errors["process_covariance"][at]
     assert report.objective >= true.log_prob(y).sum()
@@ -57,7 +57,7 @@ def test_a_step_in_blocks_is_that_of_each_block():
     rng = np.random.default_rng(1)
     old, scatter = (a @ a.T for a in rng.normal(size=(2, 5, 7)))
     learner = LinearLearner.of(
-        L(np.eye(5), old, np.eye(5), np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS}
+        L(transition=np.eye(5), process_covariance=old, observation=np.eye(5), observation_covariance=np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS}
     )
     new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
     for kind, at in BLOCKS[:2]:
@@ -100,12 +100,12 @@ def test_blocks_that_are_none_are_refused_in_words(form, words):
         (np.diag([0.0, 1.0]), ["process_covariance"], "spherical", 1),
         (np.diag([0.0, 0.0]), ["process_covariance"], "scale", 0),
         (np.diag([0.0, 1.0]), ["transition", "process_covariance"], "full", 3),
-        (np.eye(2), ["transition", "process_covariance", "start"], "full", 12),
+        (np.eye(2), ["transition", "process_covariance", "initial"], "full", 12),
         (np.eye(2), ["process_covariance"], [("full", [0]), ("fixed", [1])], 1),
     ],
 )
 def test_numbers_that_cannot_move_are_not_counted(noise, learn, form, count):
-    m = L([[1.0, 1.0], [0.0, 1.0]], noise, [[1.0, 0.0]], [[1.0]], [0.0, 0.0], np.eye(2))
+    m = L(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=noise, observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=[0.0, 0.0], initial_covariance=np.eye(2))
     learner = LinearLearner.of(m, learn, {"process_covariance": form})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert learner.n_parameters == count == len(Coordinates(m, m.collect(y), learner.structure))

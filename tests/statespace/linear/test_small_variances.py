@@ -47,12 +47,12 @@ FORMS = [
 def test_slopes_are_those_of_log_p(form, prior):
     m = LinearGaussian(**START)
     y = gappy(m)
-    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance", "covariance"], form)
+    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance", "initial_covariance"], form)
     learner = learner.refit(learner.collect(y))
     m = learner.model
     distribution = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
     found = lifts(m, looks(y)(m), distribution, learner.structure)
-    assert {lift.name for lift in found} == {"process_covariance", "observation_covariance", "covariance"}
+    assert {lift.name for lift in found} == {"process_covariance", "observation_covariance", "initial_covariance"}
 
     def total(at):
         return float(at.log_prob(y).sum()) + (distribution.log_density(at) if distribution else 0.0)
@@ -161,8 +161,8 @@ def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     top = learned(
         LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
     ).model.model
-    every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "covariance"]).structure
+    every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "initial_covariance"]).structure
     first = lifts(top, looks(y)(top), None, every)
-    assert [lift.name for lift in first if lift.lost] == ["covariance"]
+    assert [lift.name for lift in first if lift.lost] == ["initial_covariance"]
     found = doubt(top, looks(y), None, every, 1e-13)
     assert found.looks > 1 and not found.cut and not found.lifts

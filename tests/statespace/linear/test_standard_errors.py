@@ -30,7 +30,7 @@ def test_the_nile_as_statsmodels_has_it(nile):
     errors = standard_errors(
         LinearGaussian.local_level(level, seen), nile, ["process_covariance", "observation_covariance"]
     )
-    assert errors.names == ("noise[0, 0]", "observation[0, 0]")
+    assert errors.names == ("process_covariance[0, 0]", "observation_covariance[0, 0]")
     want = np.array(REFERENCE["covariance"])[::-1, ::-1]
     np.testing.assert_allclose(errors.covariance, want, rtol=1e-4)
     np.testing.assert_allclose(errors["observation_covariance"], [[np.sqrt(want[1, 1])]], rtol=1e-4)
@@ -82,7 +82,7 @@ def test_structure_decides_what_has_an_error():
     learner = LinearLearner.of(m, list(form), form)
     found = learned(learner, y).model.model
     errors = standard_errors(found, y, list(form), form)
-    assert errors.names == ("transition[0, 2]", "noise[0, 0]", "observation[0, 0]")
+    assert errors.names == ("transition[0, 2]", "process_covariance[0, 0]", "observation_covariance[0, 0]")
     assert set(errors) == set(form) and len(errors) == 3
     fixed = np.ones((4, 4), dtype=bool)
     fixed[0, 2] = fixed[1, 3] = False
@@ -182,10 +182,10 @@ def test_starts_are_few_beside_frames():
         initial_covariance=[[1.0]],
     )
     y = m.sample(1, rng, 5000)
-    errors = standard_errors(m, y, ["mean", "observation_covariance"])
+    errors = standard_errors(m, y, ["initial_mean", "observation_covariance"])
     h = 1.0
     second = [float(m.replace(initial_mean=np.array([x])).log_prob(y).sum()) for x in (-h, 0.0, h)]
-    assert errors["mean"][0] == pytest.approx((-(second[0] - 2 * second[1] + second[2]) / h**2) ** -0.5, rel=1e-3)
+    assert errors["initial_mean"][0] == pytest.approx((-(second[0] - 2 * second[1] + second[2]) / h**2) ** -0.5, rel=1e-3)
 
 
 @pytest.mark.slow

@@ -458,20 +458,20 @@ GOOD = level().distributions()
 @pytest.mark.parametrize(
     "how, words",
     [
-        ({"n": 0}, "whole number from 1"),
-        ({"n": 2.5}, "whole number"),
-        ({"n": True}, "whole number"),
-        ({"seed": -1}, "seed"),
+        ({"n_particles": 0}, "whole number from 1"),
+        ({"n_particles": 2.5}, "whole number"),
+        ({"n_particles": True}, "whole number"),
+        ({"random_state": -1}, "seed"),
         ({"resample": "sytematic"}, "systematic, stratified"),
         ({"proposal": "guide"}, "bootstrap, guided, auxiliary"),
-        ({"threshold": 1.5}, "0 … 1"),
-        ({"threshold": np.nan}, "0 … 1"),
+        ({"ess_threshold": 1.5}, "0 … 1"),
+        ({"ess_threshold": np.nan}, "0 … 1"),
         ({"model": 3}, "StateSpace"),
     ],
 )
 def test_settings_that_cannot_be(how, words):
     with pytest.raises(DomainError, match=words):
-        ParticleFilter(**{"model": GOOD, "n": 10, **how})
+        ParticleFilter(**{"model": GOOD, "n_particles": 10, **how})
 
 
 def model(**other) -> StateSpace:

@@ -47,7 +47,7 @@ class ClusterJob:
     missing: tuple[str, ...] = ()
     sql: str | None = None
     format: str | None = None
-    restarts: int = 3
+    n_init: int = 3
     seed: int = 0
     out: str = "clusters.csv"
     model: str | None = None
@@ -72,7 +72,7 @@ class ClusterJob:
             "id",
             "sql",
             "format",
-            "restarts",
+            "n_init",
             "seed",
             "model",
             "report",
@@ -173,11 +173,11 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) ->
     frame = laid_out(table.frame, list(schema))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, n_init=job.restarts,
+        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, n_init=job.n_init,
                          most=most_clusters(frame, job.most, table.weight), seed=job.seed,
                          tell=lambda text: talk(f"  {text}"))  # fmt: skip
         model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
-                                      restarts=job.restarts, most=job.most, random_state=job.seed)  # fmt: skip
+                                      n_init=job.n_init, most=job.most, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)

@@ -30,7 +30,7 @@ class SequenceJob:
     covariance: str | None = None
     durations: int | None = None
     order: int = 1
-    restarts: int = 1
+    n_init: int = 1
     cost: str | None = None
     reject_cost: float | None = None
     reject_below: float | None = None
@@ -62,7 +62,7 @@ class SequenceJob:
         """What an `HMMDensity` is built with, beside its columns and the number of states."""
         return {
             "topology": self.topology or "ergodic", "components": self.components or 1, "covariance": self.covariance,
-            "durations": self.durations, "order": self.order, "restarts": self.restarts, "random_state": self.seed,
+            "durations": self.durations, "order": self.order, "n_init": self.n_init, "random_state": self.seed,
         }  # fmt: skip
 
     @property
@@ -77,7 +77,7 @@ class SequenceJob:
     def _options(self) -> Iterator[str]:
         usual = SequenceJob(())
         for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "states", "components",
-                     "covariance", "durations", "order", "restarts", "cost", "reject_cost", "reject_below", "novelty",
+                     "covariance", "durations", "order", "n_init", "cost", "reject_cost", "reject_below", "novelty",
                      "class_prior", "format", "cv", "choose_by", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
@@ -98,7 +98,7 @@ ONLY_TABLES = {"sql": "--sql", "rivals": "--rivals", "report": "--report"}
 ONLY_SEQUENCES = {
     "id": "--id", "states_column": "--states-column", "states": "--states", "topology": "--topology",
     "components": "--components", "covariance": "--covariance", "durations": "--durations", "order": "--order",
-    "columns": "--columns", "restarts": "--restarts",
+    "columns": "--columns", "n_init": "--n-init",
 }  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def refuse_for_sounds(job: SequenceJob) -> None:
         raise click.UsageError("--target is for tables: the word of a sound is the sub-folder in which it lies.")
     usual = SequenceJob(())
     for name in ("id", "time", "states_column", "weight", "group", "columns", "drop", "kinds", "missing", "format",
-                 "durations", "order", "restarts"):  # fmt: skip
+                 "durations", "order", "n_init"):  # fmt: skip
         if getattr(job, name) != getattr(usual, name):
             flag = {"kinds": "as"}.get(name, name.replace("_", "-"))
             raise click.UsageError(f"--{flag} is for tables of frames: these files are sounds.")

@@ -58,10 +58,10 @@ class FactorGaussian(Distribution):
             expected = f"loadings must have shape {(*mean.shape, 'q')}".replace("'", "")
             raise ShapeError(sentence(me, expected, loadings.shape, "one row per column of the data"))
         refuse_too_many(loadings.shape[-1], mean.shape[-1], me)
-        noise, kind = _understood(mean, parameter(self.noise_variance, me, "noise"), self.kind)
+        noise, kind = _understood(mean, parameter(self.noise_variance, me, "noise_variance"), self.kind)
         if not (noise > 0).all():
             remedy = "a Gaussian with covariance W Wᵀ has none"
-            raise DomainError(sentence(me, "noise must be positive", float(noise.min()), remedy))
+            raise DomainError(sentence(me, "noise_variance must be positive", float(noise.min()), remedy))
         self._set(mean=mean, loadings=loadings, noise_variance=noise, kind=kind)
 
     # ------------------------------------------------------------------ shape
@@ -146,7 +146,7 @@ class FactorGaussian(Distribution):
         if self.factors > len(at):  # W Wᵀ = RᵀR
             loadings = np.swapaxes(np.linalg.qr(np.swapaxes(loadings, -1, -2), mode="r"), -1, -2)
         noise = self.noise_variance if self.kind == "spherical" else self.noise_variance[..., at]
-        parts = {"mean": self.mean[..., at], "loadings": loadings, "noise": noise}
+        parts = {"mean": self.mean[..., at], "loadings": loadings, "noise_variance": noise}
         return FactorGaussian.trusted(**{name: np.array(part) for name, part in parts.items()}, kind=self.kind)
 
     # ---------------------------------------------------------------- density
@@ -286,7 +286,7 @@ class FactorGaussian(Distribution):
         if self.members is None:
             with one_blas_thread():
                 made = [self._fitted(covariance, least, said)]
-            parts = {"mean": mean, "loadings": made[0].loadings, "noise": made[0].noise}
+            parts = {"mean": mean, "loadings": made[0].loadings, "noise_variance": made[0].noise}
             self._tell(made, prior)
             found = FactorGaussian.trusted(**parts, kind=self.kind)
             return self._of_seen_columns(found, stats, prior, covariance, least)

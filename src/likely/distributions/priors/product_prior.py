@@ -28,7 +28,7 @@ class ProductPrior(Value):
 
     def __post_init__(self) -> None:
         given = self.components
-        self._set(parts=tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given)))
+        self._set(components=tuple((str(n), p) for n, p in (given.items() if isinstance(given, Mapping) else given)))
 
     def __getitem__(self, name: str) -> Any:
         """The prior of the part of that name."""

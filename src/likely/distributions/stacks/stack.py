@@ -40,7 +40,7 @@ class Stack(Distribution):
         widths = {getattr(part, "dim", None) for part in parts}
         if len(widths) > 1:
             raise ShapeError(sentence("Stack", "all members must take rows of one width", sorted(map(str, widths))))
-        self._set(parts=parts)
+        self._set(components=parts)
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]

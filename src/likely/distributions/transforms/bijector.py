@@ -21,7 +21,7 @@ class Kind(NamedTuple):
 
     forward: Callable[[Array, Array], Array]
     inverse: Callable[[Array, Array], Array]
-    log_slope: Callable[[Array, Array], Array]  # of x
+    log_det_jacobian: Callable[[Array, Array], Array]  # of x
     domain: Callable[[Array], tuple[Any, Any]]  # of x: open interval
     image: Callable[[Array], tuple[Any, Any]]  # of y
     rises: Callable[[Array], Any]  # whether y rises with x
@@ -76,7 +76,7 @@ class Bijector(Value):
 
     >>> Bijector.box_cox(0.5).forward(np.array([[4.0]])).tolist()
     [[2.0]]
-    >>> Bijector.affine([[2.0, 1.0], [0.0, 1.0]], [1.0, 0.0]).log_slope(np.zeros((1, 2))).round(4)
+    >>> Bijector.affine([[2.0, 1.0], [0.0, 1.0]], [1.0, 0.0]).log_det_jacobian(np.zeros((1, 2))).round(4)
     array([0.6931])
     """
 
@@ -165,7 +165,7 @@ class Bijector(Value):
         if not self.elementwise:
             return np.full(len(x), np.linalg.slogdet(self.scale)[1])
         with np.errstate(all="ignore"):
-            each = KINDS[self.kind].log_slope(x, self.scale)
+            each = KINDS[self.kind].log_det_jacobian(x, self.scale)
         return np.where(np.isnan(x), 0.0, each).sum(axis=1)
 
 
@@ -173,7 +173,7 @@ class Bijector(Value):
 class FunctionChange(Value):
     """A change by functions of the caller's: rows (n, d) → (n, d); what is not given is found by numbers.
 
-    Without `log_slope`, central differences; without `inverse`, in one column, bisection between `low` and `high`.
+    Without `log_det_jacobian`, central differences; without `inverse`, in one column, bisection between `low` and `high`.
     """
 
     function: Callable[[Array], Any]
@@ -220,7 +220,7 @@ class FunctionChange(Value):
         ends = np.sort(self.forward(np.array([[self.low], [self.high]])).ravel())
         return np.asarray((y >= ends[0]) & (y <= ends[1]))
 
-    def log_slope(self, x: Array) -> Array:
+    def log_det_jacobian(self, x: Array) -> Array:
         """log |det ∂y/∂x| of rows (n, d): (n,)."""
         if self.slope is None:
             return np.asarray(np.linalg.slogdet(self._jacobian(x))[1])
@@ -228,7 +228,7 @@ class FunctionChange(Value):
             given = np.asarray(self.slope(x), dtype=np.float64)
         given = given.sum(axis=1) if given.ndim == 2 else given
         if given.shape != (len(x),):
-            raise ShapeError(sentence("Transformed", f"log_slope must give one number per row ({len(x)})", given.shape))
+            raise ShapeError(sentence("Transformed", f"log_det_jacobian must give one number per row ({len(x)})", given.shape))
         return given
 
     def _jacobian(self, x: Array) -> Array:

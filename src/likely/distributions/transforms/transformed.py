@@ -217,9 +217,9 @@ class Transformed(Distribution):
         """The same with its standard error, where the distribution inside or its mean slope is known by draws only."""
         from likely.distributions.entropy import added, entropy
 
-        return added([entropy(self.distribution, n=n, rng=rng), self._mean_log_slope(n, rng)])
+        return added([entropy(self.distribution, n=n, rng=rng), self._mean_log_det_jacobian(n, rng)])
 
-    def _mean_log_slope(self, n: int, rng: Generator) -> Estimate:
+    def _mean_log_det_jacobian(self, n: int, rng: Generator) -> Estimate:
         """E[log |det ∂g/∂x|]; 0 of a discrete distribution, whose probabilities stay."""
         kind = self.bijector.kind if isinstance(self.bijector, Bijector) else ""
         if self._discrete:
@@ -286,7 +286,7 @@ class Transformed(Distribution):
         slope = np.zeros(len(y)) if self._discrete else self.bijector.log_det_jacobian(inner)
         named = {} if labels is None else {"labels": labels}
         return TransformedStats.trusted(
-            parts=self.distribution.collect(inner, w, **named), slope=_shared_out(slope, w, labels, self.members)
+            components=self.distribution.collect(inner, w, **named), slope=_shared_out(slope, w, labels, self.members)
         )
 
     def refit(self, stats: TransformedStats, prior: Any = None) -> Transformed:
@@ -330,20 +330,20 @@ class TransformedStats(Addable, Value):
         return float(self.components.total_weight)
 
     def __add__(self, other: TransformedStats) -> TransformedStats:
-        return TransformedStats.trusted(parts=self.components + other.components, slope=self.slope + other.slope)
+        return TransformedStats.trusted(components=self.components + other.components, slope=self.slope + other.slope)
 
     def __mul__(self, factor: float) -> TransformedStats:
-        return TransformedStats.trusted(parts=self.components * factor, slope=self.slope * factor)
+        return TransformedStats.trusted(components=self.components * factor, slope=self.slope * factor)
 
     __rmul__ = __mul__
 
     def pooled(self) -> TransformedStats:
         """All members as one."""
-        return TransformedStats.trusted(parts=self.components.pooled(), slope=np.asarray(self.slope.sum()))
+        return TransformedStats.trusted(components=self.components.pooled(), slope=np.asarray(self.slope.sum()))
 
     def member(self, k: int) -> TransformedStats:
         """The statistics of one member."""
-        return TransformedStats.trusted(parts=self.components.member(k), slope=np.asarray(self.slope[k]))
+        return TransformedStats.trusted(components=self.components.member(k), slope=np.asarray(self.slope[k]))
 
 
 def _shared_out(slope: Array, w: Array | None, labels: Index | None, members: int | None) -> Array:
@@ -360,9 +360,9 @@ def _shared_out(slope: Array, w: Array | None, labels: Index | None, members: in
     return np.asarray(w.T @ slope)
 
 
-def _of_functions(distribution: Any, forward: Any, inverse: Any, log_slope: Any) -> FunctionChange:
+def _of_functions(distribution: Any, forward: Any, inverse: Any, log_det_jacobian: Any) -> FunctionChange:
     low, high = _ends(distribution) if inverse is None else (-FAR, FAR)
-    change = FunctionChange.trusted(function=forward, back=inverse, slope=log_slope, low=low, high=high, rises=True)
+    change = FunctionChange.trusted(function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, rises=True)
     if int(getattr(distribution, "dim", 1)) == 1:
         refuse_turns(distribution, change)
         change = change.replace(rises=_rises(distribution, change))

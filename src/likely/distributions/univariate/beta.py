@@ -95,7 +95,7 @@ class Beta(BetaLearning):
         edge = 0.5 / (pooled.ones + pooled.zeros + 1.0)
         seen = pooled.ones + pooled.zeros > 0
         mean = np.where(seen, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
-        told = {"of": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
+        told = {"likelihood": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
         return cls.trusted(a=1.0 + worth * mean, b=1.0 + worth * (1.0 - mean), **told)
 
     @classmethod
@@ -202,8 +202,8 @@ class Beta(BetaLearning):
             got, remedy = type(stats).__name__, "collect them with a Bernoulli or Binomial distribution"
             raise DomainError(sentence("Beta", "statistics of successes and failures are needed", got, remedy))
         self._serves(stats.ones.shape, "statistics")
-        coins = {"of": "bernoulli", "known": None}
-        told = {"of": "binomial", "known": stats.trials} if isinstance(stats, Successes) else coins
+        coins = {"likelihood": "bernoulli", "known": None}
+        told = {"likelihood": "binomial", "known": stats.trials} if isinstance(stats, Successes) else coins
         return stats.ones, stats.zeros, told
 
     def _waits(self, stats: WeightedValues) -> tuple[Array, Array, dict[str, Any]]:

@@ -185,7 +185,7 @@ def _learned_anew(density: Any, fold: _Fold) -> HMM:
     """From the beginning, as the chain of all has states for what is left out; of very many frames the latest."""
     twin = copy(density)
     twin.component_ = deepcopy(density.component_)  # what a first look at frames finds stays with it
-    twin.set_params(random_state=0, restarts=1, max_iter=ANEW)
+    twin.set_params(random_state=0, n_init=1, max_iter=ANEW)
     rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
     report = twin._learn(_joined(rest), fold.rest_w)
     found: HMM = twin._finish(report.model, report.stats, report.prior)

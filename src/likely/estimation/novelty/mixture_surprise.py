@@ -50,7 +50,7 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
     if not len(rest):
         return
     settings = density.get_params(deep=False)
-    fewer = {name: value for name, value in (("max_iter", STEPS), ("restarts", 1)) if name in settings}
+    fewer = {name: value for name, value in (("max_iter", STEPS), ("n_init", 1)) if name in settings}
     try:
         other = clone(density).set_params(**fewer).fit(take_rows(X, rest), sample_weight=w[rest])
         rows = other._rows(take_rows(X, mine), reset=False)

@@ -38,7 +38,7 @@ SHORTLY = 1e-4  # gain a frame at which the chain that learning begins with is g
 class DrivenHMMDensity(DensityEstimator):
     """Learn p(frames | covariates) of sequences by EM: `model_` is a `DrivenHMM`, whose moves covariates drive.
 
-    - **component, states, topology, start, restarts, random_state**: as in `HMMDensity`; the topology says which moves
+    - **component, n_states, topology, init, n_init, random_state**: as in `HMMDensity`; the topology says which moves
       are possible, and sequences may stop anywhere. A plain chain is learned first (`plain_`, with its restarts), and
       learning goes on from it; `init` may be a `DrivenHMM` instead.
     - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
@@ -115,7 +115,7 @@ class DrivenHMMDensity(DensityEstimator):
         if hasattr(self.plain_, "feature_names_in_"):
             self.feature_names_in_ = self.plain_.feature_names_in_
         rows = self.plain_._rows(driven.frames, reset=False)
-        data = evenly(with_covariates(rows, _like(driven)), weight, given=known)
+        data = evenly(with_covariates(rows, _like(driven)), weight, log_mask=known)
         with self._named_columns():
             report = fit(
                 self._first_model(units), data, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol),

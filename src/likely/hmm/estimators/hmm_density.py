@@ -197,7 +197,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
-        data = evenly(X, weight, given=given)
+        data = evenly(X, weight, log_mask=given)
         prior, stop = self._prior_rule(), Stop(self.max_iter, self.tol)
         blank = self._blank_for(X, None, weight)
         self._refuse_contradiction(blank, X, given)

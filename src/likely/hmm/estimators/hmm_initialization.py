@@ -51,16 +51,16 @@ class ChainStarts:
     def _given_start(self, blank: HMM) -> HMM:
         start = self.init
         if start.initial.shape != blank.initial.shape or start.states != blank.states or start.dim != blank.dim:
-            expected = f"start must be an HMM of {blank.states} states for {blank.dim} columns"
+            expected = f"init must be an HMM of {blank.states} states for {blank.dim} columns"
             raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
         if (start.final is None) != (blank.final is None):
-            raise DomainError(sentence(type(self).__name__, "start must have ends where the topology has", "other"))
+            raise DomainError(sentence(type(self).__name__, "init must have final probabilities where the topology has", "other"))
         for name in ("initial", "transition", "final"):
             arcs, mask = getattr(start, name), getattr(self.topology_, name)
             if arcs is not None and (arcs[~mask] > 0).any():
                 came = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
                 remedy = "allow them, or set them to 0"
-                raise DomainError(sentence(type(self).__name__, "start must respect the topology", came, remedy))
+                raise DomainError(sentence(type(self).__name__, "init must respect the topology", came, remedy))
         self._refuse_other_emissions(start.emission, blank.emission)
         return start
 

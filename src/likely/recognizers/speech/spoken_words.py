@@ -27,7 +27,7 @@ from likely.recognizers.speech.heard_words import NOTHING, Heard, in_seconds
 
 # Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
 # and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.
-FEATURES: dict[str, Any] = {"trim": 30.0, "reach": 3, "normalize": "level"}
+FEATURES: dict[str, Any] = {"trim": 30.0, "delta_width": 3, "normalize": "level"}
 
 SHARE = (
     0.2  # of what frames say, in confidences; chosen on training takes of digits, noisy ones too (docs/results-speech)
@@ -120,8 +120,8 @@ class SpokenWords(Fronted):
         if self.features is None:
             return MFCC(sample_rate=self.sample_rate, **FEATURES)
         if not isinstance(self.features, MFCC):
-            got, remedy = type(self.features).__name__, "pass lk.MFCC(rate=…), or None"
-            raise DataError(sentence(type(self).__name__, "features must be a Cepstra", got, remedy))
+            got, remedy = type(self.features).__name__, "pass lk.MFCC(sample_rate=…), or None"
+            raise DataError(sentence(type(self).__name__, "features must be an MFCC", got, remedy))
         return self.features
 
     def _front(self, X: Any, learning: bool = False) -> Ragged:

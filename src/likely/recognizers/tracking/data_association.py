@@ -140,9 +140,9 @@ class DataAssociation(Value):
         clean = not _number(self.clutter, "clutter", 0.0, np.inf, True)
         stays = (1.0 if clean else 0.99) if self.survival is None else self.survival
         exists = (1.0 if clean else 0.0) if self.exists is None else self.exists
-        for name, value in (("detection", self.detection), ("gate", self.gate), ("stays", stays)):
+        for name, value in (("detection", self.detection), ("gate", self.gate), ("survival", stays)):
             _number(value, name, 0.0, 1.0)
-        for name, value in (("exists", exists), ("start", self.birth_odds), ("lose", self.lose)):
+        for name, value in (("exists", exists), ("birth_odds", self.birth_odds), ("lose", self.lose)):
             _number(value, name, 0.0, 1.0, True)
         _number(self.confirm, "confirm", float(self.lose), 1.0)
         self._set(survival=float(stays), exists=float(exists))

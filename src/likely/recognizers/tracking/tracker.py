@@ -83,7 +83,7 @@ class Tracker(Recognizer):
     - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
       **observation_variance**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from
       tracks
-    - **gate, clutter, detection, stays, exists, start, speed, confirm, lose**: as in `DataAssociation`
+    - **gate, clutter, detection, survival, exists, birth_odds, speed, confirm, lose**: as in `DataAssociation`
 
     `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.LinearSDE.constant_velocity(…))`
     and give (time, scan).
@@ -153,7 +153,7 @@ class Tracker(Recognizer):
         return self._filter(self.motion)
 
     def _filter(self, motion: Any) -> DataAssociation:
-        names = ("clutter", "detection", "gate", "stays", "exists", "start", "speed", "confirm", "lose")
+        names = ("clutter", "detection", "gate", "survival", "exists", "birth_odds", "speed", "confirm", "lose")
         return DataAssociation(motion, **{name: getattr(self, name) for name in names})
 
     def _timed(self, times: Any, T: int) -> tuple[DataAssociation, Array | None]:

@@ -110,7 +110,7 @@ class LinearSDE(ReadyContinuous, Value):
         Where all steps are equal the matrices have no leading axis.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.0, 4.0]).noise.ravel().tolist()
+        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.0, 4.0]).process_covariance.ravel().tolist()
         [0.0, 2.0, 6.0]
         """
         return self._models(Ragged.of(clock(times, WHOSE)))(0)

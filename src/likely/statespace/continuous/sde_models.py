@@ -46,7 +46,7 @@ class ReadyContinuous:
         """A level that wanders: its variance grows by `spectral_density` in a unit of time.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.5]).noise.ravel()
+        >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.5]).process_covariance.ravel()
         array([3.])
         """
         return cls.integrated(1, dim, spectral_density, observation_variance, initial)

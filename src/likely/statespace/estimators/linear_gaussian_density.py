@@ -77,7 +77,7 @@ class LinearGaussianDensity(DensityEstimator):
     >>> tracks = level.sample(5, np.random.default_rng(0), length=200)
     >>> level = lk.LinearGaussian.local_level(1.0, 1.0)
     >>> est = LinearGaussianDensity(level, ["process_covariance", "observation_covariance"]).fit(tracks)
-    >>> est.model_.noise.round(2), est.model_.observation.round(2)
+    >>> est.model_.process_covariance.round(2), est.model_.observation_covariance.round(2)
     (array([[0.09]]), array([[1.08]]))
     """
 

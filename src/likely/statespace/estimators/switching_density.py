@@ -59,7 +59,7 @@ class SwitchingDensity(DensityEstimator):
       so many regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
     - **transition**: probabilities (K, K) to begin with; None: stay with 0.95.
     - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or a list of such a
-      regime; None: all but the distribution of the first state. "moves" and "starts" are learned unless **chain**
+      regime; None: all but the distribution of the first state. "transition" and "initial" are learned unless **chain**
       leaves them out.
     - **form**: the form of what is learned, as in `LinearGaussianDensity`.
     - **prior**: "weak": one frame of each regime as the first pass sees it, and one move; None: maximum likelihood.

@@ -103,10 +103,10 @@ def _collected(model: Any, series: Series, before: int, w: Array, known: bool = 
     off = mean[at] - model.initial_mean
     scatter = (first[:, None] * off).T @ off + np.tensordot(first, path.covariance[at], axes=1)
     stats = LinearStats.trusted(
-        starts=np.asarray(first.sum()),
+        n_initial=np.asarray(first.sum()),
         first=first @ off,
         first_scatter=spd.symmetric(scatter),
-        moves=np.asarray(moved.count),
+        n_transitions=np.asarray(moved.count),
         noise=moved.scatter,
         noise_by=moved.cross,
         before=moved.of,
@@ -150,9 +150,9 @@ def expected(model: Any, stats: LinearStats) -> float:
 def _expected(model: Any, own: LinearStats) -> float:
     none = moments.STILL
     start = (
-        0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.starts, none)
+        0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.n_initial, none)
     )
-    return start + _gaussian(model.process_covariance, own.noise, own.moves, own.white[0]) + _gaussian(
+    return start + _gaussian(model.process_covariance, own.noise, own.n_transitions, own.white[0]) + _gaussian(
         model.observation_covariance, own.observed, own.seen, own.white[1]
     )  # fmt: skip
 
@@ -190,16 +190,16 @@ def refitted(model: Any, stats: LinearStats, prior: Any, structure: Structure) -
 
 def _start(model: Any, own: LinearStats, structure: Structure) -> dict[str, Array]:
     parts: dict[str, Array] = {}
-    if own.starts <= 0:
+    if own.n_initial <= 0:
         return parts
     shift = np.zeros(model.states)
     if "initial_mean" in structure.learn:
-        shift = along_flat(model.initial_covariance, own.first / own.starts)
+        shift = along_flat(model.initial_covariance, own.first / own.n_initial)
     if "initial_mean" in structure.learn:
         parts["initial_mean"] = model.initial_mean + shift
     if "initial_covariance" in structure.learn:
-        off = own.first_scatter / own.starts
-        mean = own.first / own.starts
+        off = own.first_scatter / own.n_initial
+        mean = own.first / own.n_initial
         about = off - np.outer(mean, shift) - np.outer(shift, mean) + np.outer(shift, shift)
         parts["initial_covariance"] = on_flat(model.initial_covariance, spd.symmetric(about))
     return parts
@@ -219,7 +219,7 @@ def _regression(
         parts = {n: a for n, a in zip(names, (made[:, :d], made[:, d:]), strict=True) if n in structure.learn}
         parts = {n: np.ascontiguousarray(a) for n, a in parts.items()}
     if of in structure.learn:
-        scatter, count = (own.noise, own.moves) if state else (own.observed, own.seen)
+        scatter, count = (own.noise, own.n_transitions) if state else (own.observed, own.seen)
         white = own.white[0 if state else 1]
         parts[of] = spread_from(spread, scatter, float(count), white, structure.form.get(of, "full"))
     return parts
@@ -232,7 +232,7 @@ class LinearPrior(Value):
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> earlier = LinearPrior(walk.collect([[0.0, 1.0, 0.5]]) * 0.1)
-    >>> walk.refit(walk.collect([[0.0, 4.0]]), earlier).noise.round(2)
+    >>> walk.refit(walk.collect([[0.0, 4.0]]), earlier).process_covariance.round(2)
     array([[1.97]])
     """
 
@@ -266,13 +266,13 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
     low = {n: 0.01 * np.diagonal(getattr(model, n)) if getattr(model, n).ndim == 2 else 0.0 for n in SPREADS}
     return LinearPrior.trusted(
         stats=s.replace(
-            starts=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.starts),
-            moves=np.asarray(min(float(s.moves), 1.0)), noise=one(s.noise, s.moves, low["process_covariance"]),
+            n_initial=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.n_initial),
+            n_transitions=np.asarray(min(float(s.n_transitions), 1.0)), noise=one(s.noise, s.n_transitions, low["process_covariance"]),
             noise_by=np.zeros_like(s.noise_by),
-            before=one(s.before, s.moves), seen=np.asarray(min(float(s.seen), 1.0)),
+            before=one(s.before, s.n_transitions), seen=np.asarray(min(float(s.seen), 1.0)),
             observed=one(s.observed, s.seen, low["observation_covariance"]),
             observed_by=np.zeros_like(s.observed_by), states=one(s.states, s.seen),
-            white=s.white / np.maximum([[float(s.moves)], [float(s.seen)]], 1e-300), entropy=none, frames=none,
+            white=s.white / np.maximum([[float(s.n_transitions)], [float(s.seen)]], 1e-300), entropy=none, frames=none,
         )
     )  # fmt: skip
 
@@ -285,7 +285,7 @@ class LinearLearner(Value):
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
     >>> report = lk.fit(LinearLearner.of(level, ["observation_covariance"]), lk.Ragged.of(nile))
-    >>> report.converged, report.model.model.noise.item()
+    >>> report.converged, report.model.model.process_covariance.item()
     (True, 1000.0)
     """
 

@@ -121,7 +121,7 @@ class LinearGaussian(ReadyMade, Distribution):
     ) -> LinearGaussian:
         """The form of the notes, x_t = A x_{t−1} + B w_t + F u_t, y_t = C x_t + D v_t + G u_t with white w and v.
 
-        >>> LinearGaussian.from_letters([[1.0]], [[2.0]], [[1.0]], [[3.0]]).noise
+        >>> LinearGaussian.from_letters([[1.0]], [[2.0]], [[1.0]], [[3.0]]).process_covariance
         array([[4.]])
         """
         B, D = _matrix(B, "B"), _matrix(D, "D")

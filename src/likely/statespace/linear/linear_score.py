@@ -42,7 +42,7 @@ def slopes(model: Any, stats: LinearStats) -> dict[str, Array]:
     """
     own = at_model(model, stats)
     out = _of_pair(
-        "transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.moves, own.white[0]
+        "transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.n_transitions, own.white[0]
     )
     out |= _of_pair(
         "observation",
@@ -56,7 +56,7 @@ def slopes(model: Any, stats: LinearStats) -> dict[str, Array]:
     if model.diffuse is None:
         weight = inverse(model.initial_covariance)[0]
         out["initial_mean"] = weight @ own.first
-        out["initial_covariance"] = _of_spread(weight, own.first_scatter, own.starts)
+        out["initial_covariance"] = _of_spread(weight, own.first_scatter, own.n_initial)
     return out
 
 
@@ -85,7 +85,7 @@ class Matrices:
         labels = np.arange(1, self.base.size + 1).reshape(self.base.shape) if labels is None else labels
         self.masks = masks_of(labels)
         spread, hidden = getattr(model, of), own.states if which else own.before
-        count = max(float(own.seen if which else own.moves), 1e-300)
+        count = max(float(own.seen if which else own.n_transitions), 1e-300)
         self.directions = _evenly(self.masks, spread, hidden / count)
 
     def parts(self, theta: Array) -> dict[str, Array]:

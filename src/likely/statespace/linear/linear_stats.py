@@ -22,14 +22,14 @@ class LinearStats(Addable, Value):
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> walk.collect([[0.0, 1.0], [2.0]]).moves
+    >>> walk.collect([[0.0, 1.0], [2.0]]).n_transitions
     array(1.)
     """
 
-    starts: Array  # (): first states
+    n_initial: Array  # (): first states
     first: Array  # (d,): Σ E[x_0 − mean]
     first_scatter: Array  # (d, d)
-    moves: Array  # ()
+    n_transitions: Array  # ()
     noise: Array  # (d, d): Σ E[w wᵀ]
     noise_by: Array  # (d, d + k): Σ E[w hᵀ]
     before: Array  # (d + k, d + k): Σ E[h hᵀ]
@@ -64,7 +64,7 @@ class LinearStats(Addable, Value):
         shift, by, to = self.mean - mean, self.move - move, self.emit - emit
         scatter = self.first_scatter + np.outer(self.first, shift) + np.outer(shift, self.first)
         return self.replace(
-            first=self.first + self.starts * shift, first_scatter=scatter + self.starts * np.outer(shift, shift),
+            first=self.first + self.n_initial * shift, first_scatter=scatter + self.n_initial * np.outer(shift, shift),
             noise=_moved(self.noise, self.noise_by, self.before, by), noise_by=self.noise_by + by @ self.before,
             observed=_moved(self.observed, self.observed_by, self.states, to),
             observed_by=self.observed_by + to @ self.states, mean=mean, move=move, emit=emit,
@@ -81,11 +81,11 @@ class LinearStats(Addable, Value):
 
 
 SUMS = (
-    "starts",
+    "n_initial",
     "first",
     "first_scatter",
-    "moves",
-    "process_covariance",
+    "n_transitions",
+    "noise",
     "noise_by",
     "before",
     "seen",

@@ -97,17 +97,17 @@ def _scatters(model: Any, every: LinearStats, known: LinearStats) -> Iterator[tu
     A = every.move[:, :d]
     moved = np.maximum(np.diagonal(P), np.einsum("ij,jk,ik->i", A, P, A))
     seen = np.einsum("ij,jk,ik->i", every.emit, known.states, every.emit)
-    first = model.initial_mean**2 * every.starts + np.diagonal(known.first_scatter)
+    first = model.initial_mean**2 * every.n_initial + np.diagonal(known.first_scatter)
     yield (
         "process_covariance",
-        Scatters(every.noise, known.noise, _rounded(moved, squares), float(every.moves), white[0]),
+        Scatters(every.noise, known.noise, _rounded(moved, squares), float(every.n_transitions), white[0]),
     )
     yield (
         "observation_covariance",
         Scatters(every.observed, known.observed, _rounded(0.0, seen), float(every.seen), white[1]),
     )
     scatter = every.first_scatter, known.first_scatter
-    yield "initial_covariance", Scatters(*scatter, _rounded(0.0, first), float(every.starts), white[0])
+    yield "initial_covariance", Scatters(*scatter, _rounded(0.0, first), float(every.n_initial), white[0])
 
 
 def _rounded(differences: Any, squares: Array) -> Array:

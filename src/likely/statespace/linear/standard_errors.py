@@ -34,7 +34,7 @@ class StandardErrors(Mapping[str, Array]):
     >>> y = level.sample(1, np.random.default_rng(0), length=400)
     >>> found = lk.standard_errors(level, y, ["observation_covariance"])
     >>> found.names, bool(0.05 < found["observation_covariance"].item() < 0.3)
-    (('observation[0, 0]',), True)
+    (('observation_covariance[0, 0]',), True)
     """
 
     errors: Mapping[str, Array]
@@ -70,7 +70,7 @@ def standard_errors(
     >>> known = lk.LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[0.0]], [0.0], [[4 / 3]])
     >>> found = lk.fit(lk.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
     >>> errors = standard_errors(found, y, ["process_covariance"])
-    >>> (errors["process_covariance"] / found.noise).round(3), float(np.sqrt(2 / 59).round(3))
+    >>> (errors["process_covariance"] / found.process_covariance).round(3), float(np.sqrt(2 / 59).round(3))
     (array([[0.184]]), 0.184)
     """
     structure = Structure.of(model, learn, form)
@@ -102,10 +102,10 @@ def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], Lin
 def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
     """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
     seen = {
-        "transition": stats.moves,
-        "process_covariance": stats.moves,
-        "initial_mean": stats.starts,
-        "initial_covariance": stats.starts,
+        "transition": stats.n_transitions,
+        "process_covariance": stats.n_transitions,
+        "initial_mean": stats.n_initial,
+        "initial_covariance": stats.n_initial,
     }
     each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
     return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)

@@ -39,7 +39,7 @@ class ReadyMade:
 
         >>> import likely as lk
         >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, spectral_density=3.0, observation_variance=0.25)
-        >>> m.transition.tolist(), m.noise.tolist()
+        >>> m.transition.tolist(), m.process_covariance.tolist()
         ([[1.0, 2.0], [0.0, 1.0]], [[8.0, 6.0], [6.0, 6.0]])
         """
         return _made(cls, _moving(cls.__name__, 2, dim, dt, spectral_density, observation_variance), initial)
@@ -70,7 +70,7 @@ class ReadyMade:
         """Local level model: a random walk with steps of `level_variance`, one state per column, observed with noise.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.local_level(1469.0, 15099.0).noise.tolist()
+        >>> lk.LinearGaussian.local_level(1469.0, 15099.0).process_covariance.tolist()
         [[1469.0]]
         """
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
@@ -97,7 +97,7 @@ class ReadyMade:
         States: `dim` levels, then `dim` slopes.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.local_trend(0.5, 0.1, 2.0).noise.tolist()
+        >>> lk.LinearGaussian.local_trend(0.5, 0.1, 2.0).process_covariance.tolist()
         [[0.5, 0.0], [0.0, 0.1]]
         """
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
@@ -216,7 +216,7 @@ class ReadyMade:
         `components` takes the smoothed states of a sum apart again.
 
         >>> import likely as lk
-        >>> (lk.LinearGaussian.local_level(1.0, 2.0) + lk.LinearGaussian.seasonal(4)).emission.tolist()
+        >>> (lk.LinearGaussian.local_level(1.0, 2.0) + lk.LinearGaussian.seasonal(4)).observation.tolist()
         [[1.0, 1.0, 0.0, 0.0]]
         """
         return added(self, other)

@@ -114,8 +114,8 @@ def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, 
     off = found.means[first, k] - m.initial_mean
     scatter = (start[:, None] * off).T @ off + np.tensordot(start, cov[first], axes=1)
     return LinearStats.trusted(
-        initial=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
-        transition=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
+        n_initial=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
+        n_transitions=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
         seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
         mean=m.initial_mean, move=beside(m, "transition", "control"), emit=beside(m, "observation", "feedthrough"),
         white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(share.sum()),
@@ -234,7 +234,7 @@ class SwitchingPrior(Value):
     >>> import likely as lk
     >>> m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
     >>> jump = lk.SwitchingLinearGaussian([m, m], [[0.9, 0.1], [0.1, 0.9]])
-    >>> stats = jump.collect([[0.0, 1.0, 0.5]], given=[[0, 0, 1]])
+    >>> stats = jump.collect([[0.0, 1.0, 0.5]], log_mask=[[0, 0, 1]])
     >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).moves
     array([[0.5, 0.5],
            [0.5, 0.5]])
