@@ -478,8 +478,14 @@ def _(d):
 
     def run():
         m = learned(d["Y"])
-        return {"F": m.transition, "H": m.observation, "Q": m.process_covariance, "R": m.observation_covariance,
-                "m0": m.initial_mean, "P0": m.initial_covariance}
+        return {
+            "F": m.transition,
+            "H": m.observation,
+            "Q": m.process_covariance,
+            "R": m.observation_covariance,
+            "m0": m.initial_mean,
+            "P0": m.initial_covariance,
+        }
 
     return run
 

@@ -44,7 +44,7 @@ def learned(model: LinearGaussian, y: Any, form: Any = None) -> tuple[Any, Any, 
     """The model with its variances learned, the report, and seconds."""
     model.collect(y)  # loads the compiled loops
     begin = time.perf_counter()
-    found = LinearGaussianDensity(model, ["noise", "observation"], form=form).fit(y)
+    found = LinearGaussianDensity(model, ["process_covariance", "observation_covariance"], form=form).fit(y)
     seconds = time.perf_counter() - begin
     print(f"  … {found.n_iter_} passes, {seconds:.1f} s, {found.report_.reason}", file=sys.stderr, flush=True)
     return found.model_, found.report_, seconds
@@ -105,7 +105,12 @@ def nile(_: bool = False) -> str:
     y = column("Nile")
     half = float(np.var(y)) / 2
     model, report, seconds = learned(LinearGaussian.local_level(half, half), y)
-    row = (float(model.observation_covariance[0, 0]), float(model.process_covariance[0, 0]), float(model.log_prob(y)[0]), seconds)
+    row = (
+        float(model.observation_covariance[0, 0]),
+        float(model.process_covariance[0, 0]),
+        float(model.log_prob(y)[0]),
+        seconds,
+    )
     rows = [("from equal halves of the variance", *row), *_peer_nile(y)]
     text = table(["local level, 100 years", "observation", "level", "exact diffuse log-likelihood", "s"], rows)
     level = model.smooth(y)
@@ -129,10 +134,13 @@ def passengers(level: float, season: float, observation: float) -> LinearGaussia
 
 def airline(_: bool = False) -> str:
     y = np.log(column("AirPassengers"))
-    form = {"noise": np.array([1, 0, 2] + [0] * 10)}
+    form = {"process_covariance": np.array([1, 0, 2] + [0] * 10)}
     model, _, seconds = learned(passengers(1e-3, 1e-4, 1e-3), y[:120], form)
     ahead = model.forecast(y[:120], 24)
-    found = [float(x) for x in (model.process_covariance[0, 0], model.process_covariance[2, 2], model.observation_covariance[0, 0])]
+    found = [
+        float(x)
+        for x in (model.process_covariance[0, 0], model.process_covariance[2, 2], model.observation_covariance[0, 0])
+    ]
     judged = _judged(ahead.mean[:, 0], ahead.std[:, 0], y[120:])
     rows = [("likely", *found, float(model.log_prob(y[:120])[0]), *judged, seconds), *_peer_airline(y)]
     names = ("level", "season", "observation", "exact diffuse log-likelihood", "error", "within 95 %", "s")
@@ -178,7 +186,7 @@ def co2(_: bool = False) -> str:
     y = column("mauna_loa_co2_weekly")
     rows, judged, models = [], [], []
     for name, start in STARTS.items():
-        form = {"noise": np.array([1, 2] + [3] * 8)}
+        form = {"process_covariance": np.array([1, 2] + [3] * 8)}
         model, report, seconds = learned(sum(weekly(*start)), y[:-HELD], form)
         found = [float(x) for x in (*np.diagonal(model.process_covariance)[:3], model.observation_covariance[0, 0])]
         passes = f"{report.iterations}{'' if report.converged else ', not converged'}"

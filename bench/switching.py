@@ -146,8 +146,8 @@ def learner(noise: float, stay: float) -> SwitchingDensity:
         initial_covariance=np.eye(d),
         control=np.zeros((d, 1)),
     )
-    return SwitchingDensity([plain] * 3, moves, learn=["transition", "control", "noise"], chain=["starts"], max_iter=40,
-                            tol=1e-4, random_state=0)  # fmt: skip
+    return SwitchingDensity([plain] * 3, moves, learn=["transition", "control", "process_covariance"],
+                            chain=["initial"], max_iter=40, tol=1e-4, random_state=0)  # fmt: skip
 
 
 def ones(sequences: list[Any]) -> list[Any]:

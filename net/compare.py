@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.printed import same_text
 
-Rename = tuple[str, str]  # "HMM.starts", "HMM.initial": of one class; "*.starts": of all; "KDE", "KDE": a name
+Rename = tuple[str, str]  # "HMM.starts", "HMM.initial": of one class; "*.starts": of all; "Parzen", "KDE": a name
 
 
 class Renames:
@@ -19,25 +19,26 @@ class Renames:
         self.names: dict[str, str] = {}
         self.members: dict[tuple[str, str], str] = {}
         for old, new in pairs:
-            labels, _, member = old.rpartition(".")
-            if labels and (labels == "*" or labels[0].isupper()):
-                self.members[labels, member] = new.rpartition(".")[2]
+            owner, _, member = old.rpartition(".")
+            if owner:
+                self.members[owner, member] = new.rpartition(".")[2]
             else:
                 self.names[old] = new
 
     def name(self, old: str) -> str:
-        """A class or function, as in "KDE"; a namespace may be new: "rand" to "metrics.rand_index"."""
+        """A class or function, as in "Parzen"; a namespace may be new: "rand" to "metrics.rand_index"."""
         return self.names.get(old, old)
 
-    def member(self, labels: str, old: str) -> str:
-        """A field, parameter, method or attribute of a class, by the class's old name."""
-        return self.members.get((labels, old), self.members.get(("*", old), old))
+    def member(self, owner: str, old: str, method: str = "") -> str:
+        """A field, parameter, method or attribute of a class, or a parameter of a method, by the old names."""
+        owners = ([f"{owner}.{method}", f"*.{method}"] if method else []) + [owner, "*"]
+        return next((self.members[one, old] for one in owners if (one, old) in self.members), old)
 
-    def signature(self, labels: str, text: str) -> str:
+    def signature(self, owner: str, text: str, method: str = "") -> str:
         """Parameters renamed: words before "=", "," or ")" that are no default."""
 
         def one(found: re.Match[str]) -> str:
-            return self.member(labels, found[0])
+            return self.member(owner, found[0], method)
 
         return re.sub(r"(?<![\w.'\"=])[A-Za-z_]\w*(?=[=,)])", one, text)
 
@@ -49,7 +50,9 @@ class Renames:
             if "signature" in entry:
                 entry["signature"] = self.signature(name, entry["signature"])
             if "members" in entry:
-                entry["members"] = {self.member(name, m): self.signature(name, s, m) for m, s in entry["members"].items()}
+                entry["members"] = {
+                    self.member(name, m): self.signature(name, s, m) for m, s in entry["members"].items()
+                }
             out[self.name(name)] = entry
         return out
 

@@ -39,9 +39,9 @@ def entry(value: Any) -> dict[str, Any]:
     return {"kind": "class", "signature": signature(value), "members": members}
 
 
-def _ours(labels: type, name: str) -> bool:
+def _ours(owner: type, name: str) -> bool:
     """Whether a class of this package defines the name: what others let us inherit is theirs to change."""
-    home = next(base for base in labels.__mro__ if name in vars(base))
+    home = next(base for base in owner.__mro__ if name in vars(base))
     return home.__module__.partition(".")[0] == "likely"
 
 

@@ -265,7 +265,7 @@ def rao_blackwell() -> Result:
 
 
 def switching_learner() -> Result:
-    learner = lk.SwitchingLearner.of(switching(), ["noise"])
+    learner = lk.SwitchingLearner.of(switching(), ["process_covariance"])
     stats = learner.collect(lk.Ragged.of([frames(20, 1)]))
     return {"statistics": stats, "refit": learner.refit(stats).model}
 

@@ -139,10 +139,10 @@ def test_model_selection_over_lists_and_ragged(rng):
     X, y = spoken(rng)
     scores = cross_val_score(DTWClassifier(), X, y, cv=3)
     assert (cross_val_score(DTWClassifier(), Ragged.from_list(X), y, cv=3) == scores).all()
-    found = GridSearchCV(DTWClassifier(), {"k": [1, 3], "metric": ["squared", "absolute"]}, cv=3).fit(X, y)
+    found = GridSearchCV(DTWClassifier(), {"n_neighbors": [1, 3], "metric": ["squared", "absolute"]}, cv=3).fit(X, y)
     assert found.best_score_ >= scores.mean()
     assert clone(DTWClassifier(3, band=0.1)).get_params() == {
-        "k": 3,
+        "n_neighbors": 3,
         "band": 0.1,
         "metric": "squared",
         "step_pattern": "three",
@@ -189,7 +189,7 @@ def test_files(rng, tmp_path):
 @pytest.mark.parametrize(
     ("how", "X", "y", "error", "words"),
     [
-        ({"k": 3}, [[1.0], [2.0]], [0, 1], DomainError, "number of sequences"),
+        ({"n_neighbors": 3}, [[1.0], [2.0]], [0, 1], DomainError, "number of sequences"),
         ({"metric": "far"}, [[1.0], [2.0]], [0, 1], DomainError, "metric must be"),
         ({"band": "wide"}, [[1.0], [2.0]], [0, 1], DomainError, "band must be"),
         ({"band": "best"}, [[1.0]], [0], DataError, "more than k"),

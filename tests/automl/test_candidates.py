@@ -739,16 +739,6 @@ def test_a_table_model_speaks_in_its_own_name():
         lk.SequenceClassifier().fit([np.arange(5.0)[:, None], np.arange(4.0)[:, None]], [1, 1])
 
 
-def test_files_from_before_calibrate_was_a_setting_are_read(tmp_path, monkeypatch):
-    made = TableClassifier().fit({"a": [1.0, 2.0, 5.0, 6.0]}, ["u", "u", "v", "v"])
-    older = {"classifier": None, "kinds": None}
-    monkeypatch.setattr(TableClassifier, "_settings_for_file", lambda self: older, raising=False)
-    made.save(tmp_path / "old.likely")
-    monkeypatch.undo()
-    read = lk.load(tmp_path / "old.likely")
-    assert read.calibrate is False and read.predict({"a": [1.5, 5.5]}).tolist() == ["u", "v"]
-
-
 def test_full_covariances_need_rows_for_so_many_columns():
     wide = {f"x{i}": "real" for i in range(1200)}
     kept, words = affordable(ladder(wide, rows=[50, 50]), 400)

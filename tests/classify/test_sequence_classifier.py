@@ -48,7 +48,7 @@ def clf() -> lk.BayesClassifier:
 
 def test_the_order_of_frames_decides(clf: lk.BayesClassifier) -> None:
     assert clf.score(NEW, TRUTH) > 0.9
-    frames = lk.BayesClassifier(density().set_params(states=1)).fit(X, Y)
+    frames = lk.BayesClassifier(density().set_params(n_states=1)).fit(X, Y)
     assert frames.score(NEW, TRUTH) < 0.7
 
 
@@ -104,8 +104,8 @@ def test_folds_and_searches(form: Any) -> None:
     x = form(X)
     assert cross_val_score(classifier(), x, Y, cv=3).mean() > 0.7
     assert cross_val_predict(classifier(), x, Y, cv=3, method="predict_proba").shape == (40, 2)
-    search = GridSearchCV(classifier(), {"density__states": [1, 3]}, cv=3).fit(x, Y)
-    assert search.best_params_ == {"density__states": 3}
+    search = GridSearchCV(classifier(), {"density__n_states": [1, 3]}, cv=3).fit(x, Y)
+    assert search.best_params_ == {"density__n_states": 3}
     judged = lk.evaluate(classifier(), x, Y, cv=5)
     assert judged.error.value < 0.4
 

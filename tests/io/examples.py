@@ -423,9 +423,7 @@ TEXTS = [["a", "u"], ["b", "v"], ["b", "u"], ["a", "u"]]
 
 ESTIMATORS |= {
     "mixture": lambda: mixture_of(lk.GaussianDensity("full"), gaps()),
-    "mixture from a start": lambda: mixture_of(
-        lk.GaussianDensity("full"), table(), 3, start=DISTRIBUTIONS["mixture"]()
-    ),
+    "mixture from a start": lambda: mixture_of(lk.GaussianDensity("full"), table(), 3, init=DISTRIBUTIONS["mixture"]()),
     "mixture with a sparse prior": lambda: mixture_of(None, table(), prior=lk.SparseWeights([0.5, 0.5])),
     "mixture of factors": lambda: mixture_of(lk.PPCA(1), table()),
     "mixture of words": lambda: mixture_of(lk.MultinomialDensity(), np.abs(table()).round()),
@@ -502,8 +500,8 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "hmm with ties": lambda: chains(n_states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
     "hmm of order 2": lambda: chains(n_states=2, order=2),
     "hmm with durations": lambda: chains(n_states=2, durations=3, prior=None),
-    "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), states=2, emit="moves"),
-    "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), states=2, start=spherical_start(), hard=True),
+    "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, emit="moves"),
+    "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, init=spherical_start(), hard=True),
     "hmm with covariates": driven,
     "mixture of hmms": lambda: chained(
         lk.MixtureDensity(lk.HMMDensity(n_states=2, final=True), 2, random_state=0, max_iter=3)

@@ -13,7 +13,7 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.metrics import clusterings as p
 
 SCORES = {
-    p.rand: metrics.rand_score,
+    p.rand_index: metrics.rand_score,
     p.adjusted_rand_index: metrics.adjusted_rand_score,
     p.fowlkes_mallows: metrics.fowlkes_mallows_score,
     p.mutual_information: metrics.mutual_info_score,
@@ -73,7 +73,7 @@ def test_names_do_not_matter(rng, score):
 def test_rand_by_counting_pairs(rng):
     a, b = two(rng, 20)
     agree = [(a[i] == a[j]) == (b[i] == b[j]) for i, j in combinations(range(20), 2)]
-    assert p.rand(a, b) == pytest.approx(np.mean(agree), rel=1e-14)
+    assert p.rand_index(a, b) == pytest.approx(np.mean(agree), rel=1e-14)
 
 
 def test_adjusted_information_is_0_by_chance_over_all_orders():
@@ -140,7 +140,7 @@ def test_beta_of_v(rng, beta):
 )
 def test_errors(first, second, how, error, match):
     with pytest.raises(error, match=match):
-        p.rand(first, second, **how)
+        p.rand_index(first, second, **how)
 
 
 def test_errors_of_settings():

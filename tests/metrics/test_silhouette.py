@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn import metrics
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics import silhouette_score as separation
+from likely.metrics import silhouette as separation
 from likely.metrics.silhouette import calinski_harabasz, davies_bouldin, silhouette_samples, silhouette_score
 
 PEERS = {

@@ -132,7 +132,7 @@ def no_rows_have_no_densities(m: Member):
 @PROPERTIES.add(by_class=True)
 def draws_have_the_shape_of_rows(m: Member):
     x = m.value.sample(7, np.random.default_rng(0))
-    parts = [x[name] for name in x] if hasattr(x, "components") else [x]
+    parts = [x[name] for name in x] if hasattr(x, "parts") else [x]
     assert all(part.shape[: 1 + len(shape(m))] == (7, *shape(m)) for part in parts)
 
 

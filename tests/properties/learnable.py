@@ -178,7 +178,7 @@ def nothing_to_learn_from_is_an_error(m: Member):
 
 @PROPERTIES.add(when=learns, by_class=True)
 def statistics_of_another_shape_are_refused(m: Member):
-    if not (hasattr(m.value, "expected") or hasattr(m.value, "mean")) or m.dim == 1 or hasattr(m.value, "parts"):
+    if not (hasattr(m.value, "expected") or hasattr(m.value, "mean")) or m.dim == 1 or hasattr(m.value, "components"):
         return
     other = type(m.value).blank(np.ones((3, m.dim + 1)))
     with pytest.raises(LikelyError):

@@ -84,7 +84,7 @@ class Pair:
         model = self.model()
         if model.members is None:
             x = model.sample(n, rng)
-            x = np.concatenate([np.reshape(x[k], (n, -1)) for k in x], axis=1) if hasattr(x, "components") else x
+            x = np.concatenate([np.reshape(x[k], (n, -1)) for k in x], axis=1) if hasattr(x, "parts") else x
             return np.asarray(x, float).reshape(n, -1), {}
         labels = rng.integers(0, model.members, n)
         return model.sample(n, rng)[np.arange(n), labels], {"labels": labels}

@@ -88,14 +88,14 @@ def _asked(rng: Generator, kind: str, m: LinearGaussian) -> tuple[Any, dict[str,
     if kind == "plain":
         return None, {}
     names = ["transition", "observation", "process_covariance", "observation_covariance"] + (
-        ["start"] if m.diffuse is None else []
+        ["initial"] if m.diffuse is None else []
     )
     names += [n for n in ("control", "feedthrough") if getattr(m, n) is not None]
     learn = [n for n in names if rng.random() < 0.7] or ["process_covariance"]
     form: dict[str, Any] = {}
     if kind in ("structure", "singular", "inputs"):
         for n in learn:
-            form |= {n: _form(rng, n, m)} if n != "start" and rng.random() < 0.7 else {}
+            form |= {n: _form(rng, n, m)} if n != "initial" and rng.random() < 0.7 else {}
     return learn, form
 
 

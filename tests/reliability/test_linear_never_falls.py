@@ -91,8 +91,8 @@ def fixed_stay(p: Problem, model) -> None:
         "feedthrough",
         "process_covariance",
         "observation_covariance",
-        "mean",
-        "covariance",
+        "initial_mean",
+        "initial_covariance",
     ):
         a, b = getattr(old, name), getattr(model, name)
         if name not in s.learn:

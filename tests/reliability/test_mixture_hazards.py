@@ -84,7 +84,7 @@ def is_sound(estimator, X):
         assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1.0)
     rows = estimator.sample(5, random_state=0)
     rows = rows[0] if isinstance(rows, tuple) else rows
-    rows = np.concatenate([np.ravel(rows[name]) for name in rows]) if hasattr(rows, "components") else rows
+    rows = np.concatenate([np.ravel(rows[name]) for name in rows]) if hasattr(rows, "parts") else rows
     assert np.isfinite(np.asarray(rows, dtype=float)).all()
 
 

@@ -90,7 +90,7 @@ def choose_states(
     tasks = [(k, split) for k in asked for split in splits]
 
     def run(task: tuple[int, Split]) -> _Tested:
-        done = _tested(clone(density).set_params(states=task[0]), seqs, weight, task[1])
+        done = _tested(clone(density).set_params(n_states=task[0]), seqs, weight, task[1])
         tell(task[0])
         return done
 

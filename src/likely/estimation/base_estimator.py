@@ -78,7 +78,7 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
     >>> import likely as lk
     >>> lk.HMMDensity(n_components=3)
     Traceback (most recent call last):
-    TypeError: HMMDensity takes no n_components=; use states=
+    TypeError: HMMDensity takes no n_components=; use n_states=
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

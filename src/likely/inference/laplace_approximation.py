@@ -78,7 +78,7 @@ def laplace_approximation(
     """
     if not callable(log_density):
         raise DomainError(sentence(ME, "log_density must be a function of a point (d,)", type(log_density).__name__))
-    z = np.atleast_1d(parameter(x0, ME, "start"))
+    z = np.atleast_1d(parameter(x0, ME, "x0"))
     if z.ndim != 1 or not z.size:
         raise ShapeError(sentence(ME, "start must be one point (d,)", z.shape))
     f = _Watched(log_density, z)

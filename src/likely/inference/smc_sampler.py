@@ -119,7 +119,9 @@ def smc_sampler(
     scheme(resample, WHOSE)
     mcmc_steps = (10 if proposal is None else 0) if mcmc_steps is None else mcmc_steps
     rule = _Rule(_checked_moves(mcmc_steps), resample, _checked_threshold(ess_threshold, likelihood, temperatures))
-    cloud = _Cloud.first(initial, whole_number(n_particles, WHOSE, "n_particles", 1), whole_number(random_state, WHOSE, "random_state"))
+    cloud = _Cloud.first(
+        initial, whole_number(n_particles, WHOSE, "n_particles", 1), whole_number(random_state, WHOSE, "random_state")
+    )
     if likelihood is not None:
         return _tempered(cloud, likelihood, rule, temperatures)
     if proposal is not None:
@@ -169,7 +171,9 @@ class _Cloud:
         self.states = self.states[resampled(rule.resample, weights, n, rng)]
         self.logs = np.full(n, -np.log(n))
         if callable(rule.mcmc_steps):
-            self.states = as_states(rule.mcmc_steps(self.states, target, rng), n, f"{WHOSE}: mcmc_steps", self.states.shape[1])
+            self.states = as_states(
+                rule.mcmc_steps(self.states, target, rng), n, f"{WHOSE}: mcmc_steps", self.states.shape[1]
+            )
             return np.nan
         return self._walk(rule.mcmc_steps, about, target, rng)
 

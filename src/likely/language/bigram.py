@@ -103,7 +103,7 @@ def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
     """
     if isinstance(bigram, Bigram):
         bigram, starts, ends = bigram.bigram, bigram.initial, bigram.final
-    begin = np.full(C, 1.0 / C) if starts is None else _probabilities(starts, "starts", (C,))
+    begin = np.full(C, 1.0 / C) if starts is None else _probabilities(starts, "initial", (C,))
     if begin.sum() > 1 + SUM_TO_ONE:
         raise DomainError(sentence(WHOSE, "starts must not sum to more than 1", float(begin.sum())))
     ends = np.full(C, ends) if ends is not None and np.ndim(ends) == 0 else ends

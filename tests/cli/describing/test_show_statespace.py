@@ -43,8 +43,10 @@ def models() -> dict[str, object]:
         "track": lk.LinearGaussian.constant_velocity(dim=4, dt=0.5, spectral_density=0.5, observation_variance=1.0),
         "matern": lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01),
         "jump": jump,
-        "switching": lk.SwitchingDensity([quiet, wild], learn=["noise"], max_iter=3, tol=1e9).fit(y),
-        "learned": lk.LinearGaussianDensity(level, learn=["noise", "observation"]).fit(sensors(80)[:, :1].cumsum(0)),
+        "switching": lk.SwitchingDensity([quiet, wild], learn=["process_covariance"], max_iter=3, tol=1e9).fit(y),
+        "learned": lk.LinearGaussianDensity(level, learn=["process_covariance", "observation_covariance"]).fit(
+            sensors(80)[:, :1].cumsum(0)
+        ),
         "monitor": lk.FaultMonitor().fit(frame, ["normal"] * 300 + ["leak"] * 60),
         "tracker": lk.Tracker(
             dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0
@@ -110,7 +112,7 @@ def test_a_learned_switching_model(folder, models):
 
 def test_columns_that_would_be_empty_are_left_out(folder):
     text = shown(folder, "learned")
-    assert "noise[0, 0]" in text and "% from" not in text and "a linear-Gaussian model: 1 state" in text
+    assert "process_covariance[0, 0]" in text and "% from" not in text and "a linear-Gaussian model: 1 state" in text
     assert "95% from" in str(lk.PoissonDensity().fit([[1], [2], [6]]).summary())
 
 

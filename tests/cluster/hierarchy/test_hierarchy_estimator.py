@@ -97,7 +97,7 @@ def test_distances_given(blobs, rng):
     assert adjusted_rand_index(found.labels_, label) == 1.0
     with pytest.raises(DomainError, match="distances only"):
         found.predict(apart)
-    with pytest.raises(DomainError, match="give n_clusters or height"):
+    with pytest.raises(DomainError, match="give n_clusters or distance_threshold"):
         AgglomerativeClustering(linkage="average", metric="precomputed").fit(apart)
 
 
@@ -136,7 +136,7 @@ def test_names_of_columns_pipelines_and_clones(blobs):
 @pytest.mark.parametrize(
     "how, match",
     [
-        ({"n_clusters": 2, "height": 1.0}, "one of n_clusters, height and by"),
+        ({"n_clusters": 2, "distance_threshold": 1.0}, "one of n_clusters, distance_threshold and by"),
         ({"n_clusters": 2, "by": "likelihood"}, "one of n_clusters, height and by"),
         ({"n_clusters": 9}, "must not exceed the number of rows"),
         ({"n_clusters": 0}, "n_clusters"),

@@ -51,7 +51,7 @@ def cases(suite):
 
 @pytest.mark.parametrize(
     ("distribution", "member"),
-    [*cases(density.DISTRIBUTIONS), *cases(stats.DISTRIBUTIONS), *cases(learnable.DISTRIBUTIONS)],
+    [*cases(density.PROPERTIES), *cases(stats.PROPERTIES), *cases(learnable.PROPERTIES)],
 )
 def test_distributions(distribution, member):
     distribution(member)

@@ -101,7 +101,7 @@ def test_draws_have_its_moments(rng):
 def test_what_it_refuses():
     with pytest.raises(ShapeError, match="at most 2 factors fit 2 columns"):
         FactorGaussian([0.0, 0.0], np.zeros((2, 3)), 1.0)
-    with pytest.raises(DomainError, match="noise must be positive"):
+    with pytest.raises(DomainError, match="noise_variance must be positive"):
         FactorGaussian([0.0, 0.0], np.zeros((2, 1)), 0.0)
     with pytest.raises(ShapeError, match="loadings must have shape"):
         FactorGaussian([0.0, 0.0], np.zeros((3, 1)), 1.0)

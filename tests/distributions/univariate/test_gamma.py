@@ -275,13 +275,6 @@ def test_gamma_serves_waits_and_counts():
         lk.Gamma(0.5, 1.0, likelihood="exponential").point("mode")
 
 
-def test_files_of_before_know_counts_only():
-    from likely.io.schema import Values
-
-    old = Values().build("Gamma", {"shape": np.array([2.0]), "rate": np.array([1.0])}, "the prior")
-    assert old.likelihood == "poisson" and isinstance(old.predictive(), lk.NegativeBinomial)
-
-
 def test_the_weak_prior_of_waits():
     distribution = lk.Exponential([1.0, 1.0, 1.0])
     weak = lk.Gamma.weak(distribution.collect([[2.0, 0.0, np.nan], [4.0, 0.0, np.nan]]))

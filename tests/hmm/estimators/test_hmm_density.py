@@ -123,8 +123,8 @@ def test_a_classifier_of_sequences():
         {"final": True},
         {"prior": None},
         {"prior": 1.5},
-        {"start": "segments"},
-        {"start": "random", "n_init": 3},
+        {"init": "segments"},
+        {"init": "random", "n_init": 3},
     ],
     ids=repr,
 )

@@ -37,7 +37,7 @@ def test_null_states_at_both_ends_change_nothing():
 @pytest.mark.parametrize("start", ["auto", "segments"])
 def test_expansions_of_ordered_chains_begin_in_order(settings, start):
     x = steps()
-    h = learned(x, start=start, **settings)
+    h = learned(x, init=start, **settings)
     truth = np.repeat(np.arange(3), 8)
     assert np.mean([(h.predict(s) == truth).mean() for s in x]) > 0.95
     assert h.score(x) > learned(x).score(x) - 0.5
@@ -163,7 +163,7 @@ def test_one_array_is_one_sequence_with_one_label():
 @pytest.mark.parametrize(
     "how",
     [
-        {"topology": "ergodic"}, {"topology": "ergodic", "start": "random"}, {"start": "segments", "n_init": 2},
+        {"topology": "ergodic"}, {"topology": "ergodic", "init": "random"}, {"init": "segments", "n_init": 2},
         {"component": lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2)},
     ],
     ids=str,

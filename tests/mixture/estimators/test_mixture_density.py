@@ -340,7 +340,7 @@ def test_the_objective_is_finite_where_a_prior_empties_components(prior, given):
 
 @pytest.mark.slow
 @pytest.mark.some_cases(2)
-@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"start": "random"}, {"tie": "covariance"}], ids=str)
+@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"init": "random"}, {"tie": "covariance"}], ids=str)
 def test_names_and_order_of_classes_do_not_matter(how):
     rng = np.random.default_rng(0)
     x, y = np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in range(3)]), np.repeat([0, 1, 2], 50)

@@ -86,7 +86,9 @@ def test_tracks_with_a_silent_sensor_are_learned_and_followed():
 @pytest.mark.slow
 def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     y = tracks()
-    est = LinearGaussianDensity(mover(spectral_density=0.3, observation_variance=1.0), ["process_covariance", "observation_covariance"])
+    est = LinearGaussianDensity(
+        mover(spectral_density=0.3, observation_variance=1.0), ["process_covariance", "observation_covariance"]
+    )
     with pytest.warns(lk.FitWarning, match="tends to a singular one"):
         est.fit(y)
     assert est.report_.converged and np.linalg.eigvalsh(est.model_.process_covariance).min() > 1e-6
@@ -194,10 +196,28 @@ def test_a_weight_is_so_many_copies():
 
 def test_inputs_are_learned_from():
     rng = np.random.default_rng(2)
-    true = L(transition=[[0.8]], process_covariance=[[0.2]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[2.0]], feedthrough=[[-1.0]])
+    true = L(
+        transition=[[0.8]],
+        process_covariance=[[0.2]],
+        observation=[[1.0]],
+        observation_covariance=[[0.1]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[2.0]],
+        feedthrough=[[-1.0]],
+    )
     u = [rng.normal(size=(60, 1)) for _ in range(8)]
     y = true.sample(8, rng, inputs=lk.Ragged.from_list(u))
-    start = L(transition=[[0.8]], process_covariance=[[0.2]], observation=[[1.0]], observation_covariance=[[0.1]], initial_mean=[0.0], initial_covariance=[[1.0]], control=[[0.0]], feedthrough=[[0.0]])
+    start = L(
+        transition=[[0.8]],
+        process_covariance=[[0.2]],
+        observation=[[1.0]],
+        observation_covariance=[[0.1]],
+        initial_mean=[0.0],
+        initial_covariance=[[1.0]],
+        control=[[0.0]],
+        feedthrough=[[0.0]],
+    )
     est = LinearGaussianDensity(start, ["control", "feedthrough"]).fit(list(y), inputs=u)
     errors = est.standard_errors(list(y), inputs=u)
     assert abs(est.model_.control.item() - 2.0) < 4 * errors["control"].item()
@@ -392,7 +412,7 @@ def test_settings_that_do_not_fit_are_refused_in_words():
     y = tracks(2)
     with pytest.raises(lk.DomainError, match="learn must be names"):
         LinearGaussianDensity(mover(), ["speed"]).fit(y)
-    with pytest.raises(lk.DomainError, match="form of noise"):
+    with pytest.raises(lk.DomainError, match="form of process_covariance"):
         LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "round"}).fit(y)
     with pytest.raises(ValueError, match="states"):
         LinearGaussianDensity(n_states=0).fit(y)

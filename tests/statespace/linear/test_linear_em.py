@@ -103,7 +103,7 @@ def test_the_score_of_sizes_of_what_changes():
     T = 12
     sizes = np.linspace(0.0, 2.0, T)[:, None, None]  # the first noise is not used; nothing says it is regular
     m = model(
-        noise=np.array(START["process_covariance"]) * sizes,
+        process_covariance=np.array(START["process_covariance"]) * sizes,
         observation=np.array(START["observation_covariance"]) * (sizes + 0.5),
     )
     learner = LinearLearner.of(
@@ -149,14 +149,14 @@ def test_inputs_that_only_observations_feel_leave_the_transition_alone():
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_parts_add_up_to_the_whole(offset):
     y = gappy(n=8, offset=offset)
-    m = model(transition=np.eye(2), mean=np.linalg.solve(START["observation"], [offset, offset]))
+    m = model(transition=np.eye(2), initial_mean=np.linalg.solve(START["observation"], [offset, offset]))
     whole = m.collect(y)
     parts = m.collect(y[:3]) + m.collect(y[3:7]) + m.collect(y[7:8])
     for name in (
-        "starts",
-        "moves",
+        "n_initial",
+        "n_transitions",
         "seen",
-        "process_covariance",
+        "noise",
         "observed",
         "first_scatter",
         "noise_by",
@@ -277,7 +277,7 @@ def test_what_cannot_be_learned_is_refused_in_words():
         LinearLearner.of(LinearGaussian.local_level(), ["initial_mean"])
     with pytest.raises(DomainError, match="scale"):
         LinearLearner.of(
-            model(noise=np.tile(START["process_covariance"], (4, 1, 1))),
+            model(process_covariance=np.tile(START["process_covariance"], (4, 1, 1))),
             ["process_covariance"],
             {"process_covariance": np.array([1, 1])},
         )
@@ -291,7 +291,7 @@ def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     y = gappy()
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
-    learner = LinearLearner.of(m, ["transition", "process_covariance", "observation_covariance", "start"])
+    learner = LinearLearner.of(m, ["transition", "process_covariance", "observation_covariance", "initial"])
     report = learned(learner, y, earlier, Stop(500, 1e-12))
     found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)

@@ -57,7 +57,9 @@ def test_a_step_in_blocks_is_that_of_each_block():
     rng = np.random.default_rng(1)
     old, scatter = (a @ a.T for a in rng.normal(size=(2, 5, 7)))
     learner = LinearLearner.of(
-        L(transition=np.eye(5), process_covariance=old, observation=np.eye(5), observation_covariance=np.eye(5)), ["process_covariance"], {"process_covariance": BLOCKS}
+        L(transition=np.eye(5), process_covariance=old, observation=np.eye(5), observation_covariance=np.eye(5)),
+        ["process_covariance"],
+        {"process_covariance": BLOCKS},
     )
     new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
     for kind, at in BLOCKS[:2]:
@@ -105,7 +107,14 @@ def test_blocks_that_are_none_are_refused_in_words(form, words):
     ],
 )
 def test_numbers_that_cannot_move_are_not_counted(noise, learn, form, count):
-    m = L(transition=[[1.0, 1.0], [0.0, 1.0]], process_covariance=noise, observation=[[1.0, 0.0]], observation_covariance=[[1.0]], initial_mean=[0.0, 0.0], initial_covariance=np.eye(2))
+    m = L(
+        transition=[[1.0, 1.0], [0.0, 1.0]],
+        process_covariance=noise,
+        observation=[[1.0, 0.0]],
+        observation_covariance=[[1.0]],
+        initial_mean=[0.0, 0.0],
+        initial_covariance=np.eye(2),
+    )
     learner = LinearLearner.of(m, learn, {"process_covariance": form})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert learner.n_parameters == count == len(Coordinates(m, m.collect(y), learner.structure))

@@ -35,8 +35,9 @@ def test_states_of_several_sequences_in_a_line():
 
 
 def test_models_in_a_line():
-    assert repr(LEVEL) == ("LinearGaussian(1 state, 1 column, diffuse start, transition=[[1]], noise=[[1469]], "
-                           "emission=[[1]], observation=[[15099]])")  # fmt: skip
+    assert repr(LEVEL) == ("LinearGaussian(1 state, 1 column, diffuse start, transition=[[1]], "
+                           "process_covariance=[[1469]], observation=[[1]], "
+                           "observation_covariance=[[15099]])")  # fmt: skip
     assert repr(TRACK) == "LinearGaussian(4 states, 2 columns, diffuse start)"
     known = lk.LinearGaussian(
         transition=np.eye(3),
@@ -60,7 +61,7 @@ def test_models_in_a_line():
     assert "start diffuse in 1 of 2 directions" in repr(half)
     timed = lk.LinearSDE.matern(0.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
     assert repr(timed) == ("LinearSDE(1 state, 1 column, known start, drift=[[-0.5]], diffusion=[[1]], "
-                           "emission=[[1]], observation=[[0.01]])")  # fmt: skip
+                           "observation=[[1]], observation_covariance=[[0.01]])")  # fmt: skip
 
 
 def test_forecasts_and_errors_in_a_line():
@@ -88,7 +89,10 @@ def test_forecasts_and_errors_in_a_line():
         y,
         ["process_covariance"],
     )
-    assert repr(errors) == f"StandardErrors(1 free entry, noise=[[{float(errors['noise'][0, 0]):.6g}]])"
+    assert (
+        repr(errors)
+        == f"StandardErrors(1 free entry, process_covariance=[[{float(errors['process_covariance'][0, 0]):.6g}]])"
+    )
 
 
 @pytest.mark.parametrize(("fault", "words"), [(False, "0 in alarm)"), (True, "2 in alarm, the first is 3)")])

@@ -124,7 +124,7 @@ def test_em_alone_does_not_call_it_converged():
     stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop)
     assert stuck.converged
     told = doubted(stuck, y, 1e-8)
-    assert not told.converged and "begin with a greater noise" in told.reason
+    assert not told.converged and "begin with a greater process_covariance" in told.reason
     good = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
     assert doubted(good, y, 1e-8).converged
 

@@ -136,7 +136,7 @@ def test_what_data_do_not_determine_is_infinite_and_said():
     m = learned(
         LinearLearner.of(m, ["observation", "process_covariance", "observation_covariance"]), y, stop=Stop(500, 1e-13)
     ).model.model
-    with pytest.warns(FitWarning, match="do not determine emission"):
+    with pytest.warns(FitWarning, match="do not determine observation"):
         errors = standard_errors(m, y, ["observation", "process_covariance", "observation_covariance"])
     assert np.isinf(errors["observation"]).all() and np.isinf(errors["process_covariance"]).all()
     assert np.isfinite(errors["observation_covariance"]).all() and not np.isnan(errors.covariance).any()
@@ -185,7 +185,9 @@ def test_starts_are_few_beside_frames():
     errors = standard_errors(m, y, ["initial_mean", "observation_covariance"])
     h = 1.0
     second = [float(m.replace(initial_mean=np.array([x])).log_prob(y).sum()) for x in (-h, 0.0, h)]
-    assert errors["initial_mean"][0] == pytest.approx((-(second[0] - 2 * second[1] + second[2]) / h**2) ** -0.5, rel=1e-3)
+    assert errors["initial_mean"][0] == pytest.approx(
+        (-(second[0] - 2 * second[1] + second[2]) / h**2) ** -0.5, rel=1e-3
+    )
 
 
 @pytest.mark.slow

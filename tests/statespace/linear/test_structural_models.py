@@ -49,7 +49,9 @@ def test_constant_velocity_is_discretized_exactly():
 
 @pytest.mark.parametrize("name", ["constant_velocity", "constant_acceleration"])
 def test_tracks_with_gaps(name):
-    model = getattr(LinearGaussian, name)(dim=2, dt=0.5, spectral_density=0.3, observation_variance=[[1.0, 0.4], [0.4, 2.0]])
+    model = getattr(LinearGaussian, name)(
+        dim=2, dt=0.5, spectral_density=0.3, observation_variance=[[1.0, 0.4], [0.4, 2.0]]
+    )
     y = walk(12, 2)
     y[7, 1] = np.nan
     assert_smooths(model, y)

@@ -19,10 +19,10 @@ from tests.statespace.switching.switching_models import driven, regime, two
 WAYS = [
     {},
     {"resample": "systematic"},
-    {"resample": "multinomial", "threshold": 1.0},
+    {"resample": "multinomial", "ess_threshold": 1.0},
     {"resample": "residual"},
     {"proposal": "prior"},
-    {"proposal": "prior", "resample": "stratified", "threshold": 1.0},
+    {"proposal": "prior", "resample": "stratified", "ess_threshold": 1.0},
 ]
 SEEDS = 200
 
@@ -218,12 +218,12 @@ def test_what_is_wrong_is_said() -> None:
         with pytest.raises(DomainError, match="lag must be a whole number from 0 on"):
             RaoBlackwellizedFilter(two(), 5).run(observed(), keep=True).regime_smoothed(lag)  # type: ignore[arg-type]
     for bad, told in (
-        ({"n": 0}, "n must be"),
-        ({"n": 5, "resample": "best"}, "resample must be one of optimal"),
-        ({"n": 5, "proposal": "prior", "resample": "optimal"}, "resample must be one of systematic"),
-        ({"n": 5, "proposal": "guided"}, "proposal must be"),
-        ({"n": 5, "threshold": 2.0}, "threshold"),
-        ({"n": 5, "seed": -1}, "seed"),
+        ({"n_particles": 0}, "n_particles must be"),
+        ({"n_particles": 5, "resample": "best"}, "resample must be one of optimal"),
+        ({"n_particles": 5, "proposal": "prior", "resample": "optimal"}, "resample must be one of systematic"),
+        ({"n_particles": 5, "proposal": "guided"}, "proposal must be"),
+        ({"n_particles": 5, "ess_threshold": 2.0}, "ess_threshold"),
+        ({"n_particles": 5, "random_state": -1}, "random_state"),
     ):
         with pytest.raises(DomainError, match=told):
             RaoBlackwellizedFilter(two(), **bad)  # type: ignore[arg-type]

@@ -143,10 +143,10 @@ def written(name: str, a: Any, indent: str = "  ") -> Iterator[str]:
     """A matrix row by row if it is small; else its shape and its diagonal or range.
 
     >>> print(*written("process_covariance", np.array([[0.25, 0.5], [0.5, 1.0]])), sep="\\n")
-      noise  0.25  0.5
-              0.5    1
-    >>> print(*written("moves", np.eye(9)), sep="\\n")
-      moves  9×9, diagonal 1 1 1 1 1 1 …
+      process_covariance  0.25  0.5
+                           0.5    1
+    >>> print(*written("transition", np.eye(9)), sep="\\n")
+      transition  9×9, diagonal 1 1 1 1 1 1 …
     """
     if a.ndim == 3:
         yield f"{indent}{name}  one per frame, {'×'.join(map(str, a.shape[1:]))}, from {a.min():.6g} to {a.max():.6g}"

@@ -36,7 +36,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
     if `n_clusters` or `distance_threshold` says where to cut; a cut by likelihood needs complete rows.
 
-    >>> from likely.cluster.hierarchy.estimator import Agglomerative
+    >>> from likely.cluster.hierarchy.estimator import AgglomerativeClustering
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
     >>> a = AgglomerativeClustering(2, linkage="average").fit(X)
     >>> a.labels_, a.predict([[4.0]])
@@ -132,10 +132,12 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         given = [name for name in ("n_clusters", "distance_threshold", "by") if getattr(self, name) is not None]
         if len(given) > 1:
             raise DomainError(
-                sentence("AgglomerativeClustering", "one of n_clusters, height and by says where to cut", given)
+                sentence(
+                    "AgglomerativeClustering", "one of n_clusters, distance_threshold and by says where to cut", given
+                )
             )
         if self._given_distances and given in ([], ["by"]):
-            remedy = "give n_clusters or height"
+            remedy = "give n_clusters or distance_threshold"
             raise DomainError(sentence("AgglomerativeClustering", "likelihood is that of rows", "distances", remedy))
 
     def _rows(self, X: Any, reset: bool) -> Any:

@@ -108,7 +108,7 @@ def _look_at_gaps(x: Any, at: Any) -> None:
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:
-    choices = {"start": (start, (*SEEDS, "split")), "method": (method, ("batch", "exchange"))}
+    choices = {"init": (start, (*SEEDS, "split")), "method": (method, ("batch", "exchange"))}
     choices["variances"] = (variances, ("equal", "own"))
     for name, (given, known) in choices.items():
         if isinstance(given, str) and given not in known:

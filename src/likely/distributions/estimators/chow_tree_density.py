@@ -46,8 +46,6 @@ class ChowTreeDensity(DensityEstimator):
         "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
     }  # fmt: skip
 
-    _added: ClassVar[dict[str, Any]] = {"words": None}  # settings that older files lack
-
     def __init__(self, *, words: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.words = words
         self.prior = prior

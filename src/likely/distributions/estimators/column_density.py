@@ -105,7 +105,6 @@ class PredictingDensity(ColumnDensity):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}
-    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
 
     def __init__(
         self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6

@@ -44,8 +44,6 @@ class PoissonDensity(DensityEstimator):
 
     _model_types = (Poisson,)
 
-    _added: ClassVar[dict[str, Any]] = {"predictive": False}  # settings that older files lack
-
     def _blank(self, X: Any, members: int | None = None) -> Poisson:
         return Poisson.blank(X[:4096], members)
 

@@ -74,7 +74,6 @@ class GaussianDensity(DensityEstimator):
 
     _model_types = (Gaussian,)
     _saved = (*DensityEstimator._saved, "shares_", "shares_by_")
-    # settings that older files lack
 
     def _blank(self, X: Any, members: int | None = None) -> Gaussian:
         kind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"

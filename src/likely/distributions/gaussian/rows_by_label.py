@@ -23,7 +23,7 @@ def gather_rows(d: int) -> int:
 def by_label(labels: Index, members: int) -> tuple[Index, Index]:
     """Rows in the order of their labels (those of nobody first), and where each label's begin and end (members + 1,).
 
-    >>> order, edges = by_owner(np.array([1, -1, 0, 1]), 2)
+    >>> order, edges = by_label(np.array([1, -1, 0, 1]), 2)
     >>> order, edges
     (array([1, 2, 0, 3]), array([1, 2, 4]))
     """

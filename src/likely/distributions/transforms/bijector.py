@@ -173,7 +173,7 @@ class Bijector(Value):
 class FunctionChange(Value):
     """A change by functions of the caller's: rows (n, d) → (n, d); what is not given is found by numbers.
 
-    Without `log_det_jacobian`, central differences; without `inverse`, in one column, bisection between `low` and `high`.
+    Without `log_det_jacobian`, central differences; without `inverse`, bisection in one column.
     """
 
     function: Callable[[Array], Any]
@@ -228,7 +228,9 @@ class FunctionChange(Value):
             given = np.asarray(self.slope(x), dtype=np.float64)
         given = given.sum(axis=1) if given.ndim == 2 else given
         if given.shape != (len(x),):
-            raise ShapeError(sentence("Transformed", f"log_det_jacobian must give one number per row ({len(x)})", given.shape))
+            raise ShapeError(
+                sentence("Transformed", f"log_det_jacobian must give one number per row ({len(x)})", given.shape)
+            )
         return given
 
     def _jacobian(self, x: Array) -> Array:

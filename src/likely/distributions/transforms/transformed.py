@@ -362,7 +362,9 @@ def _shared_out(slope: Array, w: Array | None, labels: Index | None, members: in
 
 def _of_functions(distribution: Any, forward: Any, inverse: Any, log_det_jacobian: Any) -> FunctionChange:
     low, high = _ends(distribution) if inverse is None else (-FAR, FAR)
-    change = FunctionChange.trusted(function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, rises=True)
+    change = FunctionChange.trusted(
+        function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, rises=True
+    )
     if int(getattr(distribution, "dim", 1)) == 1:
         refuse_turns(distribution, change)
         change = change.replace(rises=_rises(distribution, change))

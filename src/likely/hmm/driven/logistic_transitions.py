@@ -25,7 +25,7 @@ class Moves(NamedTuple):
 
     @classmethod
     def of(cls, coefficients: Array, possible: Mask, z: Array) -> Moves:
-        """The moves at features z (T, q); `log_moves` is its slow twin."""
+        """The moves at features z (T, q); `log_transition` is its slow twin."""
         from likely.hmm._loops import time_varying_recursions
 
         K, _, q = coefficients.shape
@@ -40,7 +40,7 @@ class Moves(NamedTuple):
 def log_transition(coefficients: Array, possible: Mask, z: Array) -> Array:
     """log p(s_t = j | s_{t−1} = i, z_t) = β_ij · z_t − log Σ_k exp(β_ik · z_t), over possible k: (T, K, K).
 
-    >>> log_moves(np.zeros((2, 2, 1)), np.array([[True, True], [False, True]]), np.ones((1, 1))).round(2).tolist()
+    >>> log_transition(np.zeros((2, 2, 1)), np.array([[True, True], [False, True]]), np.ones((1, 1))).round(2).tolist()
     [[[-0.69, -0.69], [-inf, 0.0]]]
     """
     K, _, q = coefficients.shape

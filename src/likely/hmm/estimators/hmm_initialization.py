@@ -54,7 +54,9 @@ class ChainStarts:
             expected = f"init must be an HMM of {blank.states} states for {blank.dim} columns"
             raise ShapeError(sentence(type(self).__name__, expected, f"{start.states} states, {start.dim} columns"))
         if (start.final is None) != (blank.final is None):
-            raise DomainError(sentence(type(self).__name__, "init must have final probabilities where the topology has", "other"))
+            raise DomainError(
+                sentence(type(self).__name__, "init must have final probabilities where the topology has", "other")
+            )
         for name in ("initial", "transition", "final"):
             arcs, mask = getattr(start, name), getattr(self.topology_, name)
             if arcs is not None and (arcs[~mask] > 0).any():

@@ -257,7 +257,7 @@ def _walk(estimator: Any, X: Any, weight: Any, least: int, largest: int) -> tupl
     settled, size, start = True, largest, estimator.init
     while True:
         prior = _over_parts(estimator.prior, price.prior(size, total))
-        fitted = _fitted(patient, X, weight, size, start=start, prior=prior)
+        fitted = _fitted(patient, X, weight, size, init=start, prior=prior)
         left = fitted._learned.pruned()
         lengths[left.size] = price.message_length(left.weights, total, _log_likelihood(left, rows, weight))
         settled &= _settled(fitted)

@@ -154,8 +154,8 @@ class SpokenWords(Fronted):
         """
         self._check_fitted()
         C = len(self.classes_)
-        if bigram is None and "starts" not in others:
-            others["starts"] = np.full(C, 1.0 / (C + 1))
+        if bigram is None and "initial" not in others:
+            others["initial"] = np.full(C, 1.0 / (C + 1))
         return WordNetwork.of(self.classifier_, bigram, silence=self.silence_, **others)
 
     def transcribe(

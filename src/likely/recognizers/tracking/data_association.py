@@ -37,7 +37,8 @@ class TrackBelief(Value):
     `mean` and `covariance` are those of the best place, NaN while there is none at all.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> radar = DataAssociation(walk, clutter=0.1, exists=0.5)
     >>> belief, news = radar.update(radar.initial_belief(), [0.2])
     >>> round(belief.exists, 3), belief.association.round(3)
@@ -292,7 +293,8 @@ class DataAssociation(Value):
         """The associations of a scan with a place: exact, given the place.
 
         >>> import likely as lk
-        >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+        >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+        ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
         >>> rule = DataAssociation(walk, clutter=0.1, detection=0.9)
         >>> rule.possible(walk.initial_belief(), [[0.0], [9.0]]).shares.round(3)
         array([0.041, 0.959, 0.   ])

@@ -84,10 +84,10 @@ class ReadyContinuous:
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
-        """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance noise/(2 · rate).
+        """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance spectral_density/(2 · rate).
 
         >>> import likely as lk
-        >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, spectral_density=3.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, spectral_density=3.0).initial_covariance.round(12).tolist()
         [[3.0]]
         """
         name = f"{cls.__name__}.ornstein_uhlenbeck"
@@ -110,12 +110,12 @@ class ReadyContinuous:
     ) -> Self:
         """The Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, exactly.
 
-        (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/scale, of spectral density variance · (2λ)^{2ν} (n!)²/(2n)!,
+        (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/length_scale, of density variance · (2λ)^{2ν} (n!)²/(2n)!,
         n = ν − 1/2. States: f and its derivatives. `observation_variance` is the variance of what is seen (Hartikainen
         and Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
 
         >>> import likely as lk
-        >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).covariance.round(12).tolist()
+        >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).initial_covariance.round(12).tolist()
         [[2.0, 0.0], [0.0, 2.0]]
         """
         name = f"{cls.__name__}.matern"
@@ -165,7 +165,7 @@ class ReadyContinuous:
 
         >>> import likely as lk
         >>> both = lk.LinearSDE.integrated(2) + lk.LinearSDE.cycle(1.0)
-        >>> both.emission.tolist(), both.observation.tolist()
+        >>> both.observation.tolist(), both.observation_covariance.tolist()
         ([[1.0, 0.0, 1.0, 0.0]], [[1.0]])
         """
         return _added(self, other)

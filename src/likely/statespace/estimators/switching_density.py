@@ -71,7 +71,8 @@ class SwitchingDensity(DensityEstimator):
     `smooth`); the approximate evidence is watched, and the best model is kept when it would fall.
 
     >>> import likely as lk, numpy as np
-    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.1, 20.0))
+    >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.1, 20.0))
     >>> jump = lk.SwitchingLinearGaussian([quiet, wild], [[0.95, 0.05], [0.05, 0.95]])
     >>> z, x, y = jump.simulate(5, np.random.default_rng(0), 200)
     >>> est = SwitchingDensity([quiet, wild], learn=["process_covariance"]).fit(y)

@@ -31,7 +31,8 @@ class StateForecast(Value):
     By index the distribution of one observation, a Gaussian.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> ahead = walk.forecast([1.0, 1.0], 2)
     >>> [bound.round(2).tolist() for bound in ahead.interval(0.5)]
     [[[-0.29], [-0.48]], [[1.89], [2.08]]]

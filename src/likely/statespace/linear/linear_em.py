@@ -150,7 +150,9 @@ def expected(model: Any, stats: LinearStats) -> float:
 def _expected(model: Any, own: LinearStats) -> float:
     none = moments.STILL
     start = (
-        0.0 if model.diffuse is not None else _gaussian(model.initial_covariance, own.first_scatter, own.n_initial, none)
+        0.0
+        if model.diffuse is not None
+        else _gaussian(model.initial_covariance, own.first_scatter, own.n_initial, none)
     )
     return start + _gaussian(model.process_covariance, own.noise, own.n_transitions, own.white[0]) + _gaussian(
         model.observation_covariance, own.observed, own.seen, own.white[1]
@@ -230,7 +232,8 @@ class LinearPrior(Value):
     """A prior is data that came before: moments that add to those of the data, up to a constant of the density.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> earlier = LinearPrior(walk.collect([[0.0, 1.0, 0.5]]) * 0.1)
     >>> walk.refit(walk.collect([[0.0, 4.0]]), earlier).process_covariance.round(2)
     array([[1.97]])
@@ -267,7 +270,8 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
     return LinearPrior.trusted(
         stats=s.replace(
             n_initial=np.asarray(1.0), first=np.zeros_like(s.first), first_scatter=one(s.first_scatter, s.n_initial),
-            n_transitions=np.asarray(min(float(s.n_transitions), 1.0)), noise=one(s.noise, s.n_transitions, low["process_covariance"]),
+            n_transitions=np.asarray(min(float(s.n_transitions), 1.0)),
+            noise=one(s.noise, s.n_transitions, low["process_covariance"]),
             noise_by=np.zeros_like(s.noise_by),
             before=one(s.before, s.n_transitions), seen=np.asarray(min(float(s.seen), 1.0)),
             observed=one(s.observed, s.seen, low["observation_covariance"]),

@@ -61,7 +61,8 @@ class LinearGaussian(ReadyMade, Distribution):
     trusts them.
 
     >>> import likely as lk
-    >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> walk.smooth([0.0, np.nan, 3.0]).mean.ravel().round(3).tolist()
     [0.429, 1.286, 2.143]
     """
@@ -268,7 +269,8 @@ class LinearGaussian(ReadyMade, Distribution):
     def observed(self, states: Any, inputs: Any = None) -> States:
         """What would be seen of states: mean C x (+ G u) and covariance with the observation's noise, for one sequence.
 
-        >>> m = LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
+        >>> m = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
+        ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
         >>> m.observed(m.smooth([2.0, 2.0])).mean.ravel().round(3).tolist()
         [1.655, 1.931]
         """
@@ -329,7 +331,8 @@ class LinearGaussian(ReadyMade, Distribution):
         y − mean are the innovations; divided by their standard deviation they are white where the model is right.
         Infinite variances where the start is not yet known.
 
-        >>> walk = LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[4.0]], [0.0], [[9.0]])
+        >>> walk = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+        ...     observation_covariance=[[4.0]], initial_mean=[0.0], initial_covariance=[[9.0]])
         >>> found = walk.predictions([1.0, 3.0])
         >>> found.mean.ravel().round(3).tolist(), found.covariance.ravel().round(3).tolist()
         ([0.0, 0.692], [13.0, 7.769])

@@ -36,13 +36,20 @@ def slopes(model: Any, stats: LinearStats) -> dict[str, Array]:
     (each entry by itself); of an S that changes with time, the slope by the log of its size.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> slopes(walk, walk.collect([[0.0, 1.0, 3.0]]))["process_covariance"].round(4)
     array([[0.2988]])
     """
     own = at_model(model, stats)
     out = _of_pair(
-        "transition", "process_covariance", model.process_covariance, own.noise, own.noise_by, own.n_transitions, own.white[0]
+        "transition",
+        "process_covariance",
+        model.process_covariance,
+        own.noise,
+        own.noise_by,
+        own.n_transitions,
+        own.white[0],
     )
     out |= _of_pair(
         "observation",

@@ -21,7 +21,8 @@ class LinearStats(Addable, Value):
     from 0; two statistics about different models are moved to one reference before they add.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> walk.collect([[0.0, 1.0], [2.0]]).n_transitions
     array(1.)
     """

@@ -67,7 +67,8 @@ def standard_errors(
 
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
-    >>> known = lk.LinearGaussian([[0.5]], [[1.0]], [[1.0]], [[0.0]], [0.0], [[4 / 3]])
+    >>> known = lk.LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[4 / 3]])
     >>> found = lk.fit(lk.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
     >>> errors = standard_errors(found, y, ["process_covariance"])
     >>> (errors["process_covariance"] / found.process_covariance).round(3), float(np.sqrt(2 / 59).round(3))

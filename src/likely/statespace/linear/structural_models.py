@@ -159,10 +159,10 @@ class ReadyMade:
         """Stochastic cycle: it turns once per `period`, shrinks by `damping` per frame, with noise `cycle_variance`.
 
         States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
-        variance noise/(1 − damping²); with 1 it is diffuse.
+        variance cycle_variance/(1 − damping²); with 1 it is diffuse.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.cycle(4, 0.5, cycle_variance=3.0).covariance.round(12).tolist()
+        >>> lk.LinearGaussian.cycle(4, 0.5, cycle_variance=3.0).initial_covariance.round(12).tolist()
         [[4.0, 0.0], [0.0, 4.0]]
         """
         name = f"{cls.__name__}.cycle"
@@ -190,14 +190,14 @@ class ReadyMade:
         mean: Any = 0.0,
         initial: Any = None,
     ) -> Self:
-        """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, noise): an autoregression, started settled.
+        """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, innovation_variance): an autoregression, started settled.
 
         `coefficients` (K,) of one column, or (K, p, p) of p columns (a vector autoregression). States: y_t − μ,
         y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learned from the series with
         `mean=None`. A process that does not settle needs `initial`.
 
         >>> import likely as lk
-        >>> lk.LinearGaussian.ar([0.5], innovation_variance=3.0).covariance.tolist()
+        >>> lk.LinearGaussian.ar([0.5], innovation_variance=3.0).initial_covariance.tolist()
         [[4.0]]
         """
         name = f"{cls.__name__}.ar"
@@ -233,7 +233,10 @@ def _moving(name: str, order: int, dim: Any, dt: Any, noise: Any, observation: A
     """A chain of integrators of white noise, one for each of `dim` columns."""
     p = count(dim, name, "dim")
     A, Q = _steps(np.eye(order, k=1), np.diag([0.0] * (order - 1) + [1.0]), dt, name)
-    parts = {"transition": kron(A, np.eye(p)), "process_covariance": kron(Q, spread(noise, p, name, "noise"))}
+    parts = {
+        "transition": kron(A, np.eye(p)),
+        "process_covariance": kron(Q, spread(noise, p, name, "spectral_density")),
+    }
     C, R = kron(np.eye(1, order), np.eye(p)), spread(observation, p, name, "observation")
     return {**parts, "observation": C, "observation_covariance": R}
 

@@ -148,7 +148,8 @@ def as_distributions(model: Any) -> StateSpace:
     """A linear-Gaussian model as distributions; its start must be known.
 
     >>> import likely as lk, numpy as np
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[2.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> as_distributions(walk).observed(np.array([[3.0]]), 0).mean
     array([[6.]])
     """

@@ -75,7 +75,7 @@ class ParticleFilter:
         whole_number(self.random_state, "ParticleFilter", "random_state")
         scheme(self.resample)
         object.__setattr__(self, "_place", proposal_of(self.proposal))
-        share(self.ess_threshold, "ParticleFilter", "threshold")
+        share(self.ess_threshold, "ParticleFilter", "ess_threshold")
 
     # ----------------------------------------------------------------- filter
 

@@ -21,8 +21,9 @@ def incomparable(regimes: Any) -> str:
     """A warning, where regimes spread observations in different directions; "" where all spread in the same.
 
     >>> import likely as lk
-    >>> exact, noisy = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[q]], [0.0], [[1.0]]) for q in (0.0, 1.0))
-    >>> incomparable([exact, noisy])[:51], incomparable([exact, exact]), incomparable([noisy, noisy])
+    >>> exact, noisy = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[q]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.0, 1.0))
+    >>> incomparable([exact, noisy])[:59], incomparable([exact, exact]), incomparable([noisy, noisy])
     ('SwitchingLinearGaussian: regime 0 foresees some observation', '', '')
     """
     spreads = [foreseen(m) for m in regimes]

@@ -32,7 +32,8 @@ class IMMFilter(Value):
     is a proper density of sequences, though not quite the model's; `RaoBlackwellizedFilter` is unbiased for that.
 
     >>> import likely as lk, numpy as np
-    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     >>> model = lk.SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> IMMFilter(model).run([0.0, 0.3, -0.2, 12.0, 12.1]).regime_posterior.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1]

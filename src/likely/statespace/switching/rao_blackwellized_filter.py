@@ -41,7 +41,8 @@ class RaoBlackwellizedFilter(Value):
     belief stays that before it, and a warning says so.
 
     >>> import likely as lk, numpy as np
-    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     >>> model = lk.SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> y = [0.0, 0.3, -0.2, 12.0, 12.1]
     >>> run = RaoBlackwellizedFilter(model, 100, random_state=1).run(y)
@@ -63,7 +64,7 @@ class RaoBlackwellizedFilter(Value):
             whole_number(self.n_particles, ME, "n_particles", 1),
             whole_number(self.random_state, ME, "random_state"),
         )
-        self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "threshold"))
+        self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "ess_threshold"))
         if self.proposal not in PROPOSALS:
             raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))
         if self.resample is not None and self.resample not in self._schemes:

@@ -179,7 +179,7 @@ def _one_each(learn: Any) -> bool:
 def _structure(m: Any, learn: Any, form: Any) -> Structure:
     if learn is None:
         learn = [name for name in Structure.of(m).learn if name not in STARTS]
-    names = [learn] if isinstance(learn, str) else [name for name in learn if name not in MOVES]
+    names = [learn] if isinstance(learn, str) else list(learn)
     return Structure.of(m, names, form)
 
 
@@ -232,10 +232,11 @@ class SwitchingPrior(Value):
     """A prior is data that came before: moments of each regime, and moves and starts that were counted already.
 
     >>> import likely as lk
-    >>> m = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> m = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> jump = lk.SwitchingLinearGaussian([m, m], [[0.9, 0.1], [0.1, 0.9]])
     >>> stats = jump.collect([[0.0, 1.0, 0.5]], log_mask=[[0, 0, 1]])
-    >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).moves
+    >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).transition
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
@@ -261,7 +262,8 @@ class SwitchingLearner(Value):
     """A switching model of which some is learned: what `lk.fit` improves.
 
     >>> import likely as lk, numpy as np
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> jump = lk.SwitchingLinearGaussian([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
     >>> learner = SwitchingLearner.of(jump, ["process_covariance"], chain=())
     >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.transition.tolist()

@@ -46,7 +46,8 @@ class SwitchingLinearGaussian(Distribution):
     probability where the others give a density, the two are no common measure, and a warning says so.
 
     >>> import likely as lk
-    >>> quiet, wild = (lk.LinearGaussian([[1.0]], [[q]], [[1.0]], [[1.0]], [0.0], [[1.0]]) for q in (0.01, 25.0))
+    >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.01, 25.0))
     >>> jump = SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> jump.smooth([0.0, 0.3, -0.2, 12.0, 12.1]).regimes.argmax(axis=1).tolist()
     [0, 0, 0, 1, 1]

@@ -17,8 +17,9 @@ class SwitchingStats(Addable, Value):
     """`LinearStats` of each regime, weighted by its posterior, and expected counts of starts and moves.
 
     >>> import likely as lk
-    >>> walk = lk.LinearGaussian([[1.0]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
-    >>> lk.SwitchingLinearGaussian([walk], [[1.0]]).collect([[0.0, 1.0], [2.0]]).moves
+    >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
+    ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
+    >>> lk.SwitchingLinearGaussian([walk], [[1.0]]).collect([[0.0, 1.0], [2.0]]).transition
     array([[1.]])
     """
 
