@@ -360,8 +360,8 @@ def _(d):
 
     def run(X=d["X"], n_iter=d["iters"]):
         h = learned(lk, lk.GaussianDensity("diagonal"), start, X, n_iter)
-        g = h.emissions
-        return {"pi": h.starts, "A": h.moves, "means": g.mean, "vars": g.covariance}
+        g = h.emission
+        return {"pi": h.starts, "A": h.transition, "means": g.mean, "vars": g.covariance}
 
     run(d["X"][:4], 2)
     return run
@@ -376,12 +376,12 @@ def _(d):
 
     def run(X=d["X"], n_iter=d["iters"]):
         h = learned(lk, lk.MixtureDensity(lk.GaussianDensity("diagonal"), M), start, X, n_iter)
-        g = h.emissions.components
+        g = h.emission.components
         v = g.covariance.reshape(K, M, D)
         return {
             "pi": h.starts,
-            "A": h.moves,
-            "weights": h.emissions.weights,
+            "A": h.transition,
+            "weights": h.emission.weights,
             "means": g.mean.reshape(K, M, D),
             "vars": v,
         }

@@ -438,7 +438,7 @@ def states() -> None:
     rng = np.random.default_rng(4)
     x = np.repeat([0.0, 3.0, 1.2, 3.0, 0.0], [25, 20, 30, 12, 33]) + rng.normal(0, 0.9, 120)
     h = lk.HMMDensity(n_states=3, random_state=0).fit([x])
-    names = [f"about {abs(m):.0f}" for m in h.model_.emissions.mean.ravel()]
+    names = [f"about {abs(m):.0f}" for m in h.model_.emission.mean.ravel()]
     trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
     occupancy(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
 

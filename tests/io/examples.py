@@ -494,13 +494,13 @@ def driven() -> tuple[Any, Any]:
 
 SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences that it can score
     "hmm": lambda: chains(n_states=2),
-    "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), states=3, topology="left-to-right"),
-    "hmm of mixtures": lambda: chains(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all"), states=2),
-    "hmm of letters": lambda: chains(lk.CategoricalDensity(), LETTERS, states=2, prior=1.5),
+    "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), n_states=3, topology="left-to-right"),
+    "hmm of mixtures": lambda: chains(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all"), n_states=2),
+    "hmm of letters": lambda: chains(lk.CategoricalDensity(), LETTERS, n_states=2, prior=1.5),
     "hmm with ties": lambda: chains(n_states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
     "hmm of order 2": lambda: chains(n_states=2, order=2),
     "hmm with durations": lambda: chains(n_states=2, durations=3, prior=None),
-    "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, emit="moves"),
+    "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, emit="transitions"),
     "hmm from a start": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, init=spherical_start(), hard=True),
     "hmm with covariates": driven,
     "mixture of hmms": lambda: chained(
@@ -551,7 +551,7 @@ def driven_states() -> Any:
 
 
 def learner(**form: Any) -> Any:
-    return LinearLearner.of(known_trend(), ["noise", "transition"], form)
+    return LinearLearner.of(known_trend(), ["process_covariance", "transition"], form)
 
 
 STATES: dict[str, Callable[[], Any]] = {

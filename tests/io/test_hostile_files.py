@@ -184,7 +184,7 @@ def nasty(rng: random.Random) -> Any:
             "\0", "é🙂", "../../etc/passwd", [], {}, [1, 2], [[]], [2**62, 4], [0], {"array": 0, "shape": [2]},
             {"array": -1, "shape": []}, {"array": 1, "shape": [2, 2]}, {"tuple": []}, {"tuple": [["a", None]]},
             {"dict": {"a": 1}}, {"float": "inf"}, {"float": "nan"}, {"labels": ["a", "a"], "dtype": "str"},
-            {"labels": [1, 2, 3], "dtype": "object"}, {"class": "Gaussian"}, {"class": "ProductPrior", "parts": []},
+            {"labels": [1, 2, 3], "dtype": "object"}, {"class": "Gaussian"}, {"class": "ProductPrior", "components": []},
             {"class": "os.system", "command": "true"}, deep(5), deep(40), "F32", "I64", "U8", "BOOL", "C64", "object",
         ]
     )  # fmt: skip
@@ -215,7 +215,7 @@ def node_edit(data: bytes, rng: random.Random) -> bytes:
 
 
 FIELDS = [
-    "class", "array", "shape", "tuple", "labels", "mean", "covariance", "kind", "parts", "weight", "scatter", "origin",
+    "class", "array", "shape", "tuple", "labels", "mean", "covariance", "kind", "components", "weight", "scatter", "origin",
     "shift", "rows", "complete", "index", "what", "probs", "levels", "rate", "extra", "__class__", "format", "content",
 ]  # fmt: skip
 
@@ -688,7 +688,7 @@ def assert_memory(data: bytes) -> None:
 
 def around(content: str, extra: str = "") -> bytes:
     """A file whose note has this content, not necessarily JSON."""
-    note = f'{{"format": 1, "likely": "0.1.0", "content": {content}}}'
+    note = f'{{"format": 2, "likely": "0.1.0", "content": {content}}}'
     return framed(f'{{"__metadata__":{{"likely":{json.dumps(note, ensure_ascii=False)}}}{extra}}}')
 
 
@@ -719,12 +719,12 @@ CRAFTED = {
     "long name": around(f'{{"class": "Gaussian", "{"k" * 400_000}": [{many("0", 50_000)}]}}'),
     "bottomless": around("[" * 30_000),
     "deep": around(mean_of("[" * 900 + "]" * 900)),
-    "deep class": around('{"class": "Stack", "parts": ' * 300 + "1" + "}" * 300),
+    "deep class": around('{"class": "Stack", "components": ' * 300 + "1" + "}" * 300),
     "huge number": around(mean_of("9" * 900_000)),
     "long number": around(mean_of("0." + "1" * 900_000)),
     "no number": around(mean_of("NaN")),
     "beyond": around(mean_of("1e999")),
-    "many classes": around(f'{{"class": "Stack", "parts": {{"tuple": [{many(chr(123) + chr(125), 50_000)}]}}}}'),
+    "many classes": around(f'{{"class": "Stack", "components": {{"tuple": [{many(chr(123) + chr(125), 50_000)}]}}}}'),
     "many arrays": around('{"class": "Poisson", "rate": {"array": 0, "shape": [0]}}', tensors(12_000)),
     "header of no end": (2**63).to_bytes(8, "little") + bytes(100),
     "header too long": (1_000_001).to_bytes(8, "little") + b"{" + b" " * 1_000_010,
@@ -748,7 +748,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
     header = {"0": {"dtype": "F64", "shape": [d], "data_offsets": [0, 8 * d]}}
     header["1"] = {"dtype": "F64", "shape": [], "data_offsets": [8 * d, 8 * d + 8]}
     content = {"class": "Gaussian", "mean": {"array": 0, "shape": [d]}, "covariance": {"array": 1, "shape": []}}
-    note = {"format": 1, "likely": "0", "content": {**content, "kind": "full"}}
+    note = {"format": 2, "likely": "0", "content": {**content, "kind": "full"}}
     small = joined(header, note, bytes(8 * d + 8))
     assert "covariance must be full" in str(tried(small).error)
     assert_memory(small)
@@ -781,7 +781,7 @@ def test_a_large_file_takes_little_more_than_its_own_size():
         ("full", {"covariance": -1.0}, "is no sound Gaussian: "),
         ("full", {"mean": np.nan}, "mean of the content"),
         ("diagonal", {"covariance": -1.0}, "variances must not be negative"),
-        ("several", {"covariance": -1.0}, r"parts\[0\] is no sound Gaussian: "),
+        ("several", {"covariance": -1.0}, r"components\[0\] is no sound Gaussian: "),
     ],
 )
 def test_a_number_that_cannot_be_names_its_field(name, change, words):
@@ -827,7 +827,7 @@ CONTENT: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no kind": (lambda c: c.update(kind=None), "kind of the content"),
     "an odd kind": (lambda c: c.update(kind="round"), "one of 'full', 'diagonal', 'spherical', got 'round'"),
 }
-EMPTY = {"class": "ProductPrior", "parts": {"tuple": [{"tuple": ["size", None]}]}}
+EMPTY = {"class": "ProductPrior", "components": {"tuple": [{"tuple": ["size", None]}]}}
 
 HEADER: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a hole": (shifted, "within the file|without hole"),
@@ -878,11 +878,11 @@ def test_a_changed_header_is_refused_for_the_right_reason(name):
         ({}, "must begin with a format"),
         ({"format": 0, "likely": "1", "content": {}}, "must begin with a format"),
         ({"format": True, "likely": "1", "content": {}}, "must begin with a format"),
-        ({"format": 1, "likely": 1, "content": {}}, "must begin with a format"),
-        ({"format": 1, "likely": "1"}, "a content of some class"),
-        ({"format": 1, "likely": "1", "content": []}, "a content of some class"),
-        ({"format": 1, "likely": "1", "content": {"array": 0}}, "a content of some class"),
-        ({"format": 1, "likely": "1", "content": EMPTY, "run": "me"}, "a content of some class"),
+        ({"format": 2, "likely": 1, "content": {}}, "must begin with a format"),
+        ({"format": 2, "likely": "1"}, "a content of some class"),
+        ({"format": 2, "likely": "1", "content": []}, "a content of some class"),
+        ({"format": 2, "likely": "1", "content": {"array": 0}}, "a content of some class"),
+        ({"format": 2, "likely": "1", "content": EMPTY, "run": "me"}, "a content of some class"),
     ],
 )
 def test_a_note_of_another_form_is_refused(note, words):
@@ -929,8 +929,8 @@ def test_a_description_longer_than_a_header_is_an_array(tmp_path):
         ({"note": 0}, b"\xff\xfe", "must be text"), ({"note": 0}, b"{}", "a content of some class"),
         ({"note": 0}, b'{"note": 0}', "a content of some class"), ({"note": 0}, b"[" * 2000, "nested so deeply"),
         ({"note": 0}, b'{"class": "Poisson", "rate": {"array": 0, "shape": [2]}}', "one of 0 arrays"),
-        ({"note": 0}, b'{"class": "Stack", "parts": [' + b"[]," * 70_000 + b"1]}", "lists and objects"),
-        ({"note": 0}, b'{"class": "Stack", "parts": [' + b"0, " * 40_000 + b"1]}", "may have 30000 parts"),
+        ({"note": 0}, b'{"class": "Stack", "components": [' + b"[]," * 70_000 + b"1]}", "lists and objects"),
+        ({"note": 0}, b'{"class": "Stack", "components": [' + b"0, " * 40_000 + b"1]}", "may have 30000 parts"),
     ],
 )  # fmt: skip
 def test_a_description_in_an_array_is_checked_as_one_in_a_header(content, raw, words):
@@ -969,7 +969,7 @@ def test_an_asymmetric_scatter_is_refused():
 
 def test_a_boolean_array_holds_zeros_and_ones_only():
     header = {"0": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}
-    note = {"format": 1, "likely": "0", "content": {"class": "Poisson", "rate": {"array": 0, "shape": [2]}}}
+    note = {"format": 2, "likely": "0", "content": {"class": "Poisson", "rate": {"array": 0, "shape": [2]}}}
     assert "must hold bytes 0 and 1" in str(tried(joined(header, note, b"\1\2")).error)
 
 
@@ -991,8 +991,8 @@ def test_distributions_are_among_the_accepted():
 
 
 def test_an_array_where_a_tuple_may_be_empty_is_refused():
-    note = {"format": 1, "likely": "0.1.0", "content": {
-        "class": "Structure", "learn": {"tuple": ["noise"]}, "forms": {"array": 0, "shape": [4, 4]},
+    note = {"format": 2, "likely": "0.1.0", "content": {
+        "class": "Structure", "learn": {"tuple": ["process_covariance"]}, "forms": {"array": 0, "shape": [4, 4]},
     }}  # fmt: skip
     header = {"0": {"dtype": "F64", "shape": [4, 4], "data_offsets": [0, 128]}}
     with pytest.raises(lk.ModelFileError, match=r"forms of the content .* must be a tuple"):
@@ -1002,13 +1002,13 @@ def test_an_array_where_a_tuple_may_be_empty_is_refused():
 
 
 SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
-    "no neighbors": (OTHERS[-1], {"k": 0}, "k of the content must be such as DTWClassifier takes, got 0"),
-    "less than none": (OTHERS[-1], {"k": -1}, "k of the content"),
-    "half of one": (OTHERS[-1], {"k": 2.5}, "k of the content"),
+    "no neighbors": (OTHERS[-1], {"n_neighbors": 0}, "n_neighbors of the content must be such as DTWClassifier takes, got 0"),
+    "less than none": (OTHERS[-1], {"n_neighbors": -1}, "n_neighbors of the content"),
+    "half of one": (OTHERS[-1], {"n_neighbors": 2.5}, "n_neighbors of the content"),
     "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no sound DTWClassifier: "),
     "an odd cost": (OTHERS[-1], {"metric": "nowhere"}, "is no sound DTWClassifier: "),
-    "an unknown link": (OTHERS[2], {"link": "nowhere"}, "link of the content must be such as Agglomerative takes"),
-    "an array": (OTHERS[2], {"link": np.zeros(3)}, "link of the content"),
+    "an unknown link": (OTHERS[2], {"linkage": "nowhere"}, "linkage of the content must be such as Agglomerative"),
+    "an array": (OTHERS[2], {"linkage": np.zeros(3)}, "linkage of the content"),
     "another array": (OTHERS[1], {"n_clusters": np.ones(2)}, "of the content must be such as KMeans takes"),
     "a width that is a model": (OTHERS[0], {"n_features_in_": lk.PCA()}, "n_features_in_ .* must be a whole number"),
     "a width below zero": (OTHERS[0], {"n_features_in_": -3}, "n_features_in_ .* must be a whole number from 1"),
@@ -1028,8 +1028,8 @@ def test_settings_and_what_was_learned_are_checked_as_in_fit(name):
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": fisher.axes_.centroids * 1e300})
-    with pytest.raises(lk.ModelFileError, match="squared distances of centers must be finite"):
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centroids": fisher.axes_.centroids * 1e300})
+    with pytest.raises(lk.ModelFileError, match="squared distances of (centers|centroids) must be finite"):
         model_files.dumps(fisher)
     fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):

@@ -76,13 +76,13 @@ def shown(folder: Path, name: str) -> str:
 def test_a_small_linear_model_is_written_out(folder):
     text = shown(folder, "level")
     assert "a linear-Gaussian model: 1 state, 1 column" in text and "diffuse start" in text
-    assert "  noise  1469\n" in text and "  observation  15099" in text
+    assert "  process_covariance  1469\n" in text and "  observation_covariance  15099" in text
 
 
 def test_a_large_one_is_told_by_its_diagonal(folder):
     text = shown(folder, "track")
     assert "8 states, 4 columns" in text and "transition  8×8, diagonal 1 1 1 1 1 1 …" in text
-    assert "emission  4×8, from 0 to 1" in text
+    assert "observation  4×8, from 0 to 1" in text
 
 
 def test_continuous_time_asks_for_times(folder):
@@ -93,15 +93,15 @@ def test_continuous_time_asks_for_times(folder):
 
 def test_regimes_with_what_they_share_once(folder):
     text = shown(folder, "jump")
-    assert "2 regimes, 1 state, 1 column" in text and text.count("observation  1") == 1
-    assert "regime 0\n  noise  0.125" in text and "regime 1\n  noise  20" in text
+    assert "2 regimes, 1 state, 1 column" in text and text.count("observation_covariance  1") == 1
+    assert "regime 0\n  process_covariance  0.125" in text and "regime 1\n  process_covariance  20" in text
     assert ["1", "0.3333", "10", "0.1", "0.9"] in [line.split() for line in text.split("\n")]
 
 
 def test_a_learned_switching_model(folder, models):
     text, est = shown(folder, "switching"), models["switching"]
-    assert "SwitchingDensity: SwitchingLinearGaussian" in text and "learned          noise, moves, starts" in text
-    assert f"{est.model_.regimes[1].noise[0, 0]:.6g}" in text and "frames          240" in text
+    assert "SwitchingDensity: SwitchingLinearGaussian" in text and "process_covariance, transition, initial" in text
+    assert f"{est.model_.regimes[1].process_covariance[0, 0]:.6g}" in text and "frames          240" in text
     facts = est.summary().facts
     assert facts["parameters"] == est._learned.n_parameters and facts["converged"].startswith(("yes", "NO"))
     told = est.report_.objective - est.prior_.log_density(est.model_)

@@ -118,7 +118,7 @@ def test_a_classifier_of_sequences():
         {"hard": True},
         {"order": 2},
         {"durations": 3},
-        {"emit": "transition"},
+        {"emit": "transitions"},
         {"tie": [0, 1, 0], "n_states": 3},
         {"final": True},
         {"prior": None},

@@ -33,7 +33,7 @@ def test_null_states_at_both_ends_change_nothing():
     assert nulls.score(x) == pytest.approx(plain.score(x), abs=1e-9)
 
 
-@pytest.mark.parametrize("settings", [{"durations": 15}, {"emit": "transition"}, {"order": 2}], ids=str)
+@pytest.mark.parametrize("settings", [{"durations": 15}, {"emit": "transitions"}, {"order": 2}], ids=str)
 @pytest.mark.parametrize("start", ["auto", "segments"])
 def test_expansions_of_ordered_chains_begin_in_order(settings, start):
     x = steps()
@@ -66,7 +66,7 @@ def test_a_start_that_fits_is_taken():
     assert lk.HMMDensity(lk.GaussianDensity(), 2, init=two(), max_iter=1, tol=0).fit(steps()).report_.iterations == 1
 
 
-@pytest.mark.parametrize("settings", [{}, {"order": 2}, {"durations": 10}, {"emit": "transition"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"order": 2}, {"durations": 10}, {"emit": "transitions"}], ids=str)
 def test_known_states_teach_every_expansion(settings):
     x = steps()
     given = [np.repeat(np.arange(3), 8) for _ in x]

@@ -56,7 +56,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
       (left-to-right and parallel ones end in their last states).
     - **tie**: a number for each state; states with the same number share one density.
     - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its
-      distribution is to be learned rather than geometric. **emit**: "states", or "moves": each move has a density of
+      distribution is to be learned rather than geometric. **emit**: "states", or "transitions": each transition has a density of
       its own. All three are written out as more states; `topology_.original` says which state each of them stands for.
     - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
       likelihood; a number a ≥ 1 is a Dirichlet distribution over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
@@ -91,7 +91,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "tie": ["array-like", None],
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
-        "emit": [StrOptions({"states", "transition"})],
+        "emit": [StrOptions({"states", "transitions"})],
         "prior": [*PRIOR, Interval(Real, 1, None, closed="left")],
         "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -288,7 +288,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def _expanded(self) -> Topology:
         """The topology with memory, durations and ties written out."""
         topology = self._base()
-        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "transition")
+        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "transitions")
         if asked > 1:
             raise DomainError(
                 sentence(type(self).__name__, "one of order, durations and emit can be asked for", "more")
@@ -297,7 +297,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             return of_higher_order(topology, self.order)
         if self.durations is not None:
             return with_durations(topology, self.durations)
-        return on_moves(topology) if self.emit == "transition" else topology
+        return on_moves(topology) if self.emit == "transitions" else topology
 
     def _refuse_short(self, seqs: Ragged) -> None:
         if not len(seqs) or not len(seqs.values):

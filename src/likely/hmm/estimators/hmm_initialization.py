@@ -143,7 +143,7 @@ class ChainStarts:
 
     def _taught(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Dealt:
         """Frames whose state is taken to be known, and the density that each of them teaches."""
-        if self.emit == "transition":
+        if self.emit == "transitions":
             before = np.concatenate([[0], state[:-1]]) if len(state) else state
             density = np.where(before >= 0, densities_on_moves(base, np.maximum(state, 0), own.offsets), -1)
             density = np.where(state >= 0, density, -1)
