@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
+from sklearn.base import is_classifier
 from sklearn.utils import estimator_checks
 
 OF_THE_CLASS = (  # what scikit-learn's checks look at here does not depend on the settings of an estimator
@@ -22,7 +23,9 @@ OF_THE_CLASS = (  # what scikit-learn's checks look at here does not depend on t
 OF_THE_MODEL = (  # nor here, beyond the classes of estimators inside it
     *("classifiers_train", "classifiers_classes", "estimators_dtypes", "estimators_pickle", "fit_idempotent"),
     *("fit2d_1feature", "fit2d_1sample", "one_label", "subset_invariance", "sample_order_invariance"),
+    "sample_weight_equivalence",
 )
+OF_LABELS = ("classifiers_train", "classifiers_classes", "one_label")  # densities alone meet the others
 
 
 def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list[Any]:
@@ -46,10 +49,23 @@ def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list
 
 
 def scikit_learn_checks(estimators: list[Any], **how: Any) -> Any:
-    """`parametrize_with_checks`, where what depends on classes alone runs for the first estimator of each."""
+    """`parametrize_with_checks`, where what depends on classes alone runs for the first estimator of each.
+
+    Checks that are expected to fail, for a reason that is given, run in the campaign.
+    """
     found = estimator_checks.parametrize_with_checks(estimators, legacy=True, **how).mark
     names, cases = found.args
-    return pytest.mark.parametrize(names, rest_in_campaign(cases, _of_the_class), **found.kwargs)
+    cases = [pytest.param(*c.values, marks=[*c.marks, *_of_failures(c)], id=c.id) for c in map(_as_param, cases)]
+    how = {**found.kwargs, "ids": cache(found.kwargs["ids"])}  # the same estimator meets many checks
+    return pytest.mark.parametrize(names, rest_in_campaign(cases, _of_the_class), **how)
+
+
+def _as_param(case: Any) -> Any:
+    return case if hasattr(case, "marks") else pytest.param(*case)
+
+
+def _of_failures(case: Any) -> list[Any]:
+    return [pytest.mark.campaign] if any(mark.name == "xfail" for mark in case.marks) else []
 
 
 def _of_the_class(estimator: Any, check: Any) -> Hashable:
@@ -57,6 +73,8 @@ def _of_the_class(estimator: Any, check: Any) -> Hashable:
     name = function.__name__
     if any(part in name for part in OF_THE_CLASS):
         return type(estimator), name
+    if is_classifier(estimator) and not any(part in name for part in OF_LABELS):
+        return (type(estimator), name) if any(part in name for part in OF_THE_MODEL) else None
     return (*classes(estimator), name) if any(part in name for part in OF_THE_MODEL) else None
 
 

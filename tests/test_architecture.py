@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,15 +73,25 @@ def room_of(module: str) -> str:
     return f"{first} estimators" if first in VALUES and {"estimator", "estimators"} & {*deeper} else first
 
 
-def imports(tree: ast.AST, package: str) -> Iterator[Import]:
+def nodes_of(text: str) -> list[ast.AST]:
+    """Imports and calls, wherever they stand."""
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]
+
+
+def imports(nodes: list[ast.AST], package: str) -> Iterator[Import]:
     """Every import in a module of that package, in functions too; `import_module` of a literal name is one."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, (), node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield Import(absolute(node, package), tuple(alias.name for alias in node.names), node.lineno)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and is_literal(node.args):
+        elif isinstance(node, ast.Call) and last_name(node.func) == "import_module" and is_literal(node.args):
             yield Import(str(ast.literal_eval(node.args[0])), (), node.lineno)
+
+
+def last_name(called: ast.expr) -> str:
+    """c of a.b.c; nothing where what is called has no name. `ast.unparse` of every call would take seconds."""
+    return called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
 
 
 def absolute(node: ast.ImportFrom, package: str) -> str:
@@ -91,9 +102,12 @@ def absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-def imports_of(path: Path) -> list[Import]:
+@cache  # parsing takes seconds
+def told_of(path: Path) -> tuple[list[Import], list[str]]:
+    """The imports of a file, and its unsafe code."""
     package = ".".join(("likely", *path.relative_to(PACKAGE).parts[:-1]))
-    return list(imports(ast.parse(path.read_text(encoding="utf-8")), package))
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    return list(imports(nodes, package)), list(unsafe_code(nodes, tables=name_of(path) in TABLES_OF_NAMES))
 
 
 def modules_entered(found: Import) -> set[str]:
@@ -119,7 +133,7 @@ def is_private(module: str) -> bool:
 
 def wrong_imports(path: Path) -> Iterator[str]:
     module, room = dotted(path), room_of(dotted(path))
-    for found in imports_of(path) if name_of(path) not in TABLES_OF_CLASSES else plain_imports(path):
+    for found in told_of(path)[0] if name_of(path) not in TABLES_OF_CLASSES else plain_imports(path):
         where = f"{name_of(path)}:{found.line}"
         for target in sorted(modules_entered(found)):
             if not may_enter(room, room_of(target)):
@@ -131,9 +145,8 @@ def wrong_imports(path: Path) -> Iterator[str]:
 
 def plain_imports(path: Path) -> list[Import]:
     """The imports of a file by statement alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    statements = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return list(imports(ast.Module(statements, []), "likely"))
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    return list(imports([node for node in nodes if not isinstance(node, ast.Call)], "likely"))
 
 
 def foreign(name: str, module: str, room: str) -> Iterator[str]:
@@ -221,7 +234,7 @@ def test_a_module_knows_its_room(module, room):
     ],
 )
 def test_imports_are_understood(line, expected):
-    (found,) = imports(ast.parse(line), "likely.distributions")
+    (found,) = imports(nodes_of(line), "likely.distributions")
     assert modules_entered(found) == expected
 
 
@@ -247,18 +260,18 @@ def test_importing_likely_is_light():
     assert ran.stdout.split() == []
 
 
-def unsafe_code(tree: ast.AST, package: str = "likely", tables: bool = False) -> Iterator[str]:
+def unsafe_code(nodes: list[ast.AST], package: str = "likely", tables: bool = False) -> Iterator[str]:
     """What could run code that the library did not write: pickles, evaluation, imports by a computed name."""
-    for found in imports(tree, package):
+    for found in imports(nodes, package):
         if found.module.split(".")[0] in UNSAFE_MODULES:
             yield f"line {found.line}: imports {found.module}"
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
-        called = ast.unparse(node.func)
-        if called in UNSAFE_CALLS:
+        called = last_name(node.func)
+        if isinstance(node.func, ast.Name) and called in UNSAFE_CALLS:
             yield f"line {node.lineno}: calls {called}"
-        if called.split(".")[-1] == "import_module" and not tables and not is_literal(node.args):
+        if called == "import_module" and not tables and not is_literal(node.args):
             yield f"line {node.lineno}: imports by a computed name"
 
 
@@ -267,8 +280,7 @@ def is_literal(args: list[ast.expr]) -> bool:
 
 
 def test_source_runs_nothing_foreign():
-    trees = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-    found = {name: list(unsafe_code(tree, tables=name in TABLES_OF_NAMES)) for name, tree in trees.items()}
+    found = {name_of(path): told_of(path)[1] for path in SOURCES}
     assert {name: unsafe for name, unsafe in found.items() if unsafe} == {}
 
 
@@ -284,14 +296,14 @@ def test_source_runs_nothing_foreign():
     ],
 )
 def test_unsafe_code_is_seen(line):
-    assert list(unsafe_code(ast.parse(line)))
+    assert list(unsafe_code(nodes_of(line)))
 
 
 @pytest.mark.parametrize(
     "line", ["network.eval()", "import_module('likely.core')", "evaluate(x)", "'joblib is not used'"]
 )
 def test_safe_code_is_left_alone(line):
-    assert not list(unsafe_code(ast.parse(line)))
+    assert not list(unsafe_code(nodes_of(line)))
     assert line.startswith("'") or not UNSAFE_TEXT.search(line)
 
 

@@ -28,6 +28,7 @@ def spoken(rng, n=40, D=1, equal=False):
     return seqs, labels
 
 
+@pytest.mark.some_cases(12)
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 @pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"metric": "absolute"}, {"metric": "cosine"}])

@@ -27,6 +27,7 @@ def brute(queries, known, k, rules, leave_out=False):
     return np.take_along_axis(totals, order, 1), order
 
 
+@pytest.mark.some_cases(21)
 @pytest.mark.parametrize("kind", COSTS.values(), ids=COSTS)
 @pytest.mark.parametrize("D", [1, 2])
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from likely.alignment.subsequence import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])
 @pytest.mark.parametrize("D", [1, 2])
 def test_the_best_place_is_that_of_an_open_grid(cost, D, rng):

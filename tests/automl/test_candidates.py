@@ -64,7 +64,7 @@ OTHERS = (
 )
 
 
-@pytest.mark.some_cases(3)
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_rung_learns_its_columns(kinds):
@@ -211,7 +211,7 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.some_cases(2)
+@pytest.mark.some_cases(1)
 @pytest.mark.filterwarnings("ignore:.*distinct rows with gaps")
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_mixture_learns_its_columns(kinds):

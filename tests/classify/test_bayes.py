@@ -104,6 +104,7 @@ def test_a_missing_entry_is_integrated_out(iris):
 # -------------------------------------------------------- weights, chunks, offsets
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_weights_equal_repetition(iris, name):
     X, y = iris
@@ -114,6 +115,7 @@ def test_weights_equal_repetition(iris, name):
     assert np.allclose(a.score_samples(X), b.score_samples(X), rtol=1e-12, atol=1e-10)
 
 
+@pytest.mark.some_cases(11)
 @pytest.mark.parametrize("name", DENSITIES)
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 def test_chunks_equal_the_batch(iris, name, offset):
@@ -129,7 +131,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
 
 
 @pytest.mark.slow
-@pytest.mark.some_cases(5)
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "all integrated"])  # which needs complete rows
 def test_gaps_in_training_and_use(iris, name):
     X, y = iris
@@ -139,6 +141,7 @@ def test_gaps_in_training_and_use(iris, name):
     assert clf.score(X, y) > (0.85 if name == "spherical" else 0.92)
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "noise"])
 def test_units_do_not_matter(iris, name):
     """A common factor for spherical distributions, a factor a column for the others."""
@@ -271,6 +274,7 @@ def test_known_noise_widens_every_class(iris):
 # ------------------------------------------------------------------ small classes
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_one_row_in_a_class(iris, name):
     X, y = iris
@@ -281,6 +285,7 @@ def test_one_row_in_a_class(iris, name):
     assert np.isfinite(P).all() and clf.predict(X[-1:])[0] == "lone"
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("name", DENSITIES)
 def test_a_class_that_does_not_vary(iris, name):
     X, y = iris
@@ -430,7 +435,7 @@ def test_leave_one_out_equals_fitting_without_the_row(iris, name):
     X, y = np.concatenate([X, X[:3]]), np.append(y, y[:3])  # of copies, one is left out
     clf = lk.NaiveBayes() if name == "naive" else lk.BayesClassifier(DENSITIES[name]())
     L = clf.leave_one_out(X, y)
-    for i in (0, 1, 57, 120, 152):
+    for i in (0, 57, 152):
         rest = np.arange(len(X)) != i
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], rtol=1e-9, atol=1e-9)
 
@@ -438,10 +443,10 @@ def test_leave_one_out_equals_fitting_without_the_row(iris, name):
 @pytest.mark.slow
 def test_leave_one_out_with_gaps(iris):
     X, y = iris
-    X, y = holes(X[::5], 0.1), y[::5]
+    X, y = holes(X[::9], 0.1), y[::9]
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
     L = clf.leave_one_out(X, y)
-    for i in (0, 13, 29):
+    for i in (0, 8, 16):
         rest = np.arange(len(X)) != i
         assert np.allclose(clf.fit(X[rest], y[rest]).predict_log_proba(X[i : i + 1]), L[i], atol=1e-3)
 
@@ -611,14 +616,14 @@ def thin_classes(n, rng):
 def test_the_weak_prior_costs_no_errors_where_entries_are_missing(stream):
     """Two in a hundred, when the prior was made of rows that a model without correlations had filled."""
     errors = {"weak": 0.0, None: 0.0}
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         (X, y), (new, truth) = thin_classes(100, rng), thin_classes(4000, rng)
         X[rng.random(X.shape) < 0.15] = np.nan
         for prior in errors:
             clf = lk.BayesClassifier(lk.GaussianDensity("pooled", prior=prior))
             clf = clf.partial_fit(X, y) if stream else clf.fit(X, y)
-            errors[prior] += np.mean(clf.predict(new) != truth) / 5
+            errors[prior] += np.mean(clf.predict(new) != truth) / 3
     assert errors["weak"] < errors[None] + 0.005 and errors["weak"] < 0.185
 
 

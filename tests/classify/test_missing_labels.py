@@ -99,6 +99,7 @@ def test_hidden_rows_help():
 # ------------------------------------------------------------------- what is missing
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "y",

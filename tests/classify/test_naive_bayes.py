@@ -178,7 +178,7 @@ def columns_of(kind: str, y: np.ndarray) -> np.ndarray:
     return np.column_stack([draw[kind]() for _ in range(2)]).astype(float)
 
 
-@pytest.mark.some_cases(5)
+@pytest.mark.some_cases(3)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
 @pytest.mark.parametrize("distribution", ALIKE)

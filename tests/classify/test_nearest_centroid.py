@@ -184,6 +184,7 @@ def overlapping(n, d, seed):
     return rng.normal(size=(n, d)) + y[:, None], y
 
 
+@pytest.mark.some_cases(7)
 @pytest.mark.parametrize("center", ["mean", "median"])
 @pytest.mark.parametrize("metric", ["l2", "scaled", "mahalanobis", "l1", "linf", "lp", "correlation"])
 def test_usual_distances_are_those_of_rows_left_out(metric, center):

@@ -29,7 +29,7 @@ def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mixed")
     write(mixed_frame(), folder / "sick.csv")
     done = run("fit", folder / "sick.csv", "--target", "sick", "--no-rivals", "-o", folder / "model.likely",
-               "--report", folder / "report.html", "--json")  # fmt: skip
+               "--cv", 3, "--report", folder / "report.html", "--json")  # fmt: skip
     return _kept(done, folder)
 
 

@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which the number of clusters is chosen, with all its files."""
     at = tmp_path_factory.mktemp("clusters")
     write(groups(), at / "t.csv")
-    done = run("cluster", at / "t.csv", "--id", "case", "--ignore", "who", "--most", 5, "--n-init", 2, "-o",
+    done = run("cluster", at / "t.csv", "--id", "case", "--ignore", "who", "--most", 4, "--n-init", 2, "-o",
                at / "out.csv", "--model", at / "m.likely", "--report", at / "r.html", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (at / "told.json").write_text(done.stdout)

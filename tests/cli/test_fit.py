@@ -147,7 +147,7 @@ def test_rivals_take_part_but_cannot_win(tmp_path):
     X = rng.normal(size=(200, 2))
     frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.where(X[:, 0] * X[:, 1] > 0, "same", "other")})
     done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "-o", tmp_path / "m", "--json",
-               "--models", "frequencies,diagonal,forest")  # fmt: skip
+               "--models", "frequencies,diagonal,forest", "--cv", 2)  # fmt: skip
     told = json.loads(done.stdout)
     first = told["leaderboard"][0]
     assert first["key"] == "forest" and first["rival"] and not first["chosen"]
@@ -162,7 +162,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     frame = pl.DataFrame({"a": 10.0 * lump + rng.normal(size=240), "b": rng.normal(size=240),
                           "y": np.where(lump % 2, "odd", "even")})  # fmt: skip
     shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "--json", "-o", tmp_path / "m")
-    told = json.loads(run(*shared).stdout)
+    told = json.loads(run(*shared, "--models", "pooled,full,mixture-diagonal-2,mixture-full-2").stdout)
     assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class of")
     model = lk.load(tmp_path / "m")
     assert (model.predict(frame) == frame["y"].to_numpy()).mean() > 0.99
@@ -260,7 +260,7 @@ def test_a_useless_table_is_called_so(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.choice(["u", "v"], 200)})
     done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "-o", tmp_path / "m",
-               "--report", tmp_path / "r.html")  # fmt: skip
+               "--models", "frequencies,diagonal,full", "--report", tmp_path / "r.html")  # fmt: skip
     assert done.exit_code == 0 and "the columns say little of the target" in done.stderr
     assert lk.load(tmp_path / "m").predict(frame).shape == (200,)
 

@@ -202,7 +202,7 @@ HOW = {
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("how", HOW)
 def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):
-    x, more = gappy() if gaps else X, {**HOW[how], "stop": Stop(12, 1e-7)}
+    x, more = gappy() if gaps else X, {**HOW[how], "stop": Stop(8, 1e-7)}
     whole = fit(start(), x, **more)
     looks = 12 if gaps and "prior" in more else 0  # passes in which the prior does not stand yet are kept, too
     for after in range(1, len(whole.trace) + looks + 1):

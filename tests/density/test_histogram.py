@@ -178,6 +178,7 @@ def test_leaving_one_out_leaves_copies_out_together():
     assert len(weighted) < 40
 
 
+@pytest.mark.some_cases(6)
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_smoothing_is_part_of_what_em_climbs(joint, seed):
@@ -217,7 +218,7 @@ def _all_edges(model):
 
 
 @pytest.mark.slow
-@pytest.mark.some_cases(4)
+@pytest.mark.some_cases(2)
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("rule", ["doane", "knuth"])
 @pytest.mark.parametrize("where", list(_inside("doane")))

@@ -378,6 +378,7 @@ class ByTree(LeftOut):
     kept = False
 
 
+@pytest.mark.some_cases(18)
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k != "cube"])
 @pytest.mark.parametrize(("m", "d"), [(150, 2), (600, 9)])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -394,6 +395,7 @@ def test_one_set_of_distances_judges_every_width_as_the_tree_does(kernel, m, d, 
         assert np.abs(a[there] - b[there]).max(initial=0.0) < 3e-6
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("kernel", ["gaussian", "t", "exponential", "epanechnikov"])
 @pytest.mark.parametrize(("m", "d"), [(200, 3), (900, 10)])
 def test_one_set_of_distances_gives_the_width_of_the_tree(kernel, m, d):

@@ -63,6 +63,7 @@ NORMAL = lk.Gaussian([1.5], [[2.3]])
 SPREAD = stats.norm(1.5, np.sqrt(2.3))
 
 
+@pytest.mark.some_cases(14)
 @pytest.mark.parametrize(
     ("distribution", "g", "exact"),
     [
@@ -101,6 +102,7 @@ def test_expectations_lie_within_their_error(distribution, g, exact):
     assert abs(value - exact) <= error <= 1e-4 * abs(exact)
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("p", [1e-4, 0.003, 0.3, 1 / 3, 0.5, 0.9, 0.999])
 def test_jumps_anywhere_within_a_panel(p):
     """The edges of panels are near quantiles: jumps at many places between two of them."""
@@ -119,6 +121,7 @@ def test_expectations_of_vectors_and_stacks():
     np.testing.assert_allclose(stack.expect(lambda x: x).value, [[0.0], [3.0]], atol=1e-12)
 
 
+@pytest.mark.some_cases(10)
 @pytest.mark.parametrize(
     ("distribution", "g"),
     [

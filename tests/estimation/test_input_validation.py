@@ -129,6 +129,7 @@ def hidden(X, where):
     return np.ma.masked_array(np.where(where, np.asarray(-999, X.dtype), X), where), np.where(where, np.nan, X)
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",

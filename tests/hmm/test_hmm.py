@@ -194,13 +194,13 @@ def hold(distribution, seeds) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda f: f.__name__)
 def test_small_problems(distribution):
-    hold(distribution, range(250))
+    hold(distribution, range(100))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda f: f.__name__)
 def test_ten_thousand_small_problems(distribution):
-    hold(distribution, range(250, 10_250))
+    hold(distribution, range(100, 10_250))
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ def frames(table, names="abcdefg"):
 # --------------------------------------------------------------------- numbers
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.parametrize("density", REAL, ids=NAMES)
 def test_arrays_and_frames_of_numbers(density):
     d = density.fit(HOLED)

@@ -39,6 +39,7 @@ def errors(distribution, x):
     return math.sqrt(away @ (g.T @ g) @ away / len(away))
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.parametrize(
     ("start", "truth"),
     [
@@ -166,6 +167,7 @@ def steps(rule, x):
     return belief
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.parametrize("natural", [True, False])
 @pytest.mark.parametrize(
     "distribution",

@@ -48,7 +48,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_evidence_and_posterior(way):
     distribution, logs = exact()
-    found = [smc_sampler(PRIOR, n_particles=1000, random_state=s, **WAYS[way]) for s in range(12)]
+    found = [smc_sampler(PRIOR, n_particles=1000, random_state=s, **WAYS[way]) for s in range(8)]
     evidence = np.array([f.log_evidence for f in found])
     assert abs(np.log(np.exp(evidence - logs.sum()).mean())) < 0.12 and evidence.std() < 0.3
     mean = np.mean([f.mean for f in found], axis=0)

@@ -45,6 +45,7 @@ FOLLOWED = {
 }  # fmt: skip
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("what", FOLLOWED)
 @pytest.mark.parametrize("cut", [1, 23])

@@ -1002,7 +1002,11 @@ def test_an_array_where_a_tuple_may_be_empty_is_refused():
 
 
 SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
-    "no neighbors": (OTHERS[-1], {"n_neighbors": 0}, "n_neighbors of the content must be such as DTWClassifier takes, got 0"),
+    "no neighbors": (
+        OTHERS[-1],
+        {"n_neighbors": 0},
+        "n_neighbors of the content must be such as DTWClassifier takes, got 0",
+    ),
     "less than none": (OTHERS[-1], {"n_neighbors": -1}, "n_neighbors of the content"),
     "half of one": (OTHERS[-1], {"n_neighbors": 2.5}, "n_neighbors of the content"),
     "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no sound DTWClassifier: "),

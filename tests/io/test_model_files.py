@@ -687,7 +687,7 @@ def test_files_of_format_1_are_refused_with_advice(toy):
         model_files.loads(older)
 
 
-@pytest.mark.some_cases(40)
+@pytest.mark.some_cases(24)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_come_back_with_the_same_scores(name, tmp_path):

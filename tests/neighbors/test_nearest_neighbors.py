@@ -28,6 +28,7 @@ def rounded(n, d, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d)).round(1)  # with ties and copies
 
 
+@pytest.mark.some_cases(18)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(("n", "m", "d"), [(1000, 200, 3), (700, 120, 40), (5, 4, 2), (65, 130, 2), (64, 3, 7)])
 def test_found_as_by_looking_at_all(metric, n, m, d):

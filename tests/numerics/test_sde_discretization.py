@@ -42,6 +42,7 @@ def van_loan(F, Qc, h):
 LARGE = ("slow beside fast", "other units")  # whose long steps need too many digits: see the closed forms
 
 
+@pytest.mark.some_cases(12)
 @pytest.mark.parametrize(
     "name, h", [(name, h) for name in SYSTEMS for h in (1e-9, 1e-3, 0.37, 5.0) if h <= 1e-3 or name not in LARGE]
 )

@@ -214,6 +214,7 @@ def test_layers_are_longest_ways():
     assert layers(np.ones((1, 1))).tolist() == [0]
 
 
+@pytest.mark.some_cases(7)
 @pytest.mark.parametrize("topology", ["ergodic", "left-to-right", "cyclic", "parallel", (0, 1, 2)])
 @pytest.mark.parametrize("states", [1, 2, 7])
 def test_all_topologies_can_be_drawn(rng, topology, states):

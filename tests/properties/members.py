@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Member:
     gaps: bool = True
     hidden: bool = False  # something is hidden even in complete rows: fitting iterates
 
-    @property
+    @cached_property
     def value(self) -> Any:
         return self.make()
 
@@ -94,8 +95,12 @@ class Member:
 
     def each(self) -> list[Any]:
         """The value itself, or the members of a stack one by one."""
+        return list(self._each)
+
+    @cached_property
+    def _each(self) -> tuple[Any, ...]:
         value = self.value
-        return [value] if value.members is None else [value.member(k) for k in range(value.members)]
+        return (value,) if value.members is None else tuple(value.member(k) for k in range(value.members))
 
     def draws(self, n: int, rng: Generator, of: Any = None) -> Rows:
         """Rows (n, d) from one density."""

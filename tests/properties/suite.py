@@ -16,9 +16,9 @@ PHASES = tuple(Phase)  # what a search does; the test of seeded faults needs no 
 
 
 def search(*strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """`given`, with 10 examples in CI, where every property runs for every member, and all that a campaign asks for."""
+    """`given`, with 6 examples in CI, where every property runs for every member; all in the campaign."""
     asked = settings().max_examples
-    return lambda f: settings(max_examples=asked if asked > 100 else 10, phases=PHASES)(given(*strategies)(f))
+    return lambda f: settings(max_examples=asked if asked > 100 else 6, phases=PHASES)(given(*strategies)(f))
 
 
 def always(member: Any) -> bool:

@@ -106,7 +106,7 @@ def missed(s, count: int, seed: int) -> list:
     return out
 
 
-@pytest.mark.some_cases(12)
+@pytest.mark.some_cases(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("s", SPREADS, ids=lambda s: s.name)
 def test_cdf_and_quantile(s):

@@ -120,6 +120,7 @@ CASES = [
 IDS = [f"{kind}-{name}" for kind, name, _ in CASES]
 
 
+@pytest.mark.some_cases(14)
 @pytest.mark.parametrize(("kind", "name", "estimator"), CASES, ids=IDS)
 def test_maps_of_its_kind(kind, name, estimator):
     rng, x, y = rows(len(name))
@@ -128,7 +129,7 @@ def test_maps_of_its_kind(kind, name, estimator):
     same(estimator, x, x @ a.T + b, y, np.linalg.slogdet(a)[1], SLACK.get(name, 1e-9))
 
 
-@pytest.mark.some_cases(40)
+@pytest.mark.some_cases(24)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize(("kind", "name", "estimator"), CASES, ids=IDS)
@@ -147,6 +148,7 @@ def test_units_of_positive_columns(name, scale):
     same(RAYS[name], np.abs(x) + 0.01, (np.abs(x) + 0.01) * unit, y, float(np.log(unit).sum()))
 
 
+@pytest.mark.some_cases(16)
 @pytest.mark.parametrize("name", [*AFFINE, *COLUMNS, *TURNS, *SWAPS])
 def test_columns_may_be_dealt_anew(name):
     _, x, y = rows(2)
@@ -175,6 +177,7 @@ NAMED = {
 }
 
 
+@pytest.mark.some_cases(9)
 @pytest.mark.parametrize("name", NAMED)
 def test_names_of_classes_may_be_dealt_anew(name):
     _, x, y = rows(5)

@@ -112,7 +112,7 @@ def scores(estimator, X):
     return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.score_samples(X)
 
 
-@pytest.mark.some_cases(320)
+@pytest.mark.some_cases(160)
 @pytest.mark.parametrize("hazard", HAZARDS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_answer_or_a_sentence(name, hazard):

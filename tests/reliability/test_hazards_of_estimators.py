@@ -168,7 +168,7 @@ def numbers_of(estimator, X):
     return estimator.score_samples(X)
 
 
-@pytest.mark.some_cases(500)
+@pytest.mark.some_cases(200)
 @pytest.mark.parametrize("hazard", ANSWERED)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_have_an_answer(name, hazard):
@@ -179,7 +179,7 @@ def test_hazards_that_have_an_answer(name, hazard):
 
 
 @pytest.mark.slow
-@pytest.mark.some_cases(110)
+@pytest.mark.some_cases(46)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated"])
 def test_gaps_have_an_answer(name, hazard):
@@ -195,7 +195,7 @@ def test_gaps_have_an_answer(name, hazard):
     assert np.isfinite(numbers_of(fitted(name, X, y), X)).all()
 
 
-@pytest.mark.some_cases(42)
+@pytest.mark.some_cases(30)
 @pytest.mark.parametrize("unit", [1e-160, 1e160])
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated" and "histogram" not in n])
 def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
@@ -208,7 +208,7 @@ def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
         fitted(name, X * unit, y)
 
 
-@pytest.mark.some_cases(180)
+@pytest.mark.some_cases(90)
 @pytest.mark.parametrize("hazard", REFUSED)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_hazards_that_are_refused(name, hazard):
@@ -223,6 +223,7 @@ def test_hazards_that_are_refused(name, hazard):
             fitted(name, X, y)
 
 
+@pytest.mark.some_cases(17)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if not n.startswith("density") and n != "calibrated"])
 def test_far_rows_are_answered(name):

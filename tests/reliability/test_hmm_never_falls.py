@@ -80,10 +80,10 @@ def search(family: str, seeds: range) -> None:
 
 @pytest.mark.parametrize("family", EMISSIONS)
 def test_problems(family):
-    search(family, range(12))
+    search(family, range(8))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("family", EMISSIONS)
 def test_many_problems(family):
-    search(family, range(12, 1040))
+    search(family, range(8, 1040))

@@ -88,7 +88,7 @@ def is_sound(estimator, X):
     assert np.isfinite(np.asarray(rows, dtype=float)).all()
 
 
-@pytest.mark.some_cases(180)
+@pytest.mark.some_cases(70)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", MORE)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -97,7 +97,7 @@ def test_hazards_that_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
-@pytest.mark.some_cases(40)
+@pytest.mark.some_cases(16)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -110,7 +110,7 @@ def test_gaps_have_an_answer(name, hazard):
     is_sound(fitted(name, X, y), X)
 
 
-@pytest.mark.some_cases(60)
+@pytest.mark.some_cases(40)
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", REFUSED)
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -140,6 +140,7 @@ def test_no_weight_at_all_is_refused(name):
         estimator.fit(X, y, **how) if name.startswith("classes") else estimator.fit(X, **how)
 
 
+@pytest.mark.some_cases(10)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_far_rows_are_answered(name):
     X, y = table()

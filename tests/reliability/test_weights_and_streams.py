@@ -107,7 +107,7 @@ def agree(a, b, X, tolerance):
     assert np.abs(one[at] - other[at]).max(initial=0.0) <= tolerance * max(1.0, np.abs(one[at]).max(initial=0.0)) * 10
 
 
-@pytest.mark.some_cases(30)
+@pytest.mark.some_cases(20)
 @pytest.mark.parametrize("name", ALL)
 def test_a_weight_is_so_many_copies_and_nothing_is_absence(name):
     estimator, X, y, tolerance = case(name)
@@ -131,7 +131,7 @@ def test_a_histogram_of_given_edges_streams():
     agree(whole, parts, X, CLOSED)
 
 
-@pytest.mark.some_cases(40)
+@pytest.mark.some_cases(26)
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("name", [n for n in ALL if hasattr(ALL[n][0], "partial_fit") and streams(n)])
 def test_chunks_are_the_batch(name, offset):
@@ -143,7 +143,7 @@ def test_chunks_are_the_batch(name, offset):
     agree(whole, parts, X, tolerance)
 
 
-@pytest.mark.some_cases(30)
+@pytest.mark.some_cases(20)
 @pytest.mark.parametrize("name", ALL)
 def test_the_order_of_rows_does_not_matter(name):
     estimator, X, y, tolerance = case(name)

@@ -139,7 +139,7 @@ def expected(mean, cov, x):
 @pytest.mark.slow
 def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(150, 4)) + np.arange(4)
+    X = rng.normal(size=(70, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(70, 4)) + np.arange(4)
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     holes = holes[~np.isnan(holes).all(axis=1)]
     with pytest.warns(FitWarning, match="PCA: entries are missing: .* found by EM"):

@@ -24,6 +24,7 @@ def table(n=240, seed=0):
     return rng.normal(size=(n, 2)) * [0.5, 1.0] + np.stack([2.0 * y, (y == 1) * 3.0], axis=1), y
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("density", DENSITIES, ids=repr)
 def test_streams_are_the_batch(density):

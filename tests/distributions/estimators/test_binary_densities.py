@@ -104,6 +104,7 @@ def test_gaps_in_a_classifier():
 SLOWEST = ("log walsh", "fewer rows than columns")  # it takes seven seconds
 
 
+@pytest.mark.some_cases(30)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
 @pytest.mark.parametrize(

@@ -81,6 +81,7 @@ def test_partial_fit_is_fit(name):
     np.testing.assert_allclose(parts.score_samples(X), whole.score_samples(X), rtol=1e-9)
 
 
+@pytest.mark.some_cases(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_leaving_one_out_is_learning_without_it(name):
@@ -105,6 +106,7 @@ HAZARDS = {
 }
 
 
+@pytest.mark.some_cases(140)
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
 @pytest.mark.parametrize("rows", [40, 2, 1])
 @pytest.mark.parametrize("hazard", HAZARDS)

@@ -163,8 +163,8 @@ def test_em_over_the_factors_ends_at_the_closed_form(rng):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_the_objective_never_falls(rng):
-    """200 problems: gaps, weights, one value or a stack, with and without the weak prior."""
-    for trial in range(200):
+    """80 problems: gaps, weights, one value or a stack, with and without the weak prior."""
+    for trial in range(80):
         d, n = int(rng.integers(1, 8)), int(rng.integers(3, 40))
         q, members = int(rng.integers(0, d + 1)), (None, 2)[trial % 2]
         kind = ("spherical", "diagonal")[trial // 2 % 2]
@@ -294,7 +294,7 @@ def test_the_objective_never_falls_where_columns_are_never_seen(rng, prior):
             for q in (1, 2):
                 start = Mixture([0.5, 0.5], some_distribution(rng, 3, q, kind, members=2))
                 steps = iterate(start, Blocks.of(x, labels=labels), prior=prior)
-                trace = [next(steps).objective for _ in range(15)]
+                trace = [next(steps).objective for _ in range(7)]
                 assert (np.diff(trace) >= -1e-9 * np.maximum(np.abs(trace[:-1]), len(x))).all()
 
 

@@ -103,7 +103,7 @@ def test_thin_covariances(thin):
     covariance = np.array(parts.covariance)
     covariance[:4] = turn @ np.diag([1.0, 1.0, thin**2]) @ turn.T
     m = Mixture(np.full(16, 1 / 16), Gaussian(parts.mean, covariance))
-    x = m.sample(3000, rng)
+    x = m.sample(1000, rng)
     stats = m._in_one_sweep(x, None)
     shares = softmax(log_probs(m.components, x) + np.log(m.weights), axis=1)
     if stats is None:  # too thin even for that: the general way has to be right, then

@@ -12,7 +12,7 @@ from likely.distributions.gaussian.mahalanobis import ALLOWED, Quadratic
 
 mpmath.mp.dps = 50
 EPS = np.finfo(float).eps
-POINTS = 10_000
+POINTS = 4_000
 
 
 def half_ulp(a):

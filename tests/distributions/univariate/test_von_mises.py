@@ -156,6 +156,7 @@ def test_the_sum_of_two_angles(rng):
     assert np.exp(sharp.log_prob([0.0])[0]) == pytest.approx(scipy.stats.norm(0, np.sqrt(2e-6)).pdf(0), rel=1e-5)
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kappa, belief", [(1e9, 1e9), (1e12, 3e10), (1e15, 1e15), (1e14, 1e16)])
 def test_sharp_distributions_are_gaussians(kappa, belief):

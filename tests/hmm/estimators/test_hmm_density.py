@@ -249,7 +249,7 @@ COMPONENTS = {
 }
 
 
-@pytest.mark.some_cases(25)
+@pytest.mark.some_cases(14)
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("name", HAZARDS)
 def test_hazards_are_learned_from_or_told(name, component):

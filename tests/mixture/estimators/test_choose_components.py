@@ -40,7 +40,7 @@ def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
 @pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 2, 5])
-@pytest.mark.parametrize(("rows", "seeds"), [(40, 20), (300, 6), (2000, 2)])
+@pytest.mark.parametrize(("rows", "seeds"), [(40, 10), (300, 6), (2000, 1)])
 def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: int) -> None:
     draws = [np.random.default_rng(100 + s).normal(size=(rows, columns)) for s in range(seeds)]
     found = [by_prior(X, seed=s).emptied for s, X in enumerate(draws)]

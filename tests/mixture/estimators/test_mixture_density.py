@@ -123,6 +123,7 @@ def test_a_weight_is_so_many_copies(name, hard):
     assert a.report_.objective == pytest.approx(b.report_.objective, rel=1e-12)
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_the_order_of_rows_does_not_matter(name):
     x = rows_for(name)
@@ -131,6 +132,7 @@ def test_the_order_of_rows_does_not_matter(name):
     assert gap(a.model_, b.model_) <= 1e-9
 
 
+@pytest.mark.some_cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["full", "diagonal", "Poisson", "Bernoulli", "multinomial"])
 def test_the_order_of_columns_does_not_matter(name):
@@ -221,6 +223,7 @@ def test_one_step_of_a_stream_is_the_formula():
     np.testing.assert_allclose(m.partial_fit(b).stats_.counts, old.counts + new.counts, rtol=1e-10)
 
 
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_streams_take_weights_and_rows_of_any_number(name):
     x = rows_for(name)
@@ -249,7 +252,7 @@ def test_a_sparse_prior_empties_and_never_turns_negative(a):
 @pytest.mark.slow
 def test_a_price_for_parts_finds_how_many_there_are():
     price = lk.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
-    m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, n_init=8, max_iter=2000).fit(X)
+    m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, n_init=4, max_iter=2000).fit(X)
     assert m.model_.pruned().size == 3 and len(m.report_.dead) == 9
     assert adjusted_rand_score(LABELS, m.model_.log_joint(X).argmax(axis=1)) > 0.9
     assert (np.diff(m.report_.trace) >= -1e-8 * np.abs(m.report_.trace[0])).all()
@@ -311,6 +314,7 @@ def test_a_lone_mixture_can_have_one_covariance(kind, tie):
         assert m.score(x) == pytest.approx(peer.score(x), abs=1e-6)
 
 
+@pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
 def test_each_class_can_have_one_covariance_for_its_components(kind):

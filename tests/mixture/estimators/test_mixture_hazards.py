@@ -87,7 +87,7 @@ COMPONENTS = [
 
 
 @pytest.mark.slow
-@pytest.mark.some_cases(8)
+@pytest.mark.some_cases(4)
 @pytest.mark.parametrize("tie", [None, "all"])
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: type(c).__name__)
 def test_every_component_learns_in_classes_with_every_tie(component, tie):

@@ -112,7 +112,7 @@ def test_a_scan_has_probability_one() -> None:
     radar = DataAssociation(model, density, 0.7, gate=0.9, exists=0.4, birth_odds=0.05)
     first = radar.initial_belief()
     ratios = []
-    for _ in range(3000):
+    for _ in range(1200):
         z = rng.uniform(-10, 10, size=(rng.poisson(20 * density), 1))
         ratios.append(np.exp(radar.update(first, z)[1] - len(z) * np.log(density)))
     assert abs(np.mean(ratios) - 1) < 4 * np.std(ratios) / np.sqrt(len(ratios))
