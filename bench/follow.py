@@ -68,7 +68,7 @@ def one_kind(name: str, n: int, seeds: range) -> dict[float, Any]:
     found: dict[float, list[tuple[float, bool]]] = {k: [] for k in ABOVE}
     for seed in seeds:
         x = make(np.random.default_rng([seed, n]), n + NEW)
-        model = lk.HMMDensity(states=states, random_state=0).fit([x[:n]])
+        model = lk.HMMDensity(n_states=states, random_state=0).fit([x[:n]])
         subject, surprise = subject_of(model, "model"), -np.log(ChainTail(model.model_).along(Ragged.of([x[n:]])))
         for k in ABOVE:
             every, said = independent_frames(model.calm_) / k, list[str]()
