@@ -71,7 +71,7 @@ def one_kind(name: str, n: int, seeds: range) -> dict[float, Any]:
         model = lk.HMMDensity(n_states=states, random_state=0).fit([x[:n]])
         subject, surprise = subject_of(model, "model"), -np.log(ChainTail(model.model_).along(Ragged.of([x[n:]])))
         for k in ABOVE:
-            every, said = independent_frames(model.calm_) / k, list[str]()
+            every, said = independent_frames(model.held_out_surprise_) / k, list[str]()
             if every > LEAST:
                 rule = BySurprise(subject, every, "model", said.append)
                 assert rule.held_out is not None

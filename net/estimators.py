@@ -148,7 +148,7 @@ def hmm(states: int, component: Any = None, **settings: Any) -> Any:
     return lk.HMMDensity(component, states, random_state=0, max_iter=FEW, **settings)
 
 
-LEFT_OUT = {"stats_", "report_", "density_", "component_", "calm_"}  # asked for by themselves, or settings
+LEFT_OUT = {"stats_", "report_", "density_", "component_", "held_out_surprise_"}  # asked for by themselves, or settings
 
 
 def fitted(estimator: Any) -> Result:

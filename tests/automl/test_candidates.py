@@ -14,12 +14,12 @@ from sklearn.linear_model import LogisticRegression
 import likely as lk
 from likely.automl.candidates import (
     NAMES,
-    Rung,
+    Candidate,
     affordable,
     arranged,
-    chosen_rungs,
+    chosen_candidates,
     joint,
-    ladder,
+    model_candidates,
     not_applicable,
     same_model,
     without_gaps,
@@ -49,8 +49,8 @@ def wine_field(**more) -> Field:
     return Field.of(pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}), classes, labels, 5, **more)
 
 
-def rungs_of(keys: str) -> list[Rung]:
-    return chosen_rungs(ladder(dict.fromkeys(wine().names, "real")), keys)
+def candidates_of(keys: str) -> list[Candidate]:
+    return chosen_candidates(model_candidates(dict.fromkeys(wine().names, "real")), keys)
 
 
 # ------------------------------------------------------------------------- the ladder
@@ -67,42 +67,46 @@ OTHERS = (
 @pytest.mark.some_cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
-def test_every_rung_learns_its_columns(kinds):
+def test_every_candidate_learns_its_columns(kinds):
     X, y = mixed()
     X = X.select(list(kinds))
-    rungs = ladder(kinds, {"reject_cost": 0.2}, dict.fromkeys(kinds, 15))
+    candidates = model_candidates(kinds, {"reject_cost": 0.2}, dict.fromkeys(kinds, 15))
     if list(kinds.values()).count("real") > 1:
-        assert {"laplace", "student-t"} <= {rung.key for rung in rungs}
-    assert [rung.rank for rung in rungs] == list(range(len(rungs))) and rungs[0].key == "frequencies"
-    assert len({rung.key for rung in rungs}) == len(rungs)
-    able, words = without_gaps(rungs, kinds, X)
-    out = [rung.name for rung in rungs if rung not in able]
+        assert {"laplace", "student-t"} <= {candidate.key for candidate in candidates}
+    assert [candidate.rank for candidate in candidates] == list(range(len(candidates))) and candidates[
+        0
+    ].key == "frequencies"
+    assert len({candidate.key for candidate in candidates}) == len(candidates)
+    able, words = without_gaps(candidates, kinds, X)
+    out = [candidate.name for candidate in candidates if candidate not in able]
     assert words == (f"Left out, for it needs rows without missing numbers: {out[0]}." if out else "")
-    for rung in rungs:
-        if rung in able:
-            P = clone(rung.estimator).fit(X, y).predict_proba(X)
+    for candidate in candidates:
+        if candidate in able:
+            P = clone(candidate.estimator).fit(X, y).predict_proba(X)
             np.testing.assert_allclose(P.sum(axis=1), 1.0)
         else:
             with pytest.raises(lk.DomainError, match="needs complete rows"):
-                clone(rung.estimator).fit(X, y)
-    assert without_gaps(rungs, kinds, X.drop_nulls()) == (rungs, "")
+                clone(candidate.estimator).fit(X, y)
+    assert without_gaps(candidates, kinds, X.drop_nulls()) == (candidates, "")
 
 
 def test_distances_stand_where_all_columns_are_numbers():
-    numbers = [rung.key for rung in ladder({"size": "real", "visits": "count"}, rows=[40, 40])]
+    numbers = [candidate.key for candidate in model_candidates({"size": "real", "visits": "count"}, rows=[40, 40])]
     assert numbers[1] == "nearest-mean" and numbers[-1] == "neighbors"
-    assert not {"nearest-mean", "neighbors"} & {rung.key for rung in ladder(KINDS, rows=[40, 40])}
-    assert "neighbors" not in [rung.key for rung in ladder({"size": "real"}, rows=[40, 1])]  # nobody to be near to
+    assert not {"nearest-mean", "neighbors"} & {candidate.key for candidate in model_candidates(KINDS, rows=[40, 40])}
+    assert "neighbors" not in [
+        candidate.key for candidate in model_candidates({"size": "real"}, rows=[40, 1])
+    ]  # nobody to be near to
 
 
 @pytest.mark.parametrize("key", ["nearest-mean", "neighbors"])
-def test_distances_do_what_every_rung_does(key, tmp_path):
+def test_distances_do_what_every_candidate_does(key, tmp_path):
     """Gaps, costs, novelty, class probabilities in use, a file, an explanation."""
     X, y, names = wine()
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
     frame = pl.DataFrame({n: X[:, j] for j, n in enumerate(names)}).fill_nan(None)
-    rungs = ladder(dict.fromkeys(names, "real"), {"novelty": 0.05}, rows=[30, 30, 30])
-    model = TableClassifier(next(r for r in rungs if r.key == key).estimator).fit(frame, y)
+    candidates = model_candidates(dict.fromkeys(names, "real"), {"novelty": 0.05}, rows=[30, 30, 30])
+    model = TableClassifier(next(r for r in candidates if r.key == key).estimator).fit(frame, y)
     assert np.mean(model.predict(frame) != y) < 0.1
     lk.save(model, tmp_path / "m.likely")
     back = lk.load(tmp_path / "m.likely")
@@ -113,22 +117,24 @@ def test_distances_do_what_every_rung_does(key, tmp_path):
 
 def test_naive_bayes_of_the_ladder_is_naive_bayes():
     X, y = mixed()
-    ours = next(rung for rung in ladder(KINDS) if rung.key == "naive-bayes").estimator
+    ours = next(candidate for candidate in model_candidates(KINDS) if candidate.key == "naive-bayes").estimator
     other = lk.NaiveBayes({"visits": "poisson"})
     np.testing.assert_allclose(clone(ours).fit(X, y).predict_proba(X), other.fit(X, y).predict_proba(X), rtol=1e-7)
 
 
 def test_counts_are_levels_where_they_are_few():
-    keys = [rung.key for rung in ladder(KINDS, distinct={"visits": 9})]
+    keys = [candidate.key for candidate in model_candidates(KINDS, distinct={"visits": 9})]
     assert "naive-bayes-levels" in keys
-    assert "naive-bayes-levels" not in [rung.key for rung in ladder(KINDS, distinct={"visits": 300})]
+    assert "naive-bayes-levels" not in [
+        candidate.key for candidate in model_candidates(KINDS, distinct={"visits": 300})
+    ]
     assert arranged({"a": "binary", "b": "count", "c": "real"}) == ["c", "b", "a"]
 
 
 def test_a_column_may_be_called_as_a_part():
     X = pl.DataFrame({"x": [0.0, 1.0, 5.0, 6.0], "numbers": ["a", "b", "a", "b"], "counts": ["u", "u", "v", "v"]})
-    for rung in ladder({"x": "real", "numbers": "category", "counts": "category"}):
-        clone(rung.estimator).fit(X, [0, 0, 1, 1]).predict(X)
+    for candidate in model_candidates({"x": "real", "numbers": "category", "counts": "category"}):
+        clone(candidate.estimator).fit(X, [0, 0, 1, 1]).predict(X)
 
 
 TABLES = [
@@ -138,64 +144,67 @@ TABLES = [
 ]  # fmt: skip
 
 
-def rungs_for(kinds):
+def candidates_for(kinds):
     levels = {name: ["u", "v"] for name, kind in kinds.items() if kind in ("category", "binary")}
-    return ladder(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + rivals(kinds)
+    return model_candidates(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + rivals(kinds)
 
 
 def test_names_of_models_are_the_same_for_every_table():
-    keys = {rung.key for kinds in TABLES for rung in rungs_for(kinds)}
+    keys = {candidate.key for kinds in TABLES for candidate in candidates_for(kinds)}
     assert keys == set(NAMES)  # no table has a name of its own, and no name is without a table
     for kinds in TABLES:
-        rungs = rungs_for(kinds)
+        candidates = candidates_for(kinds)
         for name in NAMES:
-            told = not_applicable(rungs, name)
+            told = not_applicable(candidates, name)
             if told:
                 with pytest.raises(DomainError, match="for these columns there are frequencies"):
-                    chosen_rungs(rungs, name)
+                    chosen_candidates(candidates, name)
                 assert f"{name} needs " in told and "needs nothing" not in told
-                both = chosen_rungs(rungs, f"frequencies,{name}")
-                assert [rung.key for rung in both] == ["frequencies"]
+                both = chosen_candidates(candidates, f"frequencies,{name}")
+                assert [candidate.key for candidate in both] == ["frequencies"]
             else:
-                assert len(chosen_rungs(rungs, name)) == 1
-        assert len(chosen_rungs(rungs, "naive-bayes")) == len(chosen_rungs(rungs, "diagonal")) == 1
+                assert len(chosen_candidates(candidates, name)) == 1
+        assert len(chosen_candidates(candidates, "naive-bayes")) == len(chosen_candidates(candidates, "diagonal")) == 1
 
 
 def test_models_stand_in_one_order():
     for kinds in TABLES:
-        keys = [rung.key for rung in rungs_for(kinds)]
+        keys = [candidate.key for candidate in candidates_for(kinds)]
         assert keys == [name for name in NAMES if name in keys]
-    told = not_applicable(rungs_for({"a": "real"}), "parzen,pooled-counts,chow-tree,naive-bayes-levels")
+    told = not_applicable(candidates_for({"a": "real"}), "parzen,pooled-counts,chow-tree,naive-bayes-levels")
     assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-levels", "chow-tree", "pooled-counts"]
     with pytest.raises(DomainError) as caught:
-        chosen_rungs(rungs_for({"a": "real"}), "chow-tree")
+        chosen_candidates(candidates_for({"a": "real"}), "chow-tree")
     assert "got chow-tree: chow-tree needs two columns of words" in str(caught.value)
 
 
 def test_a_model_that_is_compared_under_another_name_is_told_of():
-    numbers = rungs_for({"a": "real", "b": "real"})
+    numbers = candidates_for({"a": "real", "b": "real"})
     for key, other in (("naive-bayes", "diagonal"), ("naive-bayes-t", "diagonal-t")):
         assert f"so {key} is the same model as {other}" in same_model(numbers, key)
     assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-tree") == ""
-    words = rungs_for({"a": "real", "b": "category"})
+    words = candidates_for({"a": "real", "b": "category"})
     assert same_model(words, "diagonal") == (
         "The table has columns of words, so diagonal is the same model as naive-bayes: it is compared as naive-bayes."
     )
-    assert same_model(rungs_for({"a": "real", "b": "count"}), "naive-bayes,diagonal") == ""  # two models there
+    assert same_model(candidates_for({"a": "real", "b": "count"}), "naive-bayes,diagonal") == ""  # two models there
 
 
 def test_unknown_models_are_refused_with_the_known_ones():
     with pytest.raises(DomainError, match=r"are frequencies, nearest-mean, naive-bayes.*got 'cubic'"):
-        chosen_rungs(ladder({"a": "real", "b": "real"}), "spherical,cubic")
-    assert [r.key for r in chosen_rungs(ladder({"a": "real", "b": "real"}), "full, pooled")] == ["pooled", "full"]
+        chosen_candidates(model_candidates({"a": "real", "b": "real"}), "spherical,cubic")
+    assert [r.key for r in chosen_candidates(model_candidates({"a": "real", "b": "real"}), "full, pooled")] == [
+        "pooled",
+        "full",
+    ]
 
 
 # -------------------------------------------------------------------------- mixtures
 
 
 def keys_of_mixtures(d: int, rows: list[int]) -> list[str]:
-    rungs = ladder({f"x{j}": "real" for j in range(d)}, rows=rows)
-    return [rung.key for rung in rungs if rung.key.startswith("mixture-")]
+    candidates = model_candidates({f"x{j}": "real" for j in range(d)}, rows=rows)
+    return [candidate.key for candidate in candidates if candidate.key.startswith("mixture-")]
 
 
 def test_mixtures_stand_on_top_where_every_class_has_the_rows():
@@ -207,7 +216,7 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
     assert keys_of_mixtures(2, [200, 17]) == ["mixture-tied"]  # a class owns seven weights of the eight shared parts
     assert keys_of_mixtures(2, [200, 13]) == [] and keys_of_mixtures(13, [48, 59, 71]) == []
     assert keys_of_mixtures(1, [200, 200]) == ["mixture-diagonal-2", "mixture-diagonal-4"]
-    assert not any(rung.key.startswith("mixture-") for rung in ladder({"a": "real", "b": "real"}))
+    assert not any(candidate.key.startswith("mixture-") for candidate in model_candidates({"a": "real", "b": "real"}))
 
 
 @pytest.mark.slow
@@ -216,11 +225,11 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
 @pytest.mark.parametrize("kinds", [KINDS, *OTHERS])
 def test_every_mixture_learns_its_columns(kinds):
     X, y = (part[:100] for part in mixed())
-    for rung in ladder(kinds, rows=[90, 90]):
-        if rung.key.startswith(("mixture-", "parzen")):
-            P = clone(rung.estimator).fit(X.select(list(kinds)), y).predict_proba(X.select(list(kinds)))
+    for candidate in model_candidates(kinds, rows=[90, 90]):
+        if candidate.key.startswith(("mixture-", "parzen")):
+            P = clone(candidate.estimator).fit(X.select(list(kinds)), y).predict_proba(X.select(list(kinds)))
             np.testing.assert_allclose(P.sum(axis=1), 1.0)
-            assert rung.work > 0
+            assert candidate.work > 0
 
 
 def in_turns(n: int) -> tuple[pl.DataFrame, np.ndarray]:
@@ -234,10 +243,11 @@ def in_turns(n: int) -> tuple[pl.DataFrame, np.ndarray]:
 def test_a_mixture_wins_where_classes_have_lumps():
     X, y = in_turns(400)
     field = Field.of(X, np.array(["u", "v"]), y, 3)
-    contest = compete(field, chosen_rungs(ladder({"a": "real", "b": "real"}, rows=[130, 130]), "full,mixture-full-2,"
+    all_of_them = model_candidates({"a": "real", "b": "real"}, rows=[130, 130])
+    contest = compete(field, chosen_candidates(all_of_them, "full,mixture-full-2,"
                                           "mixture-diagonal-2,mixture-diagonal-4"))  # fmt: skip
-    assert contest.winner.rung.key.startswith("mixture-") and contest.winner.cost < 0.01
-    by = {s.rung.key: s.cost for s in contest.standings}
+    assert contest.winner.candidate.key.startswith("mixture-") and contest.winner.cost < 0.01
+    by = {s.candidate.key: s.cost for s in contest.standings}
     assert by["full"] > 0.2
 
 
@@ -247,20 +257,22 @@ def test_a_gaussian_stays_where_it_is_as_good():
     y = rng.integers(0, 2, 300)
     X = pl.DataFrame(rng.normal(size=(300, 2)) + 2.0 * y[:, None], schema=["a", "b"])
     field = Field.of(X, np.array(["u", "v"]), y, 3)
-    rungs = chosen_rungs(ladder({"a": "real", "b": "real"}, rows=[90, 90]), "pooled,mixture-diagonal-2,mixture-full-2")
-    assert compete(field, rungs).winner.rung.key == "pooled"
+    candidates = chosen_candidates(
+        model_candidates({"a": "real", "b": "real"}, rows=[90, 90]), "pooled,mixture-diagonal-2,mixture-full-2"
+    )
+    assert compete(field, candidates).winner.candidate.key == "pooled"
 
 
 def test_who_is_too_slow_is_left_out_and_named():
-    rungs = ladder({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
-    kept, words = affordable(rungs, 320_000)
-    assert not any(rung.key.startswith("mixture-") for rung in kept)
+    candidates = model_candidates({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
+    kept, words = affordable(candidates, 320_000)
+    assert not any(candidate.key.startswith("mixture-") for candidate in kept)
     slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbors"
-    assert f"{slow} compares them" in words and len(kept) == len(rungs) - 7
-    few = ladder({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
+    assert f"{slow} compares them" in words and len(kept) == len(candidates) - 7
+    few = model_candidates({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
     assert affordable(few, 6_400) == (few, "")
-    some, words = affordable(rungs, 100_000)
-    assert "mixture-diagonal-2" in [rung.key for rung in some] and "mixture-full-4" in words
+    some, words = affordable(candidates, 100_000)
+    assert "mixture-diagonal-2" in [candidate.key for candidate in some] and "mixture-full-4" in words
 
 
 @pytest.mark.parametrize(
@@ -271,15 +283,15 @@ def test_who_is_too_slow_is_left_out_and_named():
     ],
 )  # fmt: skip
 def test_windows_are_tried_where_they_take_seconds(classes, rows, columns, tried):
-    rungs = ladder({f"x{j}": "real" for j in range(columns)}, rows=[rows] * classes)
-    kept, _ = affordable(chosen_rungs(rungs, "parzen"), 5 * classes * rows)
+    candidates = model_candidates({f"x{j}": "real" for j in range(columns)}, rows=[rows] * classes)
+    kept, _ = affordable(chosen_candidates(candidates, "parzen"), 5 * classes * rows)
     assert bool(kept) == tried
 
 
 def test_windows_ask_for_some_rows_of_each_class():
-    assert "parzen" not in [rung.key for rung in ladder({"a": "real", "b": "real"}, rows=[200, 3])]
+    assert "parzen" not in [candidate.key for candidate in model_candidates({"a": "real", "b": "real"}, rows=[200, 3])]
     more = [
-        next(r.work for r in ladder({f"x{j}": "real" for j in range(d)}, rows=[m, m]) if r.key == "parzen")
+        next(r.work for r in model_candidates({f"x{j}": "real" for j in range(d)}, rows=[m, m]) if r.key == "parzen")
         for d in (2, 20) for m in (200, 400)
     ]  # fmt: skip
     assert 0 < more[0] < more[1] < 2 * more[0] and more[2] < more[3]
@@ -296,9 +308,11 @@ def test_a_robust_model_wins_where_rows_are_wrong():
     wrong = rng.random(400) < 0.08
     X[wrong] += 200.0 * rng.normal(size=(wrong.sum(), 2))
     field = Field.of(pl.DataFrame(X, schema=["a", "b"]), np.array(["u", "v"]), y, 3)
-    contest = compete(field, chosen_rungs(ladder({"a": "real", "b": "real"}), "diagonal,laplace,pooled,full,student-t"))
-    by = {s.rung.key: s.cost for s in contest.standings}
-    assert contest.winner.rung.key == "student-t" and by["student-t"] < 0.1 and by["laplace"] < 0.15
+    contest = compete(
+        field, chosen_candidates(model_candidates({"a": "real", "b": "real"}), "diagonal,laplace,pooled,full,student-t")
+    )
+    by = {s.candidate.key: s.cost for s in contest.standings}
+    assert contest.winner.candidate.key == "student-t" and by["student-t"] < 0.1 and by["laplace"] < 0.15
     assert min(by["diagonal"], by["pooled"], by["full"]) > 0.4
 
 
@@ -309,9 +323,11 @@ def test_windows_win_where_no_shape_fits():
     turn, radius = rng.uniform(0, 2 * np.pi, 600), 2.0 + 1.5 * y + 0.3 * rng.normal(size=600)  # a ring around a ring
     X = pl.DataFrame({"a": radius * np.cos(turn), "b": radius * np.sin(turn)})
     field = Field.of(X, np.array(["u", "v"]), y, 3)
-    rungs = chosen_rungs(ladder({"a": "real", "b": "real"}, rows=[190, 190]), "diagonal,full,mixture-diagonal-2,parzen")
-    contest = compete(field, rungs)
-    assert contest.winner.rung.key == "parzen" and contest.winner.cost < 0.03
+    candidates = chosen_candidates(
+        model_candidates({"a": "real", "b": "real"}, rows=[190, 190]), "diagonal,full,mixture-diagonal-2,parzen"
+    )
+    contest = compete(field, candidates)
+    assert contest.winner.candidate.key == "parzen" and contest.winner.cost < 0.03
 
 
 WORDS_OF = {"color": ["blue", "red"], "smokes": ["no", "yes"]}
@@ -329,11 +345,11 @@ def leaning(n: int) -> tuple[pl.DataFrame, np.ndarray]:
 def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     X, y = leaning(300)
     kinds = {"color": "category", "smokes": "binary"}
-    rungs = ladder(kinds, levels=WORDS_OF)
-    assert [rung.key for rung in rungs] == ["frequencies", "naive-bayes", "naive-bayes-t", "chow-tree"]
-    contest = compete(Field.of(X, np.array(["u", "v"]), y, 3), rungs)
-    assert contest.winner.rung.key == "chow-tree" and contest.winner.cost == pytest.approx(0.05, abs=0.03)
-    model = clone(rungs[-1].estimator).fit(X, y)
+    candidates = model_candidates(kinds, levels=WORDS_OF)
+    assert [candidate.key for candidate in candidates] == ["frequencies", "naive-bayes", "naive-bayes-t", "chow-tree"]
+    contest = compete(Field.of(X, np.array(["u", "v"]), y, 3), candidates)
+    assert contest.winner.candidate.key == "chow-tree" and contest.winner.cost == pytest.approx(0.05, abs=0.03)
+    model = clone(candidates[-1].estimator).fit(X, y)
     lk.save(model, tmp_path / "m")
     again = lk.load(tmp_path / "m")
     strange = pl.DataFrame({"color": ["red", "pink", None], "smokes": ["no", "no", "yes"]})
@@ -347,10 +363,10 @@ def test_trees_need_two_columns_of_few_known_words():
     kinds = {"color": "category", "smokes": "binary"}
     many = {**WORDS_OF, "color": [str(i) for i in range(51)]}
     for levels in (None, {}, {"color": ["a", "b"]}, many):
-        assert "chow-tree" not in [rung.key for rung in ladder(kinds, levels=levels)]
-    assert "chow-tree" not in [rung.key for rung in ladder({"color": "category"}, levels=WORDS_OF)]
+        assert "chow-tree" not in [candidate.key for candidate in model_candidates(kinds, levels=levels)]
+    assert "chow-tree" not in [candidate.key for candidate in model_candidates({"color": "category"}, levels=WORDS_OF)]
     with_all = {"size": "real", "visits": "count", **kinds, "words": "category"}
-    (tree,) = [r for r in ladder(with_all, levels={**WORDS_OF, "words": ["a", "b"]}) if r.key == "chow-tree"]
+    (tree,) = [r for r in model_candidates(with_all, levels={**WORDS_OF, "words": ["a", "b"]}) if r.key == "chow-tree"]
     X, y = mixed()
     X = X.with_columns(words=pl.Series(["a", "b"] * (len(X) // 2 + 1))[: len(X)])
     P = clone(tree.estimator).fit(X.select(arranged(with_all)), y).predict_proba(X.select(arranged(with_all)))
@@ -369,9 +385,9 @@ def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
 @pytest.mark.slow
 def test_rivals_take_the_table_as_it_is():
     X, y = mixed()
-    for rung in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
-        assert rung.rival and isinstance(rung.estimator, CalibratedClassifier)
-        model = clone(rung.estimator).fit(X, y)
+    for candidate in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
+        assert candidate.rival and isinstance(candidate.estimator, CalibratedClassifier)
+        model = clone(candidate.estimator).fit(X, y)
         assert (model.predict(X) == y).mean() > 0.75
         strange = X.with_columns(pl.lit("ultraviolet").alias("color"))
         assert np.isfinite(model.predict_proba(strange)).all()
@@ -383,22 +399,24 @@ def test_rivals_take_the_table_as_it_is():
 @pytest.mark.slow
 def test_costs_are_those_of_scikit_learns_folds_by_hand():
     field = wine_field(calibrate=False)
-    contest = compete(field, rungs_of("pooled,diagonal"))
+    contest = compete(field, candidates_of("pooled,diagonal"))
     for standing in contest.standings:
         wrong = 0
         for train, test in field.splits:
-            model = clone(standing.rung.estimator).fit(field.X[train], field.classes[field.labels[train]])
+            model = clone(standing.candidate.estimator).fit(field.X[train], field.classes[field.labels[train]])
             wrong += (model.predict(field.X[test]) != field.classes[field.labels[test]]).sum()
         assert standing.cost == pytest.approx(wrong / 178)
 
 
 @pytest.mark.slow
 def test_ties_in_cost_go_to_the_least_log_loss_and_ties_in_that_to_the_simplest():
-    contest = compete(wine_field(), rungs_of("all"))
+    contest = compete(wine_field(), candidates_of("all"))
     near = [s for s in contest.standings if s.behind.value <= s.behind.se]
     least = min(near, key=lambda s: s.evaluation.log_loss.value)
     as_true = [s for s in near if s.loss_behind.value <= max(s.loss_behind.se, 1e-3)]
-    assert contest.truest.rung is least.rung and contest.winner.rung.rank == min(s.rung.rank for s in as_true)
+    assert contest.truest.candidate is least.candidate and contest.winner.candidate.rank == min(
+        s.candidate.rank for s in as_true
+    )
     assert contest.best.behind.value == 0 and contest.standings[0].cost == contest.best.cost
     paid = [s.evaluation.costs.table[s.evaluation.decided, s.evaluation.truth] for s in (contest.winner, contest.best)]
     gap = paid[0] - paid[1]
@@ -413,7 +431,7 @@ def standing_of(field, rank, truth_probability):
     posterior = np.where(np.arange(2) == field.labels[:, None], p[:, None], 1 - p[:, None])
     with np.errstate(divide="ignore"):
         e = field.evaluation(np.log(posterior))
-    return Standing(Rung(f"m{rank}", f"m{rank}", "", rank, None), e, 0.0)
+    return Standing(Candidate(f"m{rank}", f"m{rank}", "", rank, None), e, 0.0)
 
 
 def two_class_field(n=40):
@@ -429,14 +447,16 @@ def test_each_step_of_the_rule_by_hand():
     many_wrong = np.r_[np.full(10, 0.4), np.full(30, 0.99)]
     standings = [standing_of(field, rank, p) for rank, p in enumerate((many_wrong, unsure, right, twin, other))]
     contest = judged(field, standings)
-    by_key = {s.rung.key: s for s in contest.standings}
-    assert contest.best.rung.key == "m1"  # of the two that cost the same the simpler one
+    by_key = {s.candidate.key: s for s in contest.standings}
+    assert contest.best.candidate.key == "m1"  # of the two that cost the same the simpler one
     assert by_key["m0"].ties == () and by_key["m1"].ties == by_key["m2"].ties == ("cost",)
     assert by_key["m3"].ties == by_key["m4"].ties == ("cost", "log-loss")
-    assert contest.truest.rung.key == "m4" and contest.winner.rung.key == "m3"
+    assert contest.truest.candidate.key == "m4" and contest.winner.candidate.key == "m3"
     by_loss = judged(field, standings, "log-loss")
-    assert by_loss.best.rung.key == "m4" and by_loss.winner.rung.key == "m3" and by_loss.choose_by == "log-loss"
-    assert judged(field, standings, "error").winner.rung.key == contest.winner.rung.key
+    assert (
+        by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.choose_by == "log-loss"
+    )
+    assert judged(field, standings, "error").winner.candidate.key == contest.winner.candidate.key
     with pytest.raises(DomainError, match="choose_by must be one of cost, log-loss, error"):
         judged(field, standings, "brier")
 
@@ -447,14 +467,14 @@ def test_one_row_that_is_decided_otherwise_is_a_tie():
         field = two_class_field(n)
         dearer = standing_of(field, 0, np.r_[0.49, np.full(n - 1, 0.9)])
         contest = judged(field, [dearer, standing_of(field, 1, np.r_[0.51, np.full(n - 1, 0.9)])])
-        assert contest.best.rung.rank == 1 and contest.winner.rung.rank == 0
+        assert contest.best.candidate.rank == 1 and contest.winner.candidate.rank == 0
 
 
 def test_twins_that_differ_by_less_than_a_thousandth_are_tied():
     field = two_class_field()
     plain, truer = standing_of(field, 0, np.full(40, 0.9)), standing_of(field, 1, np.full(40, 0.9005))
-    assert judged(field, [plain, truer]).winner.rung.rank == 0  # better in every row, by 0.0006 nats
-    assert judged(field, [plain, standing_of(field, 1, np.full(40, 0.92))]).winner.rung.rank == 1
+    assert judged(field, [plain, truer]).winner.candidate.rank == 0  # better in every row, by 0.0006 nats
+    assert judged(field, [plain, standing_of(field, 1, np.full(40, 0.92))]).winner.candidate.rank == 1
 
 
 def test_a_truth_held_impossible_is_no_tie_in_log_loss():
@@ -462,9 +482,9 @@ def test_a_truth_held_impossible_is_no_tie_in_log_loss():
     impossible = np.r_[0.0, np.full(39, 0.99)]
     fair = np.r_[0.4, np.full(39, 0.8)]
     contest = judged(field, [standing_of(field, 0, impossible), standing_of(field, 1, fair)])
-    assert contest.winner.rung.key == "m1"
+    assert contest.winner.candidate.key == "m1"
     alone = judged(field, [standing_of(field, 0, impossible), standing_of(field, 1, impossible)])
-    assert alone.winner.rung.key == "m0"  # both infinite: level, so the simpler one
+    assert alone.winner.candidate.key == "m0"  # both infinite: level, so the simpler one
 
 
 class Fragile(DummyClassifier):
@@ -475,11 +495,11 @@ class Fragile(DummyClassifier):
 
 
 def test_who_fails_is_shown_and_the_others_go_on():
-    bad = Rung("bad", "bad", "", 99, Fragile())
+    bad = Candidate("bad", "bad", "", 99, Fragile())
     heard = []
-    contest = compete(wine_field(), [*rungs_of("pooled"), bad], tell=lambda rung: heard.append(rung.key))
+    contest = compete(wine_field(), [*candidates_of("pooled"), bad], tell=lambda candidate: heard.append(candidate.key))
     (failed,) = [s for s in contest.standings if s.evaluation is None]
-    assert failed.failure == "ValueError: this model cannot" and contest.winner.rung.key == "pooled"
+    assert failed.failure == "ValueError: this model cannot" and contest.winner.candidate.key == "pooled"
     assert sorted(heard) == ["bad"] * 5 + ["pooled"] * 5
     with pytest.raises(DataError, match="bad: ValueError"):
         compete(wine_field(), [bad])
@@ -487,32 +507,32 @@ def test_who_fails_is_shown_and_the_others_go_on():
 
 @pytest.mark.slow
 def test_rivals_are_measured_but_do_not_win():
-    rival = Rung("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
-    contest = compete(wine_field(), [rival, *rungs_of("frequencies")])
-    assert contest.winner.rung.key == "frequencies" and contest.rival.rung is rival
+    rival = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
+    contest = compete(wine_field(), [rival, *candidates_of("frequencies")])
+    assert contest.winner.candidate.key == "frequencies" and contest.rival.candidate is rival
     assert contest.rival.behind.value < 0
 
 
 def test_costs_and_refusal_count():
     cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.05, 0.05, 0.05]], actions=["ask"])
-    contest = compete(wine_field(cost=cost, reject_cost=0.01), rungs_of("frequencies,pooled"))
-    by = {s.rung.key: s.cost for s in contest.standings}
+    contest = compete(wine_field(cost=cost, reject_cost=0.01), candidates_of("frequencies,pooled"))
+    by = {s.candidate.key: s.cost for s in contest.standings}
     assert by["frequencies"] == pytest.approx(0.01) and by["pooled"] <= 0.01
 
 
 def test_other_class_probabilities_are_as_if_the_model_had_them():
     prior = np.array([0.8, 0.1, 0.1])
     field = wine_field(class_prior=prior, calibrate=False)
-    (rung,) = rungs_of("pooled")
+    (candidate,) = candidates_of("pooled")
     split = field.splits[0]
-    plain = clone(rung.estimator).fit(field.X[split.train], field.classes[field.labels[split.train]])
-    fixed = clone(rung.estimator).set_params(class_prior=prior.tolist())
+    plain = clone(candidate.estimator).fit(field.X[split.train], field.classes[field.labels[split.train]])
+    fixed = clone(candidate.estimator).set_params(class_prior=prior.tolist())
     fixed.fit(field.X[split.train], field.classes[field.labels[split.train]])
     rows = field.X[split.test]
     np.testing.assert_allclose(np.exp(field.posteriors(plain, rows, split)), fixed.predict_proba(rows), atol=1e-9)
     share = np.bincount(field.labels, field.judging) / field.judging.sum()
     np.testing.assert_allclose(share, prior)
-    assert from_all_rows(rung.estimator, field).class_prior_.tolist() == prior.tolist()
+    assert from_all_rows(candidate.estimator, field).class_prior_.tolist() == prior.tolist()
 
 
 @pytest.mark.slow
@@ -521,8 +541,8 @@ def test_groups_are_the_witnesses():
     field = wine_field(groups=groups)
     for train, test in field.splits:
         assert not set(groups[train]) & set(groups[test])
-    rows = compete(wine_field(), rungs_of("diagonal,pooled"))
-    assert compete(field, rungs_of("diagonal,pooled")).standings[-1].behind.se != rows.standings[-1].behind.se
+    rows = compete(wine_field(), candidates_of("diagonal,pooled"))
+    assert compete(field, candidates_of("diagonal,pooled")).standings[-1].behind.se != rows.standings[-1].behind.se
 
 
 # ------------------------------------------------------------------------ calibration
@@ -661,7 +681,7 @@ def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path, array_at_f
 
 def test_a_table_classifier_decides_as_it_was_told():
     X, y = mixed()
-    clf = clone(next(r for r in ladder(KINDS, {"reject_below": 0.99}) if r.key == "naive-bayes").estimator)
+    clf = clone(next(r for r in model_candidates(KINDS, {"reject_below": 0.99}) if r.key == "naive-bayes").estimator)
     model = TableClassifier(clf).fit(X, y)
     assert lk.REJECT in model.decide(X) and model.reject_below == 0.99
     assert lk.NOVEL in model.decide(X.with_columns(size=pl.lit(1e9)), novelty=0.01)
@@ -741,12 +761,12 @@ def test_a_table_model_speaks_in_its_own_name():
 
 def test_full_covariances_need_rows_for_so_many_columns():
     wide = {f"x{i}": "real" for i in range(1200)}
-    kept, words = affordable(ladder(wide, rows=[50, 50]), 400)
-    assert [rung.key for rung in kept][:4] == ["frequencies", "nearest-mean", "spherical", "diagonal"]
-    assert not {"pooled", "full", "interpolated", "student-t"} & {rung.key for rung in kept}
+    kept, words = affordable(model_candidates(wide, rows=[50, 50]), 400)
+    assert [candidate.key for candidate in kept][:4] == ["frequencies", "nearest-mean", "spherical", "diagonal"]
+    assert not {"pooled", "full", "interpolated", "student-t"} & {candidate.key for candidate in kept}
     assert words.startswith("Left out, for so few rows cannot carry full covariances") and "pooled,pooled-mean" in words
     for kinds, rows in ((wide, [1500, 1500]), ({f"x{i}": "real" for i in range(900)}, [20, 20])):
-        assert all(rung.carried for rung in ladder(kinds, rows=rows))
+        assert all(candidate.carried for candidate in model_candidates(kinds, rows=rows))
 
 
 def test_a_wide_frame_is_asked_for_its_columns_once():

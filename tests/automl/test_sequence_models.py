@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.automl.choose_states import choose_states
-from likely.automl.sequence_candidates import chain, chain_rungs, emission
+from likely.automl.sequence_candidates import chain, chain_candidates, emission
 from likely.automl.sequence_models import SequenceClassifier, SequenceDensity, kinds_found, laid_out
 from likely.core.errors import DataError, DomainError
 
@@ -47,9 +47,9 @@ def test_emissions_suit_the_columns():
     assert emission({"x": "real"}, 3).n_components == 3
     with pytest.raises(DomainError, match="one column of words"):
         emission({"w": "category"}, 3)
-    rungs = chain_rungs({"x": "real"}, (1, 2), {"reject_cost": 0.1}, {"topology": "cyclic"})
-    assert [r.key for r in rungs] == ["frequencies", "hmm-1", "hmm-2"]
-    assert rungs[2].estimator.density.topology == "cyclic" and rungs[2].estimator.reject_cost == 0.1
+    candidates = chain_candidates({"x": "real"}, (1, 2), {"reject_cost": 0.1}, {"topology": "cyclic"})
+    assert [r.key for r in candidates] == ["frequencies", "hmm-1", "hmm-2"]
+    assert candidates[2].estimator.density.topology == "cyclic" and candidates[2].estimator.reject_cost == 0.1
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_it_comes_back_from_a_file_as_it_was(tmp_path):
 
 @pytest.mark.parametrize("change", [
     {"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": '{"a": {"kind": "odd"}}'},
-    {"order_": np.array([0, 0, 1])}, {"calm_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
+    {"order_": np.array([0, 0, 1])}, {"held_out_surprise_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
 ])  # fmt: skip
 def test_what_does_not_fit_together_is_no_model(tmp_path, change):
     model = TableClusterer(3, n_init=1).fit(lumps(90)[0])

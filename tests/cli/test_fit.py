@@ -387,7 +387,7 @@ def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(
 
 
 def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
-    from likely.automl.candidates import ladder
+    from likely.automl.candidates import model_candidates
     from likely.automl.table_classifier import TableClassifier
     from likely.cli.fitting.fit_run import PARTS_OF_WORDS, described
     from likely.data.table import Table
@@ -397,7 +397,9 @@ def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
     def taken(columns: int) -> tuple[int, int, int]:
         table = Table.of(worded(columns))
         schema = table.schema()
-        naive = next(r for r in ladder({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes")
+        naive = next(
+            r for r in model_candidates({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes"
+        )
         writer = Writer(model_files._Catalog())
         node = writer.node(TableClassifier.around(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
         return writer.count, len(json.dumps(node)), described(table)

@@ -243,8 +243,8 @@ def test_false_alarms_come_as_rarely_as_was_asked_for(name):
 
 def test_alarms_come_soon_after_a_change():
     rng = np.random.default_rng(3)
-    calm, wild = WALK.sample(1, rng, length=500)[0], rng.normal(0, 4, (100, 1)).cumsum(axis=0)
-    found, _ = alarms(WALK, np.concatenate([calm, calm[-1] + wild]), 10_000)
+    held_out_surprise, wild = WALK.sample(1, rng, length=500)[0], rng.normal(0, 4, (100, 1)).cumsum(axis=0)
+    found, _ = alarms(WALK, np.concatenate([held_out_surprise, held_out_surprise[-1] + wild]), 10_000)
     assert len(found) and 500 <= found[0] < 520
     x = np.concatenate([feed(300), feed(60) + 6.0])
     found, _ = alarms(CHAIN, x, 10_000)
@@ -695,7 +695,7 @@ def test_frames_that_depend_on_each_other_support_fewer_false_alarms():
     for seed in range(6):
         x = _slow(seed, 400 + 2000)
         h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:400]])
-        every = max(independent_frames(h.calm_) / 3, 5.0)
+        every = max(independent_frames(h.held_out_surprise_) / 3, 5.0)
         share, said = _heard(h, x[400:], 100)
         assert f"in 100 lines is asked for, these support {supported_words(h.supported_rate_)} (95 %" in said[0]
         assert every < 50 and 1 / h.supported_rate_ < 20
@@ -717,7 +717,9 @@ def test_alarms_come_no_more_often_than_is_said_to_be_supported(above):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         subject, said = subject_of(CHAIN, "model"), []
-        subject.calm = np.stack([rng.exponential(size=300), np.ones(300), np.zeros(300)])  # the model is right
+        subject.held_out_surprise = np.stack(
+            [rng.exponential(size=300), np.ones(300), np.zeros(300)]
+        )  # the model is right
         rule = BySurprise(subject, every, "model", said.append)
         assert bool(said) == (above < 17)
         share = len(rule.start.run(rule.held_out.rarity(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
@@ -739,7 +741,7 @@ def test_what_is_said_to_be_supported_holds(kind, n, trainings):
         x = CHAIN.sample(1, rng, length=n + 4000)[0] if kind == "chain" else _slow(seed, n + 4000)
         h = lk.HMMDensity(n_states=2, random_state=0).fit([x[:n]])
         for above in (0.3, 3.0, 6.0):
-            every = max(independent_frames(h.calm_) / above, 5.0)
+            every = max(independent_frames(h.held_out_surprise_) / above, 5.0)
             share, said = _heard(h, x[n:], every)
             found.append(share > _promised(said, every))
     assert np.mean(found) <= 0.1
@@ -753,7 +755,7 @@ def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
         h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:2000]])
         assert 12 < 1 / h.supported_rate_ < 77
         found.append(_heard(h, x[2000:], 25)[0] * 25)
-        assert not _heard(h, x[2000:], max(independent_frames(h.calm_) / 18, 5.0))[1]
+        assert not _heard(h, x[2000:], max(independent_frames(h.held_out_surprise_) / 18, 5.0))[1]
     assert 1 / 1.5 < np.mean(found) < 1.5
 
 

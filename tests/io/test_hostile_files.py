@@ -184,7 +184,8 @@ def nasty(rng: random.Random) -> Any:
             "\0", "é🙂", "../../etc/passwd", [], {}, [1, 2], [[]], [2**62, 4], [0], {"array": 0, "shape": [2]},
             {"array": -1, "shape": []}, {"array": 1, "shape": [2, 2]}, {"tuple": []}, {"tuple": [["a", None]]},
             {"dict": {"a": 1}}, {"float": "inf"}, {"float": "nan"}, {"labels": ["a", "a"], "dtype": "str"},
-            {"labels": [1, 2, 3], "dtype": "object"}, {"class": "Gaussian"}, {"class": "ProductPrior", "components": []},
+            {"labels": [1, 2, 3], "dtype": "object"}, {"class": "Gaussian"},
+            {"class": "ProductPrior", "components": []},
             {"class": "os.system", "command": "true"}, deep(5), deep(40), "F32", "I64", "U8", "BOOL", "C64", "object",
         ]
     )  # fmt: skip
@@ -215,7 +216,8 @@ def node_edit(data: bytes, rng: random.Random) -> bytes:
 
 
 FIELDS = [
-    "class", "array", "shape", "tuple", "labels", "mean", "covariance", "kind", "components", "weight", "scatter", "origin",
+    "class", "array", "shape", "tuple", "labels", "mean", "covariance", "kind", "components", "weight", "scatter",
+    "origin",
     "shift", "rows", "complete", "index", "what", "probs", "levels", "rate", "extra", "__class__", "format", "content",
 ]  # fmt: skip
 

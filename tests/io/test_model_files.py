@@ -738,7 +738,7 @@ def test_a_topology_cannot_claim_more_states_than_it_has():
     topology = estimator.topology_.replace(origin=estimator.topology_.origin + 10**9)
     with pytest.raises(lk.ModelFileError, match="origin must be 0"):
         model_files.loads(model_files.dumps(topology))
-    estimator.lengths_ = 1e18
+    estimator.mean_length_ = 1e18
     with pytest.raises(lk.ModelFileError, match="must fit together"):
         model_files.loads(model_files.dumps(estimator))
 

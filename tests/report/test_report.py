@@ -93,7 +93,7 @@ def study(classes: int = 3, columns: int = 4, n: int = 300, names=None, cells: i
     region = rng.integers(-1, classes, (cells, cells))
     plane = Plane(x[:, :2], e.truth, e.decided, np.linspace(-3, 9, cells), np.linspace(-3, 9, cells), region,
                   ("x0 and x1", "x2"), (0.9, 0.1))  # fmt: skip
-    ladder = (
+    model_candidates = (
         Contender("simple", "One spread for all.", 0.2, 0.02, 0.2, 0.15, 0.25, 0.5, 0.1, chosen=True),
         Contender("rich", "A spread for each.", 0.19, 0.02, 0.19, 0.14, 0.24, 0.4, 2.0),
         Contender("failed", note="it would not fit"),
@@ -103,7 +103,7 @@ def study(classes: int = 3, columns: int = 4, n: int = 300, names=None, cells: i
     return Study(
         "A study", target="kind", classes=names, source=("data.csv",), rows=n, rows_unlabeled=2,
         columns=tuple(facts), set_aside=(("id", "all different"),), hazards=("one class is small",),
-        leaderboard=ladder, evaluation=e, cv="5-fold cross-validation",
+        leaderboard=model_candidates, evaluation=e, cv="5-fold cross-validation",
         importance=tuple(Driver(f"x{j}", 0.1 / (j + 1), 0.01) for j in range(columns)), plane=plane, worst=worst,
         made="likely 1.0, today", command="likely fit data.csv --target kind", fingerprint="ab12", seed=7,
     )  # fmt: skip
@@ -289,12 +289,12 @@ def test_signs_say_what_they_are():
 
 
 def test_the_leaderboard_shades_who_is_tied():
-    ladder = (
+    model_candidates = (
         Contender("best", cost=0.2, cost_se=0.03, behind=0.0, behind_se=0.0, ties=("cost",)),
         Contender("tied", cost=0.21, cost_se=0.03, behind=0.01, behind_se=0.02, ties=("cost", "log-loss"), chosen=True),
         Contender("near", cost=0.215, cost_se=0.03, behind=0.015, behind_se=0.001),  # within 0.03, but not by pairs
     )
-    text = report_html(replace(study(), leaderboard=ladder, rule="The rule.")).split('id="leaderboard"')[1]
+    text = report_html(replace(study(), leaderboard=model_candidates, rule="The rule.")).split('id="leaderboard"')[1]
     board = text.split("</section>")[0]
     rows = re.findall(r"<tr.*?</tr>", board.split("<tbody>")[1].split("</tbody>")[0])
     assert ["band" in row for row in rows] == [True, True, False] and "The rule." in board

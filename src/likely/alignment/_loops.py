@@ -646,7 +646,7 @@ def _sum_to(tree, at):  # type: ignore[no-untyped-def]
 def add_along(path, worth, x, scale, total, weight):  # type: ignore[no-untyped-def]
     """Add frames of x to the frames of an average that they are matched with: total, weight (T, D).
 
-    Points count by the weight of their step, `worth`. A frame with gaps counts D / seen times in the cost, and so it
+    Points count by the weight of their step, `strength`. A frame with gaps counts D / seen times in the cost, and so it
     does here; `scale` is the series' own weight.
     """
     D = x.shape[1]

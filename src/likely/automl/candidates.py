@@ -127,7 +127,7 @@ WORK = (
 
 
 @dataclass(frozen=True)
-class Rung:
+class Candidate:
     """One model of the ladder: an estimator that was not fitted, and how simple it is."""
 
     key: str  # what --models calls it
@@ -140,10 +140,10 @@ class Rung:
     carried: bool = True  # False where the rows are far too few for its covariances
 
 
-def ladder(
+def model_candidates(
     kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None,
     rows: Sequence[float] | None = None, levels: Mapping[str, Sequence[str]] | None = None,
-) -> list[Rung]:  # fmt: skip
+) -> list[Candidate]:  # fmt: skip
     """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
 
     Columns of words have a distribution of levels each, independent of the rest. Numbers have a joint Gaussian of some
@@ -152,9 +152,9 @@ def ladder(
     are enough for the parameters, mixtures, Parzen windows and nearest neighbors stand on top. `levels` are the words
     of columns of words: with two such columns or more, these may lean on each other along a tree.
 
-    >>> [rung.key for rung in ladder({"size": "real", "weight": "real"})][:4]
+    >>> [candidate.key for candidate in model_candidates({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'nearest-mean', 'spherical', 'diagonal']
-    >>> [rung.key for rung in ladder({"size": "real", "color": "category"})]
+    >>> [candidate.key for candidate in model_candidates({"size": "real", "color": "category"})]
     ['frequencies', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
@@ -168,7 +168,7 @@ def ladder(
     ]
     found += _neighbors(kinds, rows, rules)
     return [
-        Rung(
+        Candidate(
             key, name, f"{what[0].upper()}{what[1:]}.", i, model,
             work=_work(key, kinds, rows or ()), carried=_carried(key, kinds, rows),
         )
@@ -185,15 +185,15 @@ def arranged(kinds: Kinds) -> list[str]:
     return [*_of(kinds, "real"), *_of(kinds, "count"), *_of(kinds, *WORDS)]
 
 
-def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
-    """The rungs that `--models` asks for: "all", or names (see `NAMES`) with commas between them.
+def chosen_candidates(candidates: Sequence[Candidate], models: str) -> list[Candidate]:
+    """The candidates that `--models` asks for: "all", or names (see `NAMES`) with commas between them.
 
     Names are the same for every table. One that does not apply to this table is left out (`not_applicable` tells of
     it); where none is left, that is an error.
     """
     if models == "all":
-        return list(rungs)
-    keys, known = _asked(models), [rung.key for rung in rungs]
+        return list(candidates)
+    keys, known = _asked(models), [candidate.key for candidate in candidates]
     unknown = [key for key in keys if key not in NAMES and key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
@@ -202,16 +202,16 @@ def chosen_rungs(rungs: Sequence[Rung], models: str) -> list[Rung]:
     if not wanted & set(known):
         expected = f"for these columns there are {', '.join(known)}"
         raise DomainError(sentence(by_caller("--models", "models"), expected, models, _needs(known, models)))
-    return [rung for rung in rungs if rung.key in wanted]
+    return [candidate for candidate in candidates if candidate.key in wanted]
 
 
-def same_model(rungs: Sequence[Rung], models: str) -> str:
+def same_model(candidates: Sequence[Candidate], models: str) -> str:
     """Which models that `--models` names are compared under another name, because here both are one; else empty.
 
-    >>> same_model(ladder({"size": "real", "weight": "real"}), "naive-bayes,pooled")
+    >>> same_model(model_candidates({"size": "real", "weight": "real"}), "naive-bayes,pooled")
     'All columns are numbers, so naive-bayes is the same model as diagonal: it is compared as diagonal.'
     """
-    known = [rung.key for rung in rungs]
+    known = [candidate.key for candidate in candidates]
     pairs = [(key, _known_as(key, known)) for key in _asked(models) if _known_as(key, known) in known]
     why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
     told = [
@@ -221,13 +221,13 @@ def same_model(rungs: Sequence[Rung], models: str) -> str:
     return " ".join(told)
 
 
-def not_applicable(rungs: Sequence[Rung], models: str) -> str:
+def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
     """Which models that `--models` names do not apply to this table, and what each needs; empty where all do.
 
-    >>> not_applicable(ladder({"size": "real", "color": "category"}), "naive-bayes,diagonal,neighbors")
+    >>> not_applicable(model_candidates({"size": "real", "color": "category"}), "naive-bayes,diagonal,neighbors")
     'Left out, not for this table: neighbors needs numbers alone, and two rows of each class.'
     """
-    told = _needs([rung.key for rung in rungs], models)
+    told = _needs([candidate.key for candidate in candidates], models)
     return f"Left out, not for this table: {told}." if told else ""
 
 
@@ -249,46 +249,46 @@ def _known_as(key: str, known: Sequence[str]) -> str:
     return key if key in known else TWINS.get(key, key)
 
 
-def affordable(rungs: Sequence[Rung], rows: float) -> tuple[list[Rung], str]:
-    """The rungs without those that would take longer than all others together, and words on who was left out.
+def affordable(candidates: Sequence[Candidate], rows: float) -> tuple[list[Candidate], str]:
+    """The candidates without those that would take longer than all others together, and words on who was left out.
 
     `rows` are the training rows of all splits together.
 
-    >>> rungs = ladder({"a": "real", "b": "real"}, rows=[1e6, 1e6])
-    >>> kept, words = affordable(rungs, 8e6)
-    >>> [rung.key for rung in rungs if rung not in kept][:1], words[:9]
+    >>> candidates = model_candidates({"a": "real", "b": "real"}, rows=[1e6, 1e6])
+    >>> kept, words = affordable(candidates, 8e6)
+    >>> [candidate.key for candidate in candidates if candidate not in kept][:1], words[:9]
     (['student-t'], 'Left out,')
     """
-    wide = [rung for rung in rungs if not rung.carried]
-    slow = [rung for rung in rungs if rung.work * rows > WORK and rung.carried]
+    wide = [candidate for candidate in candidates if not candidate.carried]
+    slow = [candidate for candidate in candidates if candidate.work * rows > WORK and candidate.carried]
     reasons = {
         "so few rows cannot carry full covariances of so many columns": wide,
         "on so many rows they take longer than all other models together": slow,
     }
     words = [
-        f"Left out, for {why}: --models {','.join(rung.key for rung in left)} compares them."
+        f"Left out, for {why}: --models {','.join(candidate.key for candidate in left)} compares them."
         for why, left in reasons.items() if left
     ]  # fmt: skip
-    return [rung for rung in rungs if rung not in wide and rung not in slow], " ".join(words)
+    return [candidate for candidate in candidates if candidate not in wide and candidate not in slow], " ".join(words)
 
 
-def without_gaps(rungs: Sequence[Rung], kinds: Kinds, X: Any) -> tuple[list[Rung], str]:
-    """The rungs that take rows X, a Polars frame: where numbers are missing not all do, and words say who was left out.
+def without_gaps(candidates: Sequence[Candidate], kinds: Kinds, X: Any) -> tuple[list[Candidate], str]:
+    """The candidates that take rows X, a Polars frame; a sentence says which were left out for missing values.
 
     A full covariance cannot be integrated out in closed form where entries are missing.
 
     >>> import polars as pl
     >>> kinds = {"a": "real", "b": "real"}
-    >>> rungs = ladder(kinds)
-    >>> kept, words = without_gaps(rungs, kinds, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
-    >>> [rung.key for rung in rungs if rung not in kept], words[:9]
+    >>> candidates = model_candidates(kinds)
+    >>> kept, words = without_gaps(candidates, kinds, pl.DataFrame({"a": [1.0, None], "b": [2.0, 3.0]}))
+    >>> [candidate.key for candidate in candidates if candidate not in kept], words[:9]
     (['full-t'], 'Left out,')
     """
     numbers = _numbers(kinds)[0]
     if not any(X[name].cast(float).fill_nan(None).null_count() for name in numbers):
-        return list(rungs), ""
-    kept = [rung for rung in rungs if rung.key not in WHOLE]
-    names = ", ".join(rung.name for rung in rungs if rung.key in WHOLE)
+        return list(candidates), ""
+    kept = [candidate for candidate in candidates if candidate.key not in WHOLE]
+    names = ", ".join(candidate.name for candidate in candidates if candidate.key in WHOLE)
     return kept, f"Left out, for it needs rows without missing numbers: {names}." if names else ""
 
 

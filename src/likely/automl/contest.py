@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from likely.automl.candidates import Rung
+from likely.automl.candidates import Candidate
 from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.calibration.recalibration import Recalibration, recalibrated
 from likely.core.arrays import Array, Index
@@ -112,7 +112,7 @@ class Standing(NamedTuple):
     `loss_behind` is that of the log-loss to the least of those that are tied in the first measure.
     """
 
-    rung: Rung
+    candidate: Candidate
     evaluation: Evaluation | None
     seconds: float
     failure: str = ""
@@ -148,28 +148,30 @@ class Contest(NamedTuple):
     @property
     def rival(self) -> Standing | None:
         """The best model that takes part for comparison only."""
-        found = [s for s in self.standings if s.rung.rival and s.evaluation is not None]
+        found = [s for s in self.standings if s.candidate.rival and s.evaluation is not None]
         return found[0] if found else None
 
     @property
     def next(self) -> Standing | None:
         """The best of the others that could have won."""
-        found = [s for s in self.standings if s is not self.winner and not s.rung.rival and s.evaluation is not None]
+        found = [
+            s for s in self.standings if s is not self.winner and not s.candidate.rival and s.evaluation is not None
+        ]
         return found[0] if found else None
 
 
 def compete(
-    field: Field, rungs: Sequence[Rung], *, choose_by: str = "cost", jobs: int | None = None,
-    tell: Callable[[Rung], None] = lambda rung: None,
+    field: Field, candidates: Sequence[Candidate], *, choose_by: str = "cost", jobs: int | None = None,
+    tell: Callable[[Candidate], None] = lambda candidate: None,
 ) -> Contest:  # fmt: skip
     """Fit every model in every split, in parallel, and choose (see `judged`); `tell` hears of each fit that is done.
 
     A model that fails is shown with its reason; it does not end the contest.
     """
     _refuse_unknown(choose_by)
-    tasks = [(rung, split) for rung in rungs for split in field.splits]
+    tasks = [(candidate, split) for candidate in candidates for split in field.splits]
 
-    def run(task: tuple[Rung, Split]) -> _Heat:
+    def run(task: tuple[Candidate, Split]) -> _Heat:
         done = _heat(field, *task)
         tell(task[0])
         return done
@@ -177,8 +179,8 @@ def compete(
     size = len(field.splits)
     with silence():
         heats = in_threads(run, tasks, jobs)
-        of_rung = [(rung, heats[i * size : (i + 1) * size]) for i, rung in enumerate(rungs)]
-        standings = in_threads(lambda pair: _joined(field, *pair), of_rung, jobs)
+        of_candidate = [(candidate, heats[i * size : (i + 1) * size]) for i, candidate in enumerate(candidates)]
+        standings = in_threads(lambda pair: _joined(field, *pair), of_candidate, jobs)
     return judged(field, standings, choose_by)
 
 
@@ -202,21 +204,23 @@ def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost")
     3. Of these, take the simplest: the one of the lowest rank.
     """
     _refuse_unknown(choose_by)
-    able = [s for s in standings if s.evaluation is not None and not s.rung.rival]
+    able = [s for s in standings if s.evaluation is not None and not s.candidate.rival]
     if not able:
-        reasons = "; ".join(f"{s.rung.key}: {s.failure or NOT_OURS}" for s in standings)
+        reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
         raise DataError(sentence("fit", "at least one model must learn these data", reasons))
-    best = min(able, key=lambda s: (s.by(choose_by), s.rung.rank))
+    best = min(able, key=lambda s: (s.by(choose_by), s.candidate.rank))
     told = [s._replace(behind=_behind(field, s, best, choose_by)) for s in standings]
-    told = [s._replace(ties=(choose_by,)) if _tied(s.behind) and not s.rung.rival else s for s in told]
+    told = [s._replace(ties=(choose_by,)) if _tied(s.behind) and not s.candidate.rival else s for s in told]
     near = [s for s in told if s.ties]
-    truest = min(near, key=lambda s: (s.by("log-loss"), s.rung.rank))
+    truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
     told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
-    as_true = [id(s.rung) for s in told if _tied(s.loss_behind, RESOLUTION)]
-    told = [s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.rung) in as_true else s for s in told]
-    winner = min((s for s in told if id(s.rung) in as_true), key=lambda s: s.rung.rank)
-    order = sorted(told, key=lambda s: (s.by(choose_by), s.rung.rank))
-    best, truest = (next(s for s in told if s.rung is one.rung) for one in (best, truest))
+    as_true = [id(s.candidate) for s in told if _tied(s.loss_behind, RESOLUTION)]
+    told = [
+        s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s for s in told
+    ]
+    winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
+    order = sorted(told, key=lambda s: (s.by(choose_by), s.candidate.rank))
+    best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
     return Contest(tuple(order), winner, best, truest, choose_by)
 
 
@@ -258,11 +262,11 @@ class _Heat(NamedTuple):
     failure: str
 
 
-def _heat(field: Field, rung: Rung, split: Split) -> _Heat:
+def _heat(field: Field, candidate: Candidate, split: Split) -> _Heat:
     """One model in one split."""
     start = perf_counter()
     try:
-        model = learned(rung.estimator, field, split)
+        model = learned(candidate.estimator, field, split)
         found = field.posteriors(model, take_rows(field.X, split.test), split)
         return _Heat(found, split.test, perf_counter() - start, "")
     except Exception as error:  # whatever a model trips over, the others go on
@@ -287,24 +291,24 @@ def from_all_rows(estimator: Any, field: Field) -> Any:
     return fitted(fresh, field.X, field.classes[field.labels], field.weight)
 
 
-def _joined(field: Field, rung: Rung, heats: Sequence[_Heat]) -> Standing:
+def _joined(field: Field, candidate: Candidate, heats: Sequence[_Heat]) -> Standing:
     seconds = sum(heat.seconds for heat in heats)
     failure = next((heat.failure for heat in heats if heat.log_posterior is None), "")
     if failure:
-        return Standing(rung, None, seconds, failure)
+        return Standing(candidate, None, seconds, failure)
     posterior = np.zeros((len(field.labels), len(field.classes)))
     for heat in heats:
         posterior[heat.rows] = heat.log_posterior
     try:
-        return _measured(field, rung, field.evaluation(posterior), seconds)
+        return _measured(field, candidate, field.evaluation(posterior), seconds)
     except DataError as error:
-        return Standing(rung, None, seconds, _words(error))
+        return Standing(candidate, None, seconds, _words(error))
 
 
-def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standing:
+def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float) -> Standing:
     """A standing with posteriors that were calibrated where that helps; rivals have been, frequencies need none."""
-    if rung.rival or not field.calibrate or rung.key == "frequencies":
-        return Standing(rung, e, seconds)
+    if candidate.rival or not field.calibrate or candidate.key == "frequencies":
+        return Standing(candidate, e, seconds)
 
     paid = MEASURES["cost"]
 
@@ -314,10 +318,10 @@ def _measured(field: Field, rung: Rung, e: Evaluation, seconds: float) -> Standi
 
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, isinstance(field.X, Ragged))
     if found is None:
-        return Standing(rung, e, seconds)
+        return Standing(candidate, e, seconds)
     after = e.replace(log_posterior=found.log_posterior)
     gain = float(e.log_loss.value - after.log_loss.value)
-    return Standing(rung, after, seconds, calibration=found, gain=gain)
+    return Standing(candidate, after, seconds, calibration=found, gain=gain)
 
 
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
@@ -326,7 +330,7 @@ def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any =
     costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
     field = Field.of(X, classes, labels, cv, weight=weight, **costs)
     try:
-        found = compete(field, [Rung("own", "the model", "", 0, estimator)]).winner.calibration
+        found = compete(field, [Candidate("own", "the model", "", 0, estimator)]).winner.calibration
     except DataError as error:  # what a part of the rows cannot teach, all of them may
         tell_of(sentence(type(estimator).__name__, "posteriors are not calibrated", remedy=str(error).rstrip(".")))
         return None

@@ -62,15 +62,17 @@ class Watch:
 
     schema: Schema
     estimator: Any  # a BayesClassifier or a DensityEstimator, fitted
-    calm: Array | None  # (3, m): surprises of rows not learned from, as `alarms` keeps them; None where there are none
+    held_out_surprise: (
+        Array | None
+    )  # (3, m): surprises of rows not learned from, as `alarms` keeps them; None where there are none
 
     @classmethod
     def over(cls, model: Any, schema: Schema | None = None) -> Watch:
         """The watch of a model that `likely fit` or `likely cluster` wrote, or of a density with named columns."""
         if isinstance(model, TableClusterer):
-            return cls(model.schema, model.mixture_, model.calm_)
+            return cls(model.schema, model.mixture_, model.held_out_surprise_)
         if isinstance(model, TableClassifier) and isinstance(model.classifier_, BayesClassifier):
-            return cls(model.schema, model.classifier_, model.classifier_.calm_)
+            return cls(model.schema, model.classifier_, model.classifier_.held_out_surprise_)
         if isinstance(model, DensityEstimator) and hasattr(model, "model_") and schema is not None:
             return cls(schema, model, None)
         expected, remedy = (
@@ -175,8 +177,8 @@ class Watch:
 
     @cached_property
     def _calm(self) -> Array:
-        if self.calm is not None and self.calm.shape[1]:
-            return self.calm
+        if self.held_out_surprise is not None and self.held_out_surprise.shape[1]:
+            return self.held_out_surprise
         draws = self._model.sample(2048, np.random.default_rng(1))
         look = self.look(as_frame(draws, list(self.schema)))
         return np.stack([look.surprise, np.ones(len(look.surprise)), np.ones(len(look.surprise))])

@@ -13,17 +13,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from likely.automl.candidates import WORDS, Kinds, Rung
+from likely.automl.candidates import WORDS, Candidate, Kinds
 from likely.classify.calibration.calibrated import CalibratedClassifier
 
 MOST_LEVELS = 250  # of a category in boosting, which has 255 bins; rarer ones are taken together
 NOTE = "for comparison; cannot be written to a model file"
 
 
-def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Rung]:
+def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Candidate]:
     """Boosting, a forest and logistic regression, each with the encoding that it needs and calibrated posteriors.
 
-    >>> [rung.key for rung in rivals({"size": "real", "color": "category"})]
+    >>> [candidate.key for candidate in rivals({"size": "real", "color": "category"})]
     ['boosting', 'forest', 'logistic']
     """
     numbers = [name for name, kind in kinds.items() if kind not in WORDS]
@@ -41,7 +41,9 @@ def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) 
          Pipeline([("encode", _scaled(numbers, words)), ("learn", LogisticRegression(max_iter=1000))])),
     )  # fmt: skip
     return [
-        Rung(key, name, what, 1000 + i, CalibratedClassifier(pipeline, cv=3, random_state=seed, **rules), rival=True)
+        Candidate(
+            key, name, what, 1000 + i, CalibratedClassifier(pipeline, cv=3, random_state=seed, **rules), rival=True
+        )
         for i, (key, name, what, pipeline) in enumerate(found)
     ]
 

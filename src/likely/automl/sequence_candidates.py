@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from likely.automl.candidates import Rung
+from likely.automl.candidates import Candidate
 from likely.classify.bayes import BayesClassifier
 from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, sentence
@@ -56,17 +56,17 @@ def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
     return HMMDensity(distribution, states, **how)
 
 
-def chain_rungs(
+def chain_candidates(
     kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any],
     topologies: Sequence[Any] = (), least: int | None = None,
-) -> list[Rung]:  # fmt: skip
+) -> list[Candidate]:  # fmt: skip
     """Class frequencies as the ground, then one HMM a class with so many states, from few to many.
 
     With several `topologies` each number of states competes with each; those through which the shortest sequence, of
     `least` frames, cannot pass do not, nor do other topologies of a single state.
     """
     ground = PriorClassifier(**rules)
-    rungs = [Rung("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
+    candidates = [Candidate("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
     for K in states:
         words = (
             "no memory: frames in any order"
@@ -79,5 +79,5 @@ def chain_rungs(
             model = BayesClassifier(chain(kinds, K, **{**how, "topology": topology}), **rules)
             told, key = (f", {topology}", f"-{topology}") if i else ("", "")
             rank = 2 * K + (not i)  # one that moves on only is the simpler one
-            rungs.append(Rung(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} a class{told}", words, rank, model))
-    return rungs
+            candidates.append(Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} a class{told}", words, rank, model))
+    return candidates

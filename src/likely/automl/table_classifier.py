@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
-from likely.automl.candidates import WORDS, arranged, ladder
+from likely.automl.candidates import WORDS, arranged, model_candidates
 from likely.automl.contest import calibration_of
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
@@ -242,7 +242,9 @@ class Typed:
 
 def naive_bayes(kinds: dict[str, str]) -> Any:
     """Independent columns, each with the distribution of its kind."""
-    return next(rung.estimator for rung in ladder(kinds) if rung.key in ("naive-bayes", "diagonal"))
+    return next(
+        candidate.estimator for candidate in model_candidates(kinds) if candidate.key in ("naive-bayes", "diagonal")
+    )
 
 
 def arranged_schema(schema: Schema) -> Schema:

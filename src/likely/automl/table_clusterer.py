@@ -49,7 +49,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         "most": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "calm_")
+    _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
 
     def __init__(
         self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, n_init: int = 3,
@@ -94,7 +94,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         self.mixture_ = found.mixture
         self._know(schema, columns)
         self.order_ = np.argsort(-found.mixture.model_.weights, kind="stable").astype(np.int64)
-        self.calm_ = left_out_surprises(found.mixture, frame, weight)
+        self.held_out_surprise_ = left_out_surprises(found.mixture, frame, weight)
 
     # ----------------------------------------------------------------------- facts
 
@@ -143,7 +143,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
             return
         try:
             sound = self._sound_columns()
-            sound = sound and isinstance(self.mixture_, MixtureDensity) and self.calm_.shape[0] == 3
+            sound = sound and isinstance(self.mixture_, MixtureDensity) and self.held_out_surprise_.shape[0] == 3
             sound = sound and sorted(self.order_.tolist()) == list(range(self.mixture_.model_.size))
             sound = sound and list(self.mixture_.feature_names_in_) == list(self.schema)
         except (AttributeError, KeyError, TypeError, ValueError):

@@ -100,7 +100,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     }  # fmt: skip
 
     _saved: tuple[str, ...] = (
-        *("density_", "classes_", "model_", "learned_", "stats_", "prior_", "calm_"),
+        *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_surprise_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
     calibration_: Map | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
@@ -147,7 +147,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
-        self.calm_ = novelty_threshold.left_out(self, X, labels, weight) if self._alarms else np.empty((3, 0))
+        self.held_out_surprise_ = (
+            novelty_threshold.left_out(self, X, labels, weight) if self._alarms else np.empty((3, 0))
+        )
         self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
@@ -211,9 +213,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self._adopt(self._stepped(model, stats))
         self._check_cost()
         if before is None:
-            self.calm_ = novelty_threshold.left_out(self, X, labels, weight)
+            self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
         else:  # rows that the model had not seen when it was asked about them
-            self.calm_ = novelty_threshold.streamed(self.calm_, before, weight, self.stats_.total_weight)
+            self.held_out_surprise_ = novelty_threshold.streamed(
+                self.held_out_surprise_, before, weight, self.stats_.total_weight
+            )
         return self
 
     def _fresh_density(self, X: Any) -> Any:
@@ -250,9 +254,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self.n_iter_ = max(report.iterations, 1)
         self.density_._look_again(report.model.components, report.stats.components, report.prior.components, rows)
         self.model_ = self._scoring(report, self.density_)
-        self.__dict__.pop("learned_", None)
+        self.__dict__.pop("point_model_", None)
         if self.model_ is not report.model:
-            self.learned_ = report.model
+            self.point_model_ = report.model
 
     def _scoring(self, report: FitReport, density: Any) -> Mixture:
         """The model that scores, from what was learned: class probabilities as requested, parts as `density` says."""
@@ -332,7 +336,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     @property
     def _learned(self) -> Any:
-        return getattr(self, "learned_", self.model_)
+        return getattr(self, "point_model_", self.model_)
 
     # -------------------------------------------------------------------- border
 
@@ -527,7 +531,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         check_is_fitted(self)
         other = copy(self)
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
-        other.learned_ = self._learned
+        other.point_model_ = self._learned
         other.class_prior = class_prior
         return other
 
@@ -577,10 +581,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     # ------------------------------------------------------------------- novelty
 
     def _left_out_surprises(self) -> Array:
-        return self.calm_
+        return self.held_out_surprise_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(self.calm_, rate, type(self).__name__)
+        limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
         with unheard():  # what there is to say of these rows is said where they are decided
             rows = self.density_._rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
@@ -609,12 +613,17 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        learned, calm = self._learned, getattr(self, "calm_", np.empty((3, 0)))
+        learned, held_out_surprise = self._learned, getattr(self, "held_out_surprise_", np.empty((3, 0)))
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
         sound = sound and self.density_._fits(learned.components, width, C) and np.shape(counts) == (C,)
-        sound = sound and isinstance(calm, np.ndarray) and calm.ndim == 2 and len(calm) == 3
+        sound = (
+            sound
+            and isinstance(held_out_surprise, np.ndarray)
+            and held_out_surprise.ndim == 2
+            and len(held_out_surprise) == 3
+        )
         if self.calibration_ is not None:
             map: Any = self.calibration_
             prior: Any = self.__dict__.get("calibration_prior_")

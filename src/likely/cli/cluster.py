@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Talk, columns
+from likely.cli.console import Console, columns
 
 EPILOG = """\b
 Examples:
@@ -73,7 +73,7 @@ def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> No
 
     if as_json and given["out"] == "-":
         raise click.UsageError("--json and -o - would both write to standard output: name a file with -o.")
-    talk = Talk(quiet)
+    talk = Console(quiet)
     done = found_clusters(ClusterJob(format=format_, **given), talk)
     tell(done, talk)
     if as_json:
@@ -82,7 +82,7 @@ def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> No
         click.echo(json.dumps(facts_of(done), indent=2))
 
 
-def tell(c: Any, talk: Talk) -> None:
+def tell(c: Any, talk: Console) -> None:
     """How many clusters and why, each with its size and profile, how sure, and what to be careful about."""
     talk(f"\n{c.found.why}", bold=True)
     talk("\n" + profile_text(c))

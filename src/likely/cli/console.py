@@ -11,7 +11,7 @@ import click
 
 
 @dataclass(frozen=True)
-class Talk:
+class Console:
     """Says things on stderr, unless it was asked to be quiet."""
 
     quiet: bool = False
@@ -27,11 +27,11 @@ class Talk:
         if self.quiet or not sys.stderr.isatty():
             yield lambda text: None
             return
-        from rich.console import Console
+        from rich.console import Console as RichConsole
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:  # rich honors NO_COLOR itself
+        with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:  # rich honors NO_COLOR itself
             task = bar.add_task("comparing", total=total)
             yield lambda text: bar.update(task, advance=1, description=text)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.cli.outputs import check_outputs
 from likely.io.atomic_write import write_text
 
@@ -67,7 +67,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
     their words are written.
     """
     check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
-    text = decoded(model, files, told, Talk(quiet))
+    text = decoded(model, files, told, Console(quiet))
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -75,7 +75,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         write_text(out, text)
 
 
-def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Talk) -> str:
+def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Console) -> str:
     """What is written, whatever the model."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
@@ -136,7 +136,7 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------- states
 
 
-def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Talk) -> str:
+def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Console) -> str:
     """A line for each frame, or for each sequence."""
     import numpy as np
 
@@ -181,7 +181,7 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     return states, shares, best
 
 
-def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Talk) -> None:
+def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Console) -> None:
     import numpy as np
 
     from likely.cli.fitting.sequence_input import counted
@@ -196,7 +196,7 @@ def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Talk) -> None:
     _tell_of(found.ids[strange], f"with what training never saw, {words}, which counts as missing", talk)
 
 
-def _tell_of(ids: Any, words: str, talk: Talk) -> None:
+def _tell_of(ids: Any, words: str, talk: Console) -> None:
     from likely.cli.fitting.sequence_input import counted
 
     if len(ids):

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from likely.cli import options
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.cli.outputs import check_outputs
 from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import write_text
@@ -74,7 +74,7 @@ def evaluate(
     how = decision_rules(loaded, rules)
     e, decisions = measured(loaded, table, how)
     if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
-        Talk()("these are the rows that the model learned from: it will do worse on others")
+        Console()("these are the rows that the model learned from: it will do worse on others")
     tell_of_other_shares(e, loaded.class_prior_)
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
@@ -87,7 +87,7 @@ def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
     c = int(abs(share - expected).argmax())
     if abs(share[c] - expected[c]) > 0.1:
         there = f'class "{e.classes[c]}" is {share[c]:.0%} of these {what}, the model expects {expected[c]:.0%}'
-        Talk()(f"{there}: --class-prior tells it what to expect")
+        Console()(f"{there}: --class-prior tells it what to expect")
 
 
 def labeled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Talk, clipped, columns, figure, nats
+from likely.cli.console import Console, clipped, columns, figure, nats
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.sequence_fit_job import ONLY_SEQUENCES, refuse_for_tables, sequence_job
 
@@ -82,50 +82,50 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
     told = {name: value for name, value in told.items() if name not in ONLY_SEQUENCES}
     if told["cv"] == "time" and not told["time"]:
         raise click.UsageError("--cv time needs --time COL: the column that says when rows happened.")
-    talk = Talk(quiet)
+    talk = Console(quiet)
     job = Job(format=format_, **told)
-    journey = travel(job, talk)
-    tell(journey, talk)
+    fit_run = travel(job, talk)
+    tell(fit_run, talk)
     if as_json:
         import json
 
-        click.echo(json.dumps(as_plain(journey), indent=2))
+        click.echo(json.dumps(as_plain(fit_run), indent=2))
 
 
 def _of_sequences(told: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
     from likely.cli.fitting import sequence_fit_run, sequence_fit_text
     from likely.cli.fitting.sound_folders import are_sounds, learn_words
 
-    talk, job = Talk(quiet), sequence_job(told, format_)
+    talk, job = Console(quiet), sequence_job(told, format_)
     if job.format is None and are_sounds(job.files):
         facts = learn_words(job, talk)
     else:
-        journey = sequence_fit_run.travel(job, talk)
-        sequence_fit_text.tell(journey, talk)
-        facts = journey.card
+        fit_run = sequence_fit_run.travel(job, talk)
+        sequence_fit_text.tell(fit_run, talk)
+        facts = fit_run.card
     if as_json:
         import json
 
         click.echo(json.dumps({**facts, "files": {"model": job.out}}, indent=2))
 
 
-def tell(journey: Any, talk: Talk) -> None:
+def tell(fit_run: Any, talk: Console) -> None:
     """The leaderboard, who won, and what to be careful about."""
     from likely.cli.fitting.model_facts import verdict
 
-    talk("\n" + leaderboard_text(journey.contest))
-    talk("\n" + verdict(journey.contest), bold=True)
-    if journey.hazards:
+    talk("\n" + leaderboard_text(fit_run.contest))
+    talk("\n" + verdict(fit_run.contest), bold=True)
+    if fit_run.hazards:
         talk("\nbe careful:")
-        for hazard in journey.hazards:
+        for hazard in fit_run.hazards:
             talk(f"  - {hazard}")
-    talk(f"\nwritten: {journey.job.out}" + (f", {journey.job.report}" if journey.job.report else ""))
+    talk(f"\nwritten: {fit_run.job.out}" + (f", {fit_run.job.report}" if fit_run.job.report else ""))
 
 
 def leaderboard_text(contest: Any) -> str:
     """Aligned columns, the best first; the chosen is marked, who is tied with the best, and who cannot win."""
     rows = [["", "model", "cost", "± s.e.", "behind", "± s.e.", "error", "log-loss", "seconds", ""]]
-    rows += [_line(s, s.rung is contest.winner.rung) for s in contest.standings]
+    rows += [_line(s, s.candidate is contest.winner.candidate) for s in contest.standings]
     return f"{columns(rows, right=(2, 3, 4, 5, 6, 7, 8))}\n{_signs(contest)}"
 
 
@@ -139,8 +139,8 @@ def _signs(contest: Any) -> str:
 
 
 def _line(standing: Any, won: bool) -> list[str]:
-    rung, e = standing.rung, standing.evaluation
-    name = ["*" if won else "", rung.name]
+    candidate, e = standing.candidate, standing.evaluation
+    name = ["*" if won else "", candidate.name]
     if e is None:
         return [*name, *[""] * 6, f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
     cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
@@ -148,9 +148,9 @@ def _line(standing: Any, won: bool) -> list[str]:
     figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
     figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
     tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
-    return [*name, *figures, "for comparison" if rung.rival else tied]
+    return [*name, *figures, "for comparison" if candidate.rival else tied]
 
 
-def as_plain(journey: Any) -> dict[str, Any]:
+def as_plain(fit_run: Any) -> dict[str, Any]:
     """What --json gives."""
-    return {**journey.model.card, "files": {"model": journey.job.out, "report": journey.job.report}}
+    return {**fit_run.model.card, "files": {"model": fit_run.job.out, "report": fit_run.job.report}}

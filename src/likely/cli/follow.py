@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import click
 
 from likely.cli import options
-from likely.cli.console import Talk
-from likely.cli.following.follow_checkpoint import Notebook, journal_of
+from likely.cli.console import Console
+from likely.cli.following.follow_checkpoint import CheckpointStore, journal_of
 from likely.cli.following.follow_columns import refuse_absent, refuse_strangers
 from likely.cli.following.follow_lines import MISSING, BadLine, Layout, Lines, layout_of, number, word
 from likely.cli.following.follow_output import Output, csv_line, json_line
@@ -86,8 +86,8 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     """
     _refuse_half_rules(told)
     _check_files(model, file, out, keep)
-    feed = _feed(model, file, told, Talk(quiet))
-    book = None if keep is None else Notebook(keep, feed.asked)
+    feed = _feed(model, file, told, Console(quiet))
+    book = None if keep is None else CheckpointStore(keep, feed.asked)
     kept = None if book is None else book.load()
     with _opened(file) as stream, Stops() as stops:
         lines = Lines(lambda: stops.listen(stream.readline), feed.whose)
@@ -132,7 +132,7 @@ class Feed:
     whose: str  # the input, in messages
     model: str  # fingerprint of the model
     asked: str  # fingerprint of model and options
-    talk: Talk
+    talk: Console
 
     @property
     def id(self) -> str | None:
@@ -152,7 +152,7 @@ class Feed:
         return rest
 
 
-def _feed(model: str, file: str, told: dict[str, Any], talk: Talk) -> Feed:
+def _feed(model: str, file: str, told: dict[str, Any], talk: Console) -> Feed:
     from likely.cli.following.follow_models import subject_of
     from likely.core.model_fingerprint import fingerprint
     from likely.io.model_files import load
@@ -229,7 +229,7 @@ class _State:
 
 
 def _run(
-    feed: Feed, lines: Lines, output: Output, state: _State, book: Notebook | None, every: int, stops: Stops
+    feed: Feed, lines: Lines, output: Output, state: _State, book: CheckpointStore | None, every: int, stops: Stops
 ) -> None:
     saved = state.lines
     try:

@@ -11,7 +11,7 @@ import click
 from likely.cli import options
 from likely.cli.batches import counted_from
 from likely.cli.cluster import names_of
-from likely.cli.console import Talk, clipped, columns
+from likely.cli.console import Console, clipped, columns
 from likely.cli.outputs import check_outputs
 
 EPILOG = """\b
@@ -66,7 +66,7 @@ def novelty(
 
     _check_usage(model, train, learning)
     check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
-    talk = Talk(quiet)
+    talk = Console(quiet)
     watch = _watch(model, train, missing, format_, learning, talk)
     with _notes(talk):
         level = watch.level(rate)
@@ -90,20 +90,20 @@ def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, 
         raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
 
 
-def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Talk) -> Any:
+def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Console) -> Any:
     """What knows the ordinary: a model file, or what ordinary rows teach."""
     from likely.cli.open_model import watch_model
 
     if model is None:
         return _learned(train, missing, format, how, talk)
     watch = watch_model(model)
-    if watch.calm is None or not watch.calm.shape[1]:
+    if watch.held_out_surprise is None or not watch.held_out_surprise.shape[1]:
         told = "the file holds no rows that the model had not learned from: the level is that of its own draws, and the"
         talk(f"{told} rate holds as far as the model fits; --train sets it by rows")
     return watch
 
 
-def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Talk) -> Any:
+def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Console) -> Any:
     import json
 
     from likely.automl.novelty_watch import Watch
@@ -170,7 +170,7 @@ def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict
 class _notes:
     """Warnings of the library become talk, each once."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: Console) -> None:
         self.talk, self.caught = talk, warnings.catch_warnings(record=True)
         self.told: list[str] = []
 

@@ -115,7 +115,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import polars as pl
 
     import likely as lk
-    from likely.cli.console import Talk
+    from likely.cli.console import Console
     from likely.cli.fitting.fit_job import Job
     from likely.cli.fitting.fit_run import travel
     from likely.cli.fitting.model_facts import verdict
@@ -125,9 +125,9 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
     wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
     job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
-    journey = travel(job, Talk(quiet=True))
+    fit_run = travel(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
-    click.echo(f"{len(journey.contest.standings)} models were compared. {verdict(journey.contest)}")
+    click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")
     click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")
     click.echo(str(lk.load(job.out).decide(table[83], full=True)))
 

@@ -79,13 +79,13 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
     `_finish` (from what was learned to what scores: a blend, a predictive distribution; what learns on is then
-    `learned_`). Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is one
-    step of EM).
+    `point_model_`). Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is
+    one step of EM).
     """
 
     # what a model file keeps of a fitted estimator
     _saved: tuple[str, ...] = (
-        "model_", "learned_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
+        "model_", "point_model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -280,13 +280,13 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def _keep(self, learned: Any, model: Any) -> None:
         """What scores is `model_`; what learns on is kept beside it only where it is another."""
         self.model_ = model
-        self.__dict__.pop("learned_", None)
+        self.__dict__.pop("point_model_", None)
         if learned is not model:
-            self.learned_ = learned
+            self.point_model_ = learned
 
     @property
     def _learned(self) -> Any:
-        return getattr(self, "learned_", self.model_)
+        return getattr(self, "point_model_", self.model_)
 
     def _check_state(self) -> None:
         """After a file was read: what was learned must be a density with statistics of its width, and nothing else."""
@@ -298,7 +298,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         sound = isinstance(model, Distribution) and isinstance(stats, Value) and hasattr(stats, "total_weight")
         sound = sound and type(width) is int and (names is None or len(names) == width)
-        learned = getattr(self, "learned_", model)
+        learned = getattr(self, "point_model_", model)
         sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(learned, width)
         sound = sound and (model is learned or (model.dim == width and model.members == learned.members))
         try:

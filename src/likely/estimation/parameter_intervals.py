@@ -33,7 +33,7 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     """Every parameter of a model with its interval at the given confidence level."""
     from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
-    told = TELLERS.get(type(model))
+    told = PARAMETER_ROWS.get(type(model))
     if told is not None:  # of other distributions, the facts alone are told
         yield from told(model, stats, names, level)
 
@@ -124,7 +124,7 @@ def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) 
 
 def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Weights and parts; an interval would have to know the labels, which are hidden."""
-    told = type(model.components) in TELLERS
+    told = type(model.components) in PARAMETER_ROWS
     for k, weight in enumerate(model.weights):
         yield Row(f"component {k}", "weight", float(weight), None, None)
         if told:
@@ -134,7 +134,7 @@ def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iter
 
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Where it begins, what follows what, and what each state emits; an interval would have to know the states."""
-    told = type(model.emission) in TELLERS
+    told = type(model.emission) in PARAMETER_ROWS
     for i, (start, row) in enumerate(zip(model.initial, model.transition, strict=True)):
         yield Row(f"state {i}", "start", float(start), None, None)
         yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in enumerate(row) if p > 0)
@@ -153,7 +153,7 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-TELLERS: dict[type, Callable[..., Iterator[Row]]] = {
+PARAMETER_ROWS: dict[type, Callable[..., Iterator[Row]]] = {
     Gaussian: _gaussian, Poisson: _poisson, Categorical: _categorical, Product: _product,
     Multinomial: _multinomial, Bernoulli: _bernoulli, FactorGaussian: _factors,
     Mixture: _mixture, HMM: _hmm,

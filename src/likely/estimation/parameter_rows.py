@@ -32,7 +32,7 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.triangular import Triangular
 from likely.distributions.univariate.uniform import Uniform
 from likely.distributions.univariate.von_mises import VonMises
-from likely.estimation.parameter_intervals import TELLERS, Row, of_share
+from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
 WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probability"}
 
@@ -153,8 +153,8 @@ def _given(name: str, told: str, levels: Array, p: Array, counts: Array, level: 
 
 
 for _distribution in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):
-    TELLERS[_distribution] = _columns
-TELLERS.update({
+    PARAMETER_ROWS[_distribution] = _columns
+PARAMETER_ROWS.update({
     Exponential: _exponential, Binomial: _binomial, NegativeBinomial: _negative_binomial, StudentT: _robust,
     Elliptical: _elliptical, Dirichlet: _proportions, DirichletMultinomial: _proportions, Walsh: _signs,
     LogLinear: _signs, Bahadur: _bahadur, ChowTree: _tree,

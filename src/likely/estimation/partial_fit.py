@@ -26,7 +26,7 @@ def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
     """One step of EM with more rows: after a `fit` statistics add, in a stream from the beginning they are stepped."""
     model, known = estimator._grown(estimator._learned, estimator.stats_, X)
     new = Threads().total(lambda block: gather(model, block, estimator.hard), Blocks.of(X, weight))
-    stats = stepped(known, new) if estimator.streamed_ else known + new
+    stats = stepped(known, new) if estimator.is_online_ else known + new
     with estimator._named_columns():
         prior = resolve_prior(model, stats, estimator._prior_rule())
         model = model.refit(stats, prior)

@@ -158,7 +158,7 @@ def _by_numbers(frames: Frames, take: Take) -> float | None:
 
 
 def _smoothed(piece: Filtered, back: Array, worth: Array) -> tuple[Array, Array] | None:
-    """p(s_t | x), and what each frame is worth to the states before it; `worth` (K,) is that of all later pieces."""
+    """p(s_t | x), and what each frame is worth to the states before it; `strength` (K,) is that of all later pieces."""
     from likely.hmm._loops import scaled_recursions as loops
 
     T, K = piece.alpha.shape

@@ -49,14 +49,14 @@ class HMMPrior(Value):
         self._set(**checked)
 
     @classmethod
-    def weak(cls, model: HMM, parts: Any, worth: float = 1.0) -> HMMPrior:
-        """`worth` fictitious ways on from the entry and from each state, spread over all that the model allows."""
+    def weak(cls, model: HMM, parts: Any, strength: float = 1.0) -> HMMPrior:
+        """`strength` fictitious ways on from the entry and from each state, spread over all that the model allows."""
         final = None if model.final is None else model.final > 0
         on = (model.transition > 0).sum(axis=-1) + (0 if final is None else final)
-        each = worth / np.maximum(on, 1)
+        each = strength / np.maximum(on, 1)
         initial = model.initial > 0
         return cls(
-            np.where(initial, 1 + worth / initial.sum(axis=-1, keepdims=True), 0.0),
+            np.where(initial, 1 + strength / initial.sum(axis=-1, keepdims=True), 0.0),
             np.where(model.transition > 0, 1 + each[..., None], 0.0),
             None if final is None else np.where(final, 1 + each, 0.0), parts,
         )  # fmt: skip

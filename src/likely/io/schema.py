@@ -199,7 +199,7 @@ LEARNED = {
     "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
     "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
     "labels_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
-    "offsets_": numbers("o", 0, np.int64), "streamed_": flag, "takes_arrays_": flag, "method_": text(),
+    "offsets_": numbers("o", 0, np.int64), "is_online_": flag, "takes_arrays_": flag, "method_": text(),
     "schema_": text(), "card_": text(), "shares_": numbers("K", 0, high=1.0), "shares_by_": text(),
 }  # fmt: skip
 
@@ -670,7 +670,7 @@ TABLE: dict[str, Entry] = {
         curvature=numbers("K q q"), coefficients=numbers("K K q"),
     ),
     "DrivenPrior": entry(
-        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, worth=number(0), center=numbers("p"),
+        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, strength=number(0), center=numbers("p"),
         ridge=numbers("p", 0), emission=maybe(prior),
     ),
     "LinearGaussian": entry(

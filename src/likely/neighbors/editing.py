@@ -15,7 +15,7 @@ from likely.neighbors.nearest_neighbors import NeighborSearch, _kind
 from likely.neighbors.voting import Voters
 
 EDITS = ("wilson", "repeated", "all-k", "multiedit")
-PARTS, CALM = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
+PARTS, UNCHANGED = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
 
 
 def edited_nearest_neighbors(
@@ -96,14 +96,14 @@ def _repeated(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
 
 
 def _multiedit(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
-    keep, calm, hashes = np.ones(len(labels), dtype=bool), 0, row_hashes(search.points)
+    keep, unchanged, hashes = np.ones(len(labels), dtype=bool), 0, row_hashes(search.points)
     round_ = 0
-    while calm < CALM:
+    while unchanged < UNCHANGED:
         here = np.flatnonzero(keep)
         lost = _one_round(search, labels, here, _dealt(hashes[here], round_))
         keep[lost] = False
         keep |= ~_still_there(keep, labels)[labels]  # a class that vanished comes back, and stays
-        calm, round_ = (0 if len(lost) and not keep[lost].all() else calm + 1), round_ + 1
+        unchanged, round_ = (0 if len(lost) and not keep[lost].all() else unchanged + 1), round_ + 1
     return keep
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 from scipy.linalg import eigh
 
-from likely.automl.candidates import ladder
+from likely.automl.candidates import model_candidates
 from likely.automl.contest import Field
 from likely.cli.example_data import wine
 from likely.cli.fitting.discriminant_plane import FisherPlane, regions, separation
@@ -104,7 +104,9 @@ def test_the_column_that_decides_drives_the_decisions():
     y = np.arange(300) % 2
     X = pl.DataFrame({"noise": rng.normal(size=300), "signal": rng.normal(3.0 * y), "echo": rng.normal(size=300)})
     field = Field.of(X, np.array([0, 1]), y, 5)
-    (pooled,) = [rung for rung in ladder(dict.fromkeys(X.columns, "real")) if rung.key == "pooled"]
+    (pooled,) = [
+        candidate for candidate in model_candidates(dict.fromkeys(X.columns, "real")) if candidate.key == "pooled"
+    ]
     drivers = importance(field, pooled.estimator)
     assert drivers[0].column == "signal" and abs(drivers[0].increase - 0.43) < 0.05
     assert all(abs(driver.increase) < 3 * driver.se + 0.01 for driver in drivers[1:])

@@ -10,7 +10,7 @@ import pytest
 
 import likely as lk
 from likely.cli.following import follow_checkpoint
-from likely.cli.following.follow_checkpoint import JOURNAL, Notebook
+from likely.cli.following.follow_checkpoint import JOURNAL, CheckpointStore
 from likely.core.errors import ModelFileError
 from likely.io import model_files
 from tests.cli.tables import run
@@ -51,7 +51,7 @@ def crashed(at: Path, monkeypatch: pytest.MonkeyPatch, rows: list[str]) -> None:
     """Follow some lines, keep each, and vanish as a power cut has it: nobody gets to tidy up."""
     (at / "in.csv").write_text("".join(rows))
     with monkeypatch.context() as patch:
-        patch.setattr(Notebook, "close", lambda *ignored, **named: None)
+        patch.setattr(CheckpointStore, "close", lambda *ignored, **named: None)
         done = run(*command(at, at / "in.csv", "--every", 1, "-o", at / "out.csv"))
     assert done.exit_code == 0 and (at / ("k.likely" + JOURNAL)).exists(), done.stderr
 
@@ -77,9 +77,9 @@ def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     done = run(*command(at), stdin="".join(rows))
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(rows)
     assert sum(sizes) < 2000 * len(rows)  # bytes; all streams at each line are some 60,000
-    assert [kept.taken for kept in Notebook(str(at / "k.likely"), lk.load(at / "k.likely").asked).load().streams] == [
-        3
-    ] * 200
+    assert [
+        kept.taken for kept in CheckpointStore(str(at / "k.likely"), lk.load(at / "k.likely").asked).load().streams
+    ] == [3] * 200
 
 
 @pytest.mark.slow
@@ -125,14 +125,14 @@ def test_a_journal_belongs_to_its_file(at, monkeypatch):
 @pytest.mark.slow
 def test_the_journal_is_written_up_before_it_grows_long(at, monkeypatch):
     monkeypatch.setattr(follow_checkpoint, "ROOM", (4000, 1))
-    longest, write = [0], Notebook._write
+    longest, write = [0], CheckpointStore._write
 
-    def noted(self: Notebook, entry: bytes) -> None:
+    def noted(self: CheckpointStore, entry: bytes) -> None:
         write(self, entry)
         assert self.journal is not None
         longest.append(self.journal.tell())
 
-    monkeypatch.setattr(Notebook, "_write", noted)
+    monkeypatch.setattr(CheckpointStore, "_write", noted)
     rows = feed(4, 30)
     whole = reference(at, rows)
     crashed(at, monkeypatch, rows[:90])
@@ -157,7 +157,7 @@ def test_streams_of_a_stranger_are_refused(at):
     for inside in (follow_checkpoint._joined([model_files.dumps(WALK)]), b"\xff" * 64, kept.more.tobytes()[:80]):
         lk.save(kept.replace(more=follow_checkpoint._numbers(inside)), at / "k.likely")
         with pytest.raises(ModelFileError):
-            Notebook(str(at / "k.likely"), kept.asked).load()
+            CheckpointStore(str(at / "k.likely"), kept.asked).load()
 
 
 def test_the_journal_is_no_other_file(at):

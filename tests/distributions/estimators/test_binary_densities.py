@@ -230,9 +230,9 @@ def test_alarms_of_a_climb_are_those_of_learning_anew():
     near = lk.BayesClassifier(lk.WalshDensity(2, log=True)).fit(X, y)
     far = lk.BayesClassifier(Anew(2, log=True)).fit(X, y)
     seen = near.surprise(X)
-    apart = np.abs(near.calm_[0] - far.calm_[0])
-    assert apart.mean() <= 0.01 and np.array_equal(near.calm_[1:], far.calm_[1:])
-    assert np.abs(far.calm_[0] - seen).mean() > 10 * apart.mean()
+    apart = np.abs(near.held_out_surprise_[0] - far.held_out_surprise_[0])
+    assert apart.mean() <= 0.01 and np.array_equal(near.held_out_surprise_[1:], far.held_out_surprise_[1:])
+    assert np.abs(far.held_out_surprise_[0] - seen).mean() > 10 * apart.mean()
 
 
 class Anew(lk.WalshDensity):

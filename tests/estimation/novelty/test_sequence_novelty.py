@@ -94,7 +94,7 @@ def test_classes_are_drawn_by_weight_and_length() -> None:
 @pytest.mark.parametrize("rate", [0.05, 0.1, 0.2])
 def test_held_out_sequences_raise_the_alarm_at_the_stated_rate(clf: lk.BayesClassifier, rate: float) -> None:
     new, _ = some(1000, 1)
-    found, limit = clf.surprise(new), alarm(clf.calm_, rate, "test")
+    found, limit = clf.surprise(new), alarm(clf.held_out_surprise_, rate, "test")
     assert abs((found > limit).mean() - rate) < 3 * np.sqrt(rate * (1 - rate) / 120)
     lengths = np.array([len(x) for x in new])
     short, long = (found[lengths < 40] > limit).mean(), (found[lengths > 60] > limit).mean()
@@ -107,7 +107,7 @@ def test_few_sequences_set_a_sound_alarm_too() -> None:
     for seed in range(6):
         density = lk.HMMDensity(lk.GaussianDensity("diagonal"), 3, random_state=0)
         small = lk.BayesClassifier(density).fit(*some(24, 10 + seed))
-        rates.append((small.surprise(some(300, 99)[0]) > alarm(small.calm_, 0.1, "test")).mean())
+        rates.append((small.surprise(some(300, 99)[0]) > alarm(small.held_out_surprise_, 0.1, "test")).mean())
     assert 0.02 < np.mean(rates) < 0.2
 
 
@@ -134,8 +134,8 @@ def test_the_alarm_of_words_that_end() -> None:
     clf = lk.BayesClassifier(density).fit(*words(40))
     new, truth = words(200)
     assert clf.score(new, truth) > 0.95
-    assert abs((clf.surprise(new) > alarm(clf.calm_, 0.1, "test")).mean() - 0.1) < 0.1
-    assert (clf.surprise([x[::-1] for x in new]) > alarm(clf.calm_, 0.1, "test")).all()
+    assert abs((clf.surprise(new) > alarm(clf.held_out_surprise_, 0.1, "test")).mean() - 0.1) < 0.1
+    assert (clf.surprise([x[::-1] for x in new]) > alarm(clf.held_out_surprise_, 0.1, "test")).all()
 
 
 def test_weights_are_copies() -> None:
@@ -144,4 +144,4 @@ def test_weights_are_copies() -> None:
     copies = lk.BayesClassifier(density).fit(x + x, np.concatenate([y, y]))
     twice = lk.BayesClassifier(density).fit(x, y, sample_weight=np.full(30, 2.0))
     assert_allclose(twice.surprise(x), copies.surprise(x), atol=1e-3)
-    assert twice.calm_[1].sum() == copies.calm_[1].sum() == 60
+    assert twice.held_out_surprise_[1].sum() == copies.held_out_surprise_[1].sum() == 60

@@ -98,7 +98,7 @@ def test_more_sequences_are_one_step_more() -> None:
         for part in (y[:2], y[2:4], y[4:]):
             stream.partial_fit(part)
     assert est.stats_.total_weight == pytest.approx(600) and est.score(y[3:]) > before - 0.5
-    assert stream.streamed_ and stream.stats_.total_weight == pytest.approx(600) and np.isfinite(stream.score(y))
+    assert stream.is_online_ and stream.stats_.total_weight == pytest.approx(600) and np.isfinite(stream.score(y))
     with pytest.raises(ValueError, match="features"):
         stream.partial_fit(np.zeros((10, 3)))
 

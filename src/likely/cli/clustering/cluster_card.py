@@ -39,7 +39,7 @@ def _what_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]
 def _alarm(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## The alarm"
     yield ""
-    rows = model.calm_[1].sum()
+    rows = model.held_out_surprise_[1].sum()
     yield f"Its level is set by {set_by(model)}."
     if rows:
         yield f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."
@@ -49,7 +49,7 @@ def set_by(model: Any) -> str:
     """What the alarm's level rests on, in words."""
     from likely.estimation.novelty.novelty_threshold import MANY
 
-    rows = model.calm_.shape[1]
+    rows = model.held_out_surprise_.shape[1]
     if not rows:
         return "draws of the model, for lack of rows that it had not learned from: rates hold as far as it fits"
     if model.card["rows"] > MANY:

@@ -15,7 +15,7 @@ import numpy as np
 
 from likely._version import __version__
 from likely.cli.clustering.cluster_profiles import Trait, profile, told
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.cli.outputs import check_outputs
 from likely.core.arrays import Array, Index
 from likely.core.errors import FitWarning
@@ -134,7 +134,7 @@ class Clusters:
         return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
 
 
-def found_clusters(job: ClusterJob, talk: Talk) -> Clusters:
+def found_clusters(job: ClusterJob, talk: Console) -> Clusters:
     """Do the job: all files are written at the end, each whole or not at all."""
     check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
     source, table = _read(job)
@@ -163,7 +163,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     )  # fmt: skip
 
 
-def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Talk) -> Clusters:
+def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console) -> Clusters:
     from likely.automl.table_classifier import Typed, arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import discover

@@ -20,7 +20,7 @@ DISTANCES = {
 
 def comparison(classifier: Any) -> Iterator[str]:
     """What a classifier compares, and how; nothing of those that are told by their distributions."""
-    tell = _TELLERS.get(type(classifier).__name__)
+    tell = _DESCRIBERS.get(type(classifier).__name__)
     if tell is not None:
         yield ""
         yield "compares"
@@ -110,7 +110,7 @@ def _within(clf: Any) -> Any:
     return stats.scatter.sum(axis=0) / stats.total_weight
 
 
-_TELLERS: dict[str, Callable[[Any], Iterator[str]]] = {
+_DESCRIBERS: dict[str, Callable[[Any], Iterator[str]]] = {
     "KNeighborsClassifier": _neighbors, "NearestCentroidClassifier": _centers, "FisherDiscriminant": _axes,
     "PriorClassifier": _nothing,
 }  # fmt: skip

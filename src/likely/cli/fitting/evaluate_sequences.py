@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.core.errors import DataError, sentence
 
 
@@ -19,7 +19,7 @@ def evaluate_sequences(thing: Any, model: str, files: tuple[str, ...], told: Map
     from likely.cli.predict import decision_rules
 
     _refuse_rows_only(told)
-    talk = Talk()
+    talk = Console()
     if hasattr(thing, "transcribe"):
         known, x, labels, weight, what = thing, *_sounds(files, told), None, "sounds"
     else:
@@ -59,7 +59,7 @@ def _sounds(files: tuple[str, ...], told: Mapping[str, Any]) -> tuple[list[str],
 
 
 def _sequences(
-    thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], talk: Talk
+    thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], talk: Console
 ) -> tuple[Any, Any, Any, Any]:
     """The model, labeled sequences, their labels and weights."""
     from likely.cli.fitting.open_sequence_model import named

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.cli.console import Talk, nats
+from likely.cli.console import Console, nats
 from likely.cli.costs import read_class_prior, read_cost
 from likely.cli.fitting.data_hazards import leaks, odd_costs, zeros
 from likely.cli.fitting.fit_job import Job, splitting_words
@@ -32,7 +32,7 @@ WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to b
 
 
 @dataclass(frozen=True)
-class Journey:
+class FitRun:
     """What came of a job: the table, who competed, and the model that was learned from all rows."""
 
     job: Job
@@ -49,23 +49,23 @@ class Journey:
         return splitting_words(self.job.splitting, len(self.field.splits), self.job.group is not None)
 
 
-def travel(job: Job, talk: Talk) -> Journey:
+def travel(job: Job, talk: Console) -> FitRun:
     """Do the job: the model file and the report are written at the end, each whole or not at all."""
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     refuse_too_long(table, job)
     talk(table.describe())
-    field, rungs, same, left_out = prepared(job, table)
+    field, candidates, same, left_out = prepared(job, table)
     for note in filter(None, (same, left_out)):
         talk(f"\n{note[0].lower()}{note[1:]}")
-    contest = compared(job, field, rungs, talk)
+    contest = compared(job, field, candidates, talk)
     model, hazards = learned(table, field, contest)
     hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    journey = Journey(job, table, field, contest, model, hazards, made)
-    write(journey)
-    return journey
+    fit_run = FitRun(job, table, field, contest, model, hazards, made)
+    write(fit_run)
+    return fit_run
 
 
 # ---------------------------------------------------------------------------- before
@@ -113,7 +113,14 @@ def described(table: Table) -> int:
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
     """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
-    from likely.automl.candidates import affordable, chosen_rungs, ladder, not_applicable, same_model, without_gaps
+    from likely.automl.candidates import (
+        affordable,
+        chosen_candidates,
+        model_candidates,
+        not_applicable,
+        same_model,
+        without_gaps,
+    )
     from likely.automl.contest import Field
     from likely.automl.table_classifier import arranged_schema, laid_out
     from likely.estimation.class_labels import encoded
@@ -131,24 +138,26 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
     kinds = {name: entry["kind"] for name, entry in schema.items()}
     rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}
     levels = {name: entry["levels"] for name, entry in schema.items() if "levels" in entry}
-    rungs = ladder(kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field), levels)
+    candidates = model_candidates(
+        kinds, rules, {column.name: column.distinct for column in table.used}, _fewest(field), levels
+    )
     slow = ""
     if job.models == "all":
-        rungs, slow = affordable(rungs, sum(len(split.train) for split in field.splits))
-        rungs, whole = without_gaps(rungs, kinds, X)
+        candidates, slow = affordable(candidates, sum(len(split.train) for split in field.splits))
+        candidates, whole = without_gaps(candidates, kinds, X)
         slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
         from likely.automl.peer_classifiers import rivals
 
-        rungs += rivals(kinds, rules, job.seed)
+        candidates += rivals(kinds, rules, job.seed)
     try:
-        rungs, left = chosen_rungs(rungs, job.models), not_applicable(rungs, job.models)
+        candidates, left = chosen_candidates(candidates, job.models), not_applicable(candidates, job.models)
     except DomainError as error:
         raise click.UsageError(str(error)) from error
-    if all(rung.rival for rung in rungs):
+    if all(candidate.rival for candidate in candidates):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
-    return field, rungs, same_model(rungs, job.models), " ".join(part for part in (slow, left) if part)
+    return field, candidates, same_model(candidates, job.models), " ".join(part for part in (slow, left) if part)
 
 
 def _fewest(field: Field) -> list[int]:
@@ -177,17 +186,19 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
     return small and splits <= 20
 
 
-def compared(job: Job, field: Field, rungs: list[Any], talk: Talk) -> Contest:
+def compared(job: Job, field: Field, candidates: list[Any], talk: Console) -> Contest:
     """The contest, with a bar to watch."""
     from likely.automl.contest import compete
 
-    fits = len(rungs) * len(field.splits)
-    doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
+    fits = len(candidates) * len(field.splits)
+    doing = f"comparing {len(candidates)} models" if len(candidates) > 1 else f"judging one model, {candidates[0].name}"
     talk(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
     if fits > MANY_FITS:
-        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(rungs)}")
+        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
     with talk.progress(fits) as done:
-        return compete(field, rungs, choose_by=job.choose_by, jobs=job.jobs, tell=lambda rung: done(rung.name))
+        return compete(
+            field, candidates, choose_by=job.choose_by, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
+        )
 
 
 # ----------------------------------------------------------------------------- after
@@ -201,9 +212,9 @@ def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifi
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rung = contest.winner.rung
-        with speaking_as(f"{rung.name[0].upper()}{rung.name[1:]}", type(rung.estimator).__name__):
-            classifier = from_all_rows(rung.estimator, field)
+        candidate = contest.winner.candidate
+        with speaking_as(f"{candidate.name[0].upper()}{candidate.name[1:]}", type(candidate.estimator).__name__):
+            classifier = from_all_rows(candidate.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
     map = None if found is None else found.map
@@ -234,7 +245,7 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     yield from zeros(field, {column.name: column.kind for column in table.used})
     for standing in contest.standings:
         if standing.failure:
-            yield f"{standing.rung.name} failed: {standing.failure}"
+            yield f"{standing.candidate.name} failed: {standing.failure}"
     yield from _of_the_winner(contest)
 
 
@@ -258,32 +269,32 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         yield verdict
     rival = contest.rival
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
-        less = f"{rival.rung.name} costs {-rival.behind.value:.4f} less per row"
+        less = f"{rival.candidate.name} costs {-rival.behind.value:.4f} less per row"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of likely's models has."
-    ground = next((s for s in contest.standings if s.rung.key == "frequencies" and s.evaluation is not None), None)
+    ground = next((s for s in contest.standings if s.candidate.key == "frequencies" and s.evaluation is not None), None)
     if constant or ground is None:
         return
-    if winner.rung is ground.rung:
+    if winner.candidate is ground.candidate:
         yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."
     elif "cost" in ground.ties:
         always = "Always giving the same answer costs no more, within one standard error"
         yield f"{always}: the columns improve the probabilities, hardly the decisions."
 
 
-def write(journey: Journey) -> None:
+def write(fit_run: FitRun) -> None:
     """The model file with its card, and the report."""
     from likely.cli.fitting.model_facts import card_of
 
-    journey.model.card_ = _json(card_of(journey))
+    fit_run.model.card_ = _json(card_of(fit_run))
     page = None
-    if journey.job.report is not None:
+    if fit_run.job.report is not None:
         from likely.cli.fitting.fit_study import study_of
         from likely.report import report_html
 
-        page = report_html(study_of(journey))
-    journey.model.save(journey.job.out)
-    if page is not None and journey.job.report is not None:
-        write_text(journey.job.report, page)
+        page = report_html(study_of(fit_run))
+    fit_run.model.save(fit_run.job.out)
+    if page is not None and fit_run.job.report is not None:
+        write_text(fit_run.job.report, page)
 
 
 def _json(facts: dict[str, Any]) -> str:

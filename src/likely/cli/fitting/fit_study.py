@@ -1,4 +1,4 @@
-"""A journey becomes a `Study`: all that the report draws, gathered from tables, folds and the winner."""
+"""A fit run becomes a `Study`: all that the report draws, gathered from tables, folds and the winner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Index
 from likely.report import Case, ColumnFacts, Plane, Study, column_facts
 
 if TYPE_CHECKING:
-    from likely.cli.fitting.fit_run import Journey
+    from likely.cli.fitting.fit_run import FitRun
     from likely.data.table import Table
     from likely.metrics.evaluation import Evaluation
 
@@ -28,24 +28,27 @@ MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes thei
 WORDLESS = "; columns of words are taken as not observed there"
 
 
-def study_of(journey: Journey) -> Study:
+def study_of(fit_run: FitRun) -> Study:
     """Everything that stands in the report of `likely fit`."""
-    job, table, field, contest = journey.job, journey.table, journey.field, journey.contest
+    job, table, field, contest = fit_run.job, fit_run.table, fit_run.field, fit_run.contest
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
-    drivers = importance(field, contest.winner.rung.estimator, journey.model.calibration_, seed=job.seed, jobs=job.jobs)
-    plane, why = plane_of(journey.model, field.X, field.labels, e, field.tested, field.judging, job.seed)
+    drivers = importance(
+        field, contest.winner.candidate.estimator, fit_run.model.calibration_, seed=job.seed, jobs=job.jobs
+    )
+    plane, why = plane_of(fit_run.model, field.X, field.labels, e, field.tested, field.judging, job.seed)
     order = list(dict.fromkeys([*(driver.column for driver in drivers), *field.X.columns]))
     return Study(
         title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
         classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
         rows_unlabeled=table.unlabeled, columns=columns_of(table, field.labels, len(field.classes), field.weight),
-        set_aside=tuple(table.set_aside.items()), hazards=journey.hazards,
-        leaderboard=tuple(contender(s, s.rung is contest.winner.rung) for s in contest.standings), evaluation=e,
-        cv=journey.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
+        set_aside=tuple(table.set_aside.items()), hazards=fit_run.hazards,
+        leaderboard=tuple(contender(s, s.candidate is contest.winner.candidate) for s in contest.standings),
+        evaluation=e,
+        cv=fit_run.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
         worst=worst_of(e, table, field.tested, order),
         plane=plane, no_plane=why,
-        made=journey.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
+        made=fit_run.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
     )  # fmt: skip
 
 

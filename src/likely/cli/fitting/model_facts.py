@@ -10,30 +10,30 @@ from likely.report.study import Contender
 
 if TYPE_CHECKING:
     from likely.automl.contest import Contest, Standing
-    from likely.cli.fitting.fit_run import Journey
+    from likely.cli.fitting.fit_run import FitRun
     from likely.metrics.confidence_intervals import Mean
     from likely.metrics.evaluation import Evaluation
 
 NOT_SAVED = "for comparison; cannot be written to a model file"
 
 
-def card_of(journey: Journey) -> dict[str, Any]:
+def card_of(fit_run: FitRun) -> dict[str, Any]:
     """All that `likely card` writes about."""
     from likely.data.table_fingerprint import fingerprint
 
-    job, table, e = journey.job, journey.table, journey.contest.winner.evaluation
+    job, table, e = fit_run.job, fit_run.table, fit_run.contest.winner.evaluation
     assert e is not None  # a winner was measured
-    told, calibrated = table.as_dict(), journey.contest.winner.calibration
+    told, calibrated = table.as_dict(), fit_run.contest.winner.calibration
     return {
-        "made": journey.made, "command": job.command, "seed": job.seed, "source": list(job.files),
+        "made": fit_run.made, "command": job.command, "seed": job.seed, "source": list(job.files),
         "target": job.target, "rows": told["rows"], "unlabeled": told["unlabeled"], "classes": told["classes"],
         "roles": told["roles"], "fingerprint": told["fingerprint"],
-        "rows_fingerprint": fingerprint(journey.field.X),
+        "rows_fingerprint": fingerprint(fit_run.field.X),
         "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
-        "set_aside": table.set_aside, "hazards": list(journey.hazards), "cv": journey.cv,
-        "chosen": journey.contest.winner.rung.key, "what": journey.contest.winner.rung.what,
+        "set_aside": table.set_aside, "hazards": list(fit_run.hazards), "cv": fit_run.cv,
+        "chosen": fit_run.contest.winner.candidate.key, "what": fit_run.contest.winner.candidate.what,
         "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
-        "verdict": verdict(journey.contest), "leaderboard": leaderboard(journey.contest),
+        "verdict": verdict(fit_run.contest), "leaderboard": leaderboard(fit_run.contest),
         "figures": figures(e),
         "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
         "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
@@ -71,15 +71,15 @@ def rule_words(choose_by: str = "cost") -> str:
 
 def contender(standing: Standing, chosen: bool) -> Contender:
     """A line of the leaderboard."""
-    rung, e = standing.rung, standing.evaluation
-    name = rung.name[0].upper() + rung.name[1:]
-    note = " ".join(part for part in (NOT_SAVED if rung.rival else "", standing.failure) if part)
+    candidate, e = standing.candidate, standing.evaluation
+    name = candidate.name[0].upper() + candidate.name[1:]
+    note = " ".join(part for part in (NOT_SAVED if candidate.rival else "", standing.failure) if part)
     if e is None:
-        return Contender(name, rung.what, seconds=standing.seconds, note=f"failed: {note}")
+        return Contender(name, candidate.what, seconds=standing.seconds, note=f"failed: {note}")
     told = [standing.calibration.words if standing.calibration is not None else "", note]
     behind = standing.behind
     return Contender(
-        name, rung.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
+        name, candidate.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
         seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in told if part),
         behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
         ties=standing.ties,
@@ -92,25 +92,29 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
 
     lines = []
     for s in contest.standings:
-        told = vars(contender(s, s.rung is contest.winner.rung))
+        told = vars(contender(s, s.candidate is contest.winner.candidate))
         above = s.loss_behind
         loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
-        lines.append(plain({"key": s.rung.key, **told, **loss, "rival": s.rung.rival, "failed": bool(s.failure)}))
+        lines.append(
+            plain({"key": s.candidate.key, **told, **loss, "rival": s.candidate.rival, "failed": bool(s.failure)})
+        )
     return lines
 
 
 def verdict(contest: Contest) -> str:
     """Which model was chosen, why, and what the rivals reached."""
     winner, by = contest.winner, contest.choose_by
-    name, alone = f"{winner.rung.name[0].upper()}{winner.rung.name[1:]}", len(contest.standings) == 1
+    name, alone = f"{winner.candidate.name[0].upper()}{winner.candidate.name[1:]}", len(contest.standings) == 1
     words = [f"{name} {_measured(winner, by)}." if alone else f"{name} is chosen: it {_measured(winner, by)}."]
-    if winner.rung is not contest.best.rung:
+    if winner.candidate is not contest.best.candidate:
         words += _why_not_the_best(contest)
     elif (beside := contest.next) is not None and beside.behind is not None:
         more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
-        words.append(f"The next, {beside.rung.name}, {more if beside.behind.value else 'is level'}.")
+        words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'is level'}.")
     if (rival := contest.rival) is not None:
-        words.append(f"For comparison, {rival.rung.name} {_measured(rival, by)}; it cannot be written to a model file.")
+        words.append(
+            f"For comparison, {rival.candidate.name} {_measured(rival, by)}; it cannot be written to a model file."
+        )
     return " ".join(words)
 
 
@@ -120,13 +124,15 @@ def _why_not_the_best(contest: Contest) -> Iterator[str]:
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
     title = "The cheapest" if by == "cost" else f"The one with the least {by}"
     less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
-    near = f"{title}, {best.rung.name}, {less}, which is within one standard error."
-    yield near if winner.behind.value else f"{best.rung.name[0].upper()}{best.rung.name[1:]} is level with it."
-    if by != "log-loss" and winner.rung is truest.rung:
+    near = f"{title}, {best.candidate.name}, {less}, which is within one standard error."
+    yield (
+        near if winner.behind.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} is level with it."
+    )
+    if by != "log-loss" and winner.candidate is truest.candidate:
         tied = f"Of the {sum(by in s.ties for s in contest.standings)} models that are so close"
         yield f"{tied}, the chosen has the least log-loss ({figure(winner.by('log-loss'))})."
-    elif by != "log-loss" and truest.rung is not best.rung:
-        least = f"Of the models that are so close, {truest.rung.name} has the least log-loss"
+    elif by != "log-loss" and truest.candidate is not best.candidate:
+        least = f"Of the models that are so close, {truest.candidate.name} has the least log-loss"
         yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
     else:
         yield "The chosen is the simpler one."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from likely._version import __version__
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.cli.fitting.fit_job import splitting_words
 from likely.cli.fitting.sequence_fit_job import SequenceJob, refuse_deciding
 from likely.cli.fitting.sequence_input import (
@@ -60,7 +60,7 @@ class SequenceJourney:
         }  # fmt: skip
 
 
-def travel(job: SequenceJob, talk: Talk) -> SequenceJourney:
+def travel(job: SequenceJob, talk: Console) -> SequenceJourney:
     """Do the job: the model file is written at the end, whole or not at all."""
     check_outputs({"-o": job.out}, (*job.files, job.cost, job.class_prior), models=("-o",))
     material = read_material(job)
@@ -69,12 +69,12 @@ def travel(job: SequenceJob, talk: Talk) -> SequenceJourney:
         refuse_short(material, job, job.states)
     if material.labels is None:
         refuse_deciding(job)
-        journey = _described(job, material, talk)
+        fit_run = _described(job, material, talk)
     else:
-        journey = _classified(job, material, talk)
-    journey.model.card_ = json.dumps(journey.card)
-    journey.model.save(job.out)
-    return journey
+        fit_run = _classified(job, material, talk)
+    fit_run.model.card_ = json.dumps(fit_run.card)
+    fit_run.model.save(job.out)
+    return fit_run
 
 
 def _made() -> str:
@@ -126,7 +126,7 @@ def threads(job: SequenceJob, material: Material) -> int | None:
 # --------------------------------------------------------------------- with classes
 
 
-def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJourney:
+def _classified(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
     from likely.automl.contest import from_all_rows
     from likely.automl.sequence_models import SequenceClassifier
     from likely.cli.fitting.model_facts import figures, leaderboard, rule_words, verdict
@@ -134,8 +134,8 @@ def _classified(job: SequenceJob, material: Material, talk: Talk) -> SequenceJou
     field, rules = _field(job, material)
     _refuse_single(field)
     contest = _competed(job, material, field, rules, talk)
-    estimator = contest.winner.rung.estimator
-    usual = estimator if contest.winner.rung.key == "frequencies" else _thorough(estimator)
+    estimator = contest.winner.candidate.estimator
+    usual = estimator if contest.winner.candidate.key == "frequencies" else _thorough(estimator)
     classifier, caught = heard(lambda: from_all_rows(usual, field))
     map = contest.winner.calibration
     model = SequenceClassifier.around(classifier, material.kinds, job.roles, None if map is None else map.map)
@@ -170,20 +170,24 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
                    "novelty": job.novelty}  # fmt: skip
 
 
-def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], talk: Talk) -> Any:
+def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], talk: Console) -> Any:
     from likely.automl.contest import compete
-    from likely.automl.sequence_candidates import chain_rungs
+    from likely.automl.sequence_candidates import chain_candidates
 
     least, numbers = int(material.x.lengths.min()), numbers_of_states(job, material)
-    rungs = chain_rungs(
+    candidates = chain_candidates(
         material.kinds, numbers, rules, {**job.settings, **brief(material, BRIEF)}, topologies(job, material), least
     )
     how = splitting_words(job.splitting, len(field.splits), job.group is not None)
-    doing = f"comparing {len(rungs)} models" if len(rungs) > 1 else f"judging one model, {rungs[0].name}"
+    doing = f"comparing {len(candidates)} models" if len(candidates) > 1 else f"judging one model, {candidates[0].name}"
     talk(f"\n{doing}, whole sequences left out: {how.replace('rows', 'sequences')}")
-    with talk.progress(len(rungs) * len(field.splits)) as done:
+    with talk.progress(len(candidates) * len(field.splits)) as done:
         contest = compete(
-            field, rungs, choose_by=job.choose_by, jobs=threads(job, material), tell=lambda rung: done(rung.name)
+            field,
+            candidates,
+            choose_by=job.choose_by,
+            jobs=threads(job, material),
+            tell=lambda candidate: done(candidate.name),
         )
     _refuse_failed(contest)
     return contest
@@ -201,7 +205,7 @@ def _refuse_single(field: Any) -> None:
 
 def _refuse_failed(contest: Any) -> None:
     """Class frequencies are no model of sequences: where all others failed, nothing was learned."""
-    chains = [s for s in contest.standings if s.rung.key != "frequencies"]
+    chains = [s for s in contest.standings if s.candidate.key != "frequencies"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
         raise DataError(sentence("fit", "nothing could be learned from these sequences", remedy=reasons))
@@ -231,7 +235,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
     absent = sorted({str(c) for split in field.splits for c in _absent(field, split)})
     if absent:
         told.append(f"Absent from the training part of a split, and so never decided for there: {', '.join(absent)}.")
-    told += [f"{s.rung.name} failed: {s.failure}" for s in contest.standings if s.failure]
+    told += [f"{s.candidate.name} failed: {s.failure}" for s in contest.standings if s.failure]
     return [
         *told,
         *(text.replace("rows", "sequences").replace("per row", "per sequence") for text in _of_the_winner(contest)),
@@ -249,7 +253,7 @@ def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
 # ------------------------------------------------------------------ without classes
 
 
-def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJourney:
+def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
     from likely.automl.sequence_candidates import chain
     from likely.automl.sequence_models import SequenceDensity
 
@@ -279,7 +283,7 @@ def _described(job: SequenceJob, material: Material, talk: Talk) -> SequenceJour
     return SequenceJourney(job, material, model, _made(), hazards, choice=choice, found=found)
 
 
-def _chosen(job: SequenceJob, material: Material, talk: Talk) -> Any:
+def _chosen(job: SequenceJob, material: Material, talk: Console) -> Any:
     from likely.automl.choose_states import choose_states
     from likely.automl.sequence_candidates import chain
 
@@ -332,7 +336,7 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 # ------------------------------------------------------------------- known states
 
 
-def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Talk) -> dict[str, Any] | None:
+def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Console) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
     from likely.automl.contest import silence
     from likely.automl.sequence_candidates import chain

@@ -7,36 +7,36 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.console import Talk, clipped, columns
+from likely.cli.console import Console, clipped, columns
 
 MOST = 12  # classes or states up to which a confusion is shown
 
 
-def tell(journey: Any, talk: Talk) -> None:
+def tell(fit_run: Any, talk: Console) -> None:
     """The whole card."""
-    talk("\n" + "\n".join(_classified(journey) if journey.contest is not None else _described(journey)))
-    if journey.hazards:
+    talk("\n" + "\n".join(_classified(fit_run) if fit_run.contest is not None else _described(fit_run)))
+    if fit_run.hazards:
         talk("\nbe careful:")
-        for hazard in journey.hazards:
+        for hazard in fit_run.hazards:
             talk(f"  - {hazard}")
-    talk(f"\nwritten: {journey.job.out}")
+    talk(f"\nwritten: {fit_run.job.out}")
 
 
-def _classified(journey: Any) -> Iterator[str]:
+def _classified(fit_run: Any) -> Iterator[str]:
     from likely.cli.fit import leaderboard_text
 
-    e = journey.contest.winner.evaluation
-    yield leaderboard_text(journey.contest)
+    e = fit_run.contest.winner.evaluation
+    yield leaderboard_text(fit_run.contest)
     yield ""
-    yield journey.found["verdict"].replace(" per row", " per sequence")
-    if len([s for s in journey.contest.standings if s.rung.key != "frequencies"]) > 1:
-        chosen = "number of states" if journey.job.states is None else "model"
+    yield fit_run.found["verdict"].replace(" per row", " per sequence")
+    if len([s for s in fit_run.contest.standings if s.candidate.key != "frequencies"]) > 1:
+        chosen = "number of states" if fit_run.job.states is None else "model"
         yield f"(the {chosen} was chosen on the same folds: expect its figures to be slightly too good)"
     yield ""
     yield f"on {len(e):,} sequences that the model had not seen; intervals are at 95 %"
     yield f"  error     {e.error}"
     yield f"  log-loss  {e.log_loss} nats"
-    if journey.job.reject_cost is not None:
+    if fit_run.job.reject_cost is not None:
         yield f"  refused   {e.refused}"
         if e.error_of_accepted is not None:
             yield f"  error among the rest {e.error_of_accepted}"
@@ -60,22 +60,22 @@ def confusion(table: Any, truths: Any, decided: Any) -> Iterator[str]:
     yield columns(rows, right=tuple(range(1, len(rows[0]))))
 
 
-def _described(journey: Any) -> Iterator[str]:
-    if journey.choice is not None:
-        yield str(journey.choice)
+def _described(fit_run: Any) -> Iterator[str]:
+    if fit_run.choice is not None:
+        yield str(fit_run.choice)
         yield ""
-    told = journey.found.get("decoded")
+    told = fit_run.found.get("decoded")
     if told is not None:
-        yield from _decoded(told, journey.model.state_names)
+        yield from _decoded(told, fit_run.model.state_names)
     from likely.cli.describing.describe_hmm import states_table
     from likely.estimation.novelty.left_out_frames import support
 
-    yield from states_table(journey.model.density_, journey.model.state_names, list(journey.material.kinds))
-    value = journey.found["log_likelihood_a_frame"]
+    yield from states_table(fit_run.model.density_, fit_run.model.state_names, list(fit_run.material.kinds))
+    value = fit_run.found["log_likelihood_a_frame"]
     if value is not None:
         yield ""
         yield f"log-likelihood of the training sequences: {value:.4f} nats per frame"
-    yield from support(journey.model.density_)
+    yield from support(fit_run.model.density_)
 
 
 def _decoded(told: dict[str, Any], names: list[str]) -> Iterator[str]:

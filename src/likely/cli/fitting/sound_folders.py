@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.console import Talk
+from likely.cli.console import Console
 from likely.cli.fitting.sequence_fit_job import SequenceJob, refuse_for_sounds
 from likely.core.errors import DataError, sentence
 
@@ -61,7 +61,7 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 # ------------------------------------------------------------------------ learning
 
 
-def learn_words(job: SequenceJob, talk: Talk) -> dict[str, Any]:
+def learn_words(job: SequenceJob, talk: Console) -> dict[str, Any]:
     """Learn the words of a folder, measure them out of fold where there are enough, and write the recognizer."""
     from likely.cli.outputs import check_outputs
     from likely.recognizers.speech.spoken_words import SpokenWords
@@ -98,7 +98,7 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
     return {"random_state": job.seed} | {name: value for name, value in asked.items() if value is not None}
 
 
-def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Talk) -> Any:
+def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Console) -> Any:
     """Figures of sounds left out; None where some word was said only once."""
     from likely.automl.contest import silence
     from likely.cli.fitting.fit_job import splitting_words
@@ -120,7 +120,7 @@ def _hazards(counts: dict[str, int], e: Any) -> list[str]:
     return told
 
 
-def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, talk: Talk) -> None:
+def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, talk: Console) -> None:
     from likely.cli.fitting.sequence_fit_text import MOST, confusion
 
     if e is not None:

@@ -59,11 +59,11 @@ class BySurprise:
         from likely.estimation.novelty.left_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)
-        self.held_out = HeldOut(subject.calm) if enough(subject.calm) else None
+        self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             talk(
-                f"The model holds {'too few' if subject.calm.shape[1] else 'no'} frames that it had not learned from: "
+                f"The model holds {'too few' if subject.held_out_surprise.shape[1] else 'no'} frames that it had not learned from: "
                 "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
                 "fitted to sequences holds some."
             )
@@ -93,10 +93,10 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: An
     """Say how often false alarms may come with the threshold that was set, where this is clearly above the rate."""
     from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share, supported_words
 
-    share = supported_share(subject.calm, subject.later, 1.0 / false_alarm_every)
+    share = supported_share(subject.held_out_surprise, subject.later, 1.0 / false_alarm_every)
     if share * false_alarm_every <= CLOSE:
         return
-    tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learned from"
+    tried = f"The model was tried on {subject.held_out_surprise[1].sum():,.0f} frames that it had not learned from"
     asked = f"where one false alarm in {false_alarm_every:,.6g} lines is asked for"
     more = drift(subject.later) if drifts(subject.later) else "More frames of training support a lower rate."
     talk(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")

@@ -28,7 +28,7 @@ def journal_of(path: str) -> str:
     return os.path.realpath(path) + JOURNAL
 
 
-class Notebook:
+class CheckpointStore:
     """Progress of a feed in a file and its journal."""
 
     def __init__(self, path: str, asked: str) -> None:

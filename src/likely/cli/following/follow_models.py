@@ -18,7 +18,7 @@ class Subject:
     """A model that is followed: `plays` the filter, `columns` (name → kind) of an observation, `states` their names."""
 
     decides = ""  # how a model that raises alarms itself does so
-    calm: Any = np.empty((3, 0))  # surprises of frames that the model had not learned from
+    held_out_surprise: Any = np.empty((3, 0))  # surprises of frames that the model had not learned from
     later = 0.0  # share of rare frames in later halves, by the earlier ones alone
 
     def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
@@ -58,7 +58,10 @@ class OfChains(Subject):
         super().__init__(known.model_, known.columns, known.state_names, original)
         self.known, self.roles, self.takes_any = known, known.schema["roles"], takes_any
         density = getattr(known, "density_", None)
-        self.calm, self.later = getattr(density, "calm_", self.calm), getattr(density, "later_half_rate_", self.later)
+        self.held_out_surprise, self.later = (
+            getattr(density, "held_out_surprise_", self.held_out_surprise),
+            getattr(density, "later_half_rate_", self.later),
+        )
         self.nameless = self.nameless and not known.card
         self.plain = "category" not in self.columns.values() and _is_plain(known.model_.emission)
 

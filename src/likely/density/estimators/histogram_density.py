@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.histogram import Histogram
 from likely.estimation.density_estimator import DensityEstimator
-from likely.estimation.parameter_intervals import TELLERS, Row, of_share
+from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
 
 class HistogramDensity(DensityEstimator):
@@ -91,4 +91,4 @@ def _masses(model: Histogram, stats: Any, names: list[str], level: float) -> Ite
             yield Row(name, f"P({edges[i]:.4g} … {edges[i + 1]:.4g})", float(mass), *told)
 
 
-TELLERS[Histogram] = _masses
+PARAMETER_ROWS[Histogram] = _masses

@@ -12,7 +12,7 @@ from likely.density.bandwidth import UNITS
 from likely.density.kde import KDE
 from likely.density.kernels import KERNELS, WITH_GAPS
 from likely.estimation.density_estimator import DensityEstimator
-from likely.estimation.parameter_intervals import TELLERS, Row
+from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 
 
 class KernelDensity(DensityEstimator):
@@ -94,4 +94,4 @@ def _windows(model: KDE, stats: Any, names: list[str], level: float) -> Iterator
     yield from (Row(name, "width", float(v) ** 0.5, None, None) for name, v in zip(names, squared, strict=True))
 
 
-TELLERS[KDE] = _windows
+PARAMETER_ROWS[KDE] = _windows

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.knn_balls import METRICS, KNNBalls
 from likely.estimation.density_estimator import DensityEstimator
-from likely.estimation.parameter_intervals import TELLERS, Row
+from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 from likely.neighbors.distances import SYNONYMS
 
 NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as others call them
@@ -76,4 +76,4 @@ def _balls(model: KNNBalls, stats: Any, names: list[str], level: float) -> Itera
     yield from (Row(name, "unit", float(v), None, None) for name, v in zip(names, model._unit, strict=True))
 
 
-TELLERS[KNNBalls] = _balls
+PARAMETER_ROWS[KNNBalls] = _balls

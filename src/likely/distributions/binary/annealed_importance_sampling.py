@@ -104,17 +104,17 @@ def annealed(
     J = upper + upper.T
     alone = np.clip(h if start is None else start, -2.0, 2.0)
     z = np.where(rng.random((n, d)) < 1.0 / (1.0 + np.exp(-2.0 * alone)), 1.0, -1.0)
-    worth = np.full(n, float(np.logaddexp(alone, -alone).sum()))
+    strength = np.full(n, float(np.logaddexp(alone, -alone).sum()))
     with one_blas_thread():
         couple = z @ J
         for t in range(steps):
-            worth += (0.5 * np.einsum("nd,nd->n", couple, z) + z @ (h - alone)) / steps
+            strength += (0.5 * np.einsum("nd,nd->n", couple, z) + z @ (h - alone)) / steps
             beta = (t + 1.0) / steps
             sweep(z, couple, (1 - beta) * alone + beta * h, beta, J, rng)
         for _ in range(sweeps):
             sweep(z, couple, h, 1.0, J, rng)
-    top = worth.max()
-    share = np.exp(worth - top)
+    top = strength.max()
+    share = np.exp(strength - top)
     error = float(share.std(ddof=1) / share.mean() / np.sqrt(n)) if n > 1 else float("inf")
     return Annealed(float(top + _log_mean(share)), error, z, share / share.sum())
 

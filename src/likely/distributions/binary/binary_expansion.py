@@ -25,7 +25,7 @@ from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.distribution import Distribution, Estimate, NotKnown
 from likely.distributions.statistics.counts import exact_expectation
 
-WORTH = 1.0  # rows that the weak prior is worth
+STRENGTH = 1.0  # rows that the weak prior is worth
 
 
 class SignDistribution(Distribution):
@@ -146,7 +146,7 @@ class SignDistribution(Distribution):
         """One row of independent columns about the pooled means."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_signs(stats, WORTH))
+        return EarlierData.trusted(distribution=self, stats=earlier_signs(stats, STRENGTH))
 
     def _check(self, stats: SignSums) -> None:
         wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))

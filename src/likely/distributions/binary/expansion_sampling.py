@@ -77,8 +77,8 @@ def _importance(found: Proposed, each: Array, probs: Array, order: int) -> Array
     value = np.maximum(expanded(found.z, each[None], order)[:, 0], 0.0)
     base = found.ones @ np.log(probs) + (1.0 - found.ones) @ np.log1p(-probs)
     with np.errstate(divide="ignore"):
-        worth = np.log(value) + base - found.log_chance
-    share = np.exp(worth - worth.max()) if np.isfinite(worth.max()) else np.ones(len(worth))
+        strength = np.log(value) + base - found.log_chance
+    share = np.exp(strength - strength.max()) if np.isfinite(strength.max()) else np.ones(len(strength))
     return np.asarray(share / share.sum())
 
 

@@ -74,7 +74,7 @@ def _followed(crowd: Crowd, change: Array) -> float:
     """Let the crowd follow a change, in as many parts as it needs: how much log Z grew."""
     left, grown = 1.0, 0.0
     while left > 0.0:
-        part, worth = crowd.follow(left * change)
-        grown += worth
+        part, strength = crowd.follow(left * change)
+        grown += strength
         left = 0.0 if part == 1.0 else left * (1.0 - part)
     return grown

@@ -265,7 +265,7 @@ def sums_of_signs(z: Array, seen: Mask, shares: Any, order: int, members: int | 
     )  # fmt: skip
 
 
-def earlier_signs(stats: SignSums, worth: float) -> SignSums:
+def earlier_signs(stats: SignSums, strength: float) -> SignSums:
     """So many rows of independent columns about the pooled means, as statistics of the same shape.
 
     Where all rows agree, a mean stays half a row from the edge, as with `Beta.weak`.
@@ -277,6 +277,6 @@ def earlier_signs(stats: SignSums, worth: float) -> SignSums:
     each = np.concatenate([[1.0]] + [np.prod(mean[s], axis=1) for s in sets_of(d, stats.order)])
     shape = stats.total.shape
     return SignSums.trusted(
-        weight=np.full(shape, float(worth)), total=np.array(np.broadcast_to(worth * each, shape)),
+        weight=np.full(shape, float(strength)), total=np.array(np.broadcast_to(strength * each, shape)),
         entropy=np.zeros(shape[:-1]), dim=d, order=stats.order, complete=True,
     )  # fmt: skip

@@ -42,7 +42,7 @@ from likely.distributions.categorical.tree_messages import (
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.statistics.counts import per_member
 
-WORTH = 1.0  # rows that the weak prior is worth
+STRENGTH = 1.0  # rows that the weak prior is worth
 EFFORT = 1 << 20  # columns² levels³ up to which gaps are filled by expectation: about a millisecond a row
 
 
@@ -357,7 +357,7 @@ class ChowTree(Leveled, Distribution):
         """One row of independent columns with the pooled shares of levels: no level of a column becomes impossible."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_pairs(stats, WORTH))
+        return EarlierData.trusted(distribution=self, stats=earlier_pairs(stats, STRENGTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
         """A blank distribution with these levels and as many members."""

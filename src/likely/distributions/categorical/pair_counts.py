@@ -293,7 +293,7 @@ def _with_first(rest: Array, w: Array, levels: tuple[Array, ...]) -> Array:
     return np.where(out > ROUNDING * n, out, 0.0)
 
 
-def earlier_pairs(stats: PairCounts, worth: float) -> PairCounts:
+def earlier_pairs(stats: PairCounts, strength: float) -> PairCounts:
     """So many rows of independent columns with the pooled shares of levels, as statistics of the same shape.
 
     A level that no row shows keeps half a row's share.
@@ -307,8 +307,8 @@ def earlier_pairs(stats: PairCounts, worth: float) -> PairCounts:
     for a, b in pairwise(start.tolist()):
         pairs[a:b, a:b] = np.diag(share[a:b])
     shape = stats.pairs.shape
-    rows_before = np.full(stats.rows.shape, float(worth))
+    rows_before = np.full(stats.rows.shape, float(strength))
     return stats.replace(
-        rows=rows_before, pairs=np.array(np.broadcast_to(worth * pairs, shape)),
+        rows=rows_before, pairs=np.array(np.broadcast_to(strength * pairs, shape)),
         entropy=np.zeros(stats.rows.shape), complete=True,
     )  # fmt: skip

@@ -36,8 +36,8 @@ class BinaryDensity(DensityEstimator):
         from likely.distributions.priors.pseudo_data import EarlierData
 
         if isinstance(self.prior, Real):
-            worth = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_signs(stats, worth))
+            strength = float(self.prior)
+            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_signs(stats, strength))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

@@ -81,8 +81,8 @@ class ChowTreeDensity(DensityEstimator):
         from likely.distributions.priors.pseudo_data import EarlierData
 
         if isinstance(self.prior, Real):
-            worth = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_pairs(stats, worth))
+            strength = float(self.prior)
+            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_pairs(stats, strength))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

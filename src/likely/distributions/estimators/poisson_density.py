@@ -54,7 +54,7 @@ class PoissonDensity(DensityEstimator):
         from likely.distributions.univariate.gamma import Gamma
 
         if isinstance(self.prior, Real):
-            return lambda model, stats: Gamma.weak(stats, worth=float(self.prior))
+            return lambda model, stats: Gamma.weak(stats, strength=float(self.prior))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

@@ -17,7 +17,7 @@ from likely.distributions.statistics.extremes import Extremes
 from likely.distributions.univariate.uniform import Uniform, log_width
 from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
-WORTH = 0.1  # rows that the weak prior is worth
+STRENGTH = 0.1  # rows that the weak prior is worth
 FARTHEST = 1e307  # ends beyond the data must be numbers
 
 
@@ -56,7 +56,7 @@ class BilateralPareto(Value):
         self._set(**parts)
 
     @classmethod
-    def weak(cls, stats: Extremes, worth: float = WORTH) -> BilateralPareto:
+    def weak(cls, stats: Extremes, strength: float = STRENGTH) -> BilateralPareto:
         """A prior worth a tenth of a row, whose mode is the unbiased estimate: (max − min)/(n − 1) beyond the extremes.
 
         Each member of a stack has its own. One of a single value gets its share of the range of all rows, and
@@ -78,7 +78,7 @@ class BilateralPareto(Value):
         return cls.trusted(
             low=np.where(never, 0.0, low - step),
             high=np.where(never, 1.0, high + step),
-            shape=np.full(low.shape, worth),
+            shape=np.full(low.shape, strength),
         )
 
     # ------------------------------------------------------------------ shape

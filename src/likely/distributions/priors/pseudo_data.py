@@ -15,7 +15,7 @@ from numpy.random import Generator
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 
-WORTH = 0.1  # rows that the weak prior is worth
+STRENGTH = 0.1  # rows that the weak prior is worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +39,12 @@ class EarlierData(Value):
             )
 
     @classmethod
-    def weak(cls, distribution: Any, stats: Any, worth: float = WORTH) -> EarlierData:
-        """`worth` rows that look like the pooled ones, for each member of a stack."""
+    def weak(cls, distribution: Any, stats: Any, strength: float = STRENGTH) -> EarlierData:
+        """`strength` rows that look like the pooled ones, for each member of a stack."""
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("EarlierData.weak", "statistics of at least one row are needed", "none"))
-        some = pooled * (worth / pooled.total_weight)
+        some = pooled * (strength / pooled.total_weight)
         return cls(distribution, some if distribution.members is None else spread_out(some, distribution.members))
 
     def update(self, stats: Any) -> EarlierData:

@@ -25,7 +25,7 @@ from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 
-WORTH = 1.0  # rows that the weak prior is worth
+STRENGTH = 1.0  # rows that the weak prior is worth
 OF = ("bernoulli", "binomial", "negative binomial")
 
 
@@ -86,7 +86,7 @@ class Beta(BetaLearning):
         return known
 
     @classmethod
-    def weak(cls, stats: Trials | Successes, worth: float = WORTH) -> Beta:
+    def weak(cls, stats: Trials | Successes, strength: float = STRENGTH) -> Beta:
         """A prior worth one row (one trial), whose mode is the pooled mean: a lone column keeps its ML estimate.
 
         Where all rows agree the mode is half a row from the edge: no probability becomes 0 or 1.
@@ -96,7 +96,7 @@ class Beta(BetaLearning):
         seen = pooled.ones + pooled.zeros > 0
         mean = np.where(seen, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
         told = {"likelihood": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
-        return cls.trusted(a=1.0 + worth * mean, b=1.0 + worth * (1.0 - mean), **told)
+        return cls.trusted(a=1.0 + strength * mean, b=1.0 + strength * (1.0 - mean), **told)
 
     @classmethod
     def symmetric(cls, columns: int, rows: float) -> Beta:

@@ -33,7 +33,7 @@ from likely.numerics.special import (
     steadier,
 )
 
-WORTH = 0.1  # rows that the weak prior is worth
+STRENGTH = 0.1  # rows that the weak prior is worth
 SHORTEST = 1e-290  # a wait of 0 counts as this: rates stay numbers
 
 
@@ -76,7 +76,7 @@ class Gamma(GammaLearning):
         self._set(shape=shape, rate=rate)
 
     @classmethod
-    def weak(cls, stats: Counts | FeatureSums, worth: float = WORTH) -> Gamma:
+    def weak(cls, stats: Counts | FeatureSums, strength: float = STRENGTH) -> Gamma:
         """A prior worth a tenth of a row, whose mode is the pooled mean: a lone column keeps its ML estimate.
 
         Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0. Of waiting times,
@@ -85,10 +85,10 @@ class Gamma(GammaLearning):
         pooled = stats.pooled()
         if isinstance(pooled, FeatureSums):
             [wait] = pooled.means([np.ones(1)])
-            b = np.maximum(worth * wait, SHORTEST)
-            return cls.trusted(shape=np.full(b.shape, 1.0 + worth), rate=b, likelihood="exponential")
+            b = np.maximum(strength * wait, SHORTEST)
+            return cls.trusted(shape=np.full(b.shape, 1.0 + strength), rate=b, likelihood="exponential")
         mean = np.where(pooled.total > 0, pooled.mean, 0.5 / np.maximum(pooled.weight, 1.0))
-        return cls.trusted(shape=1.0 + worth * mean, rate=np.full(mean.shape, worth), likelihood="poisson")
+        return cls.trusted(shape=1.0 + strength * mean, rate=np.full(mean.shape, strength), likelihood="poisson")
 
     # ---------------------------------------------------------------- the distribution
 

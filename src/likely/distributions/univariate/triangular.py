@@ -230,12 +230,12 @@ class Triangular(ValueDistribution):
 
         Rows of other members would make every triangle as wide as all of them together.
         """
-        from likely.distributions.priors.pseudo_data import WORTH, EarlierData
+        from likely.distributions.priors.pseudo_data import STRENGTH, EarlierData
 
         whole = EarlierData.weak(self, stats).stats
         if self.members is None:
             return EarlierData(self, whole)
-        return EarlierData(self, own_or(stats, whole, WORTH))
+        return EarlierData(self, own_or(stats, whole, STRENGTH))
 
 
 def small_enough(low: Array, high: Array) -> Array:
@@ -243,17 +243,17 @@ def small_enough(low: Array, high: Array) -> Array:
     return np.where(0.25 * high - 0.25 * low > 4e307, 0.25, 1.0)
 
 
-def own_or(stats: WeightedValues, others: WeightedValues, worth: float) -> WeightedValues:
+def own_or(stats: WeightedValues, others: WeightedValues, strength: float) -> WeightedValues:
     """Of each cell the values that it has seen, worth so many rows; another's where it has seen one value or none."""
     cells = {cell: (value, each) for cell, value, each in others.cells()}
     if not cells:  # nothing was seen of any row
         return others
-    mine = {cell: (value, each * (worth / each.sum())) for cell, value, each in stats.cells() if len(value) > 1}
+    mine = {cell: (value, each * (strength / each.sum())) for cell, value, each in stats.cells() if len(value) > 1}
     cells = {cell: mine.get(cell, cells[cell]) for cell in sorted(cells)}
     cell = np.concatenate([np.full(len(value), at) for at, (value, _) in cells.items()]).astype(np.intp)
     value, each = (np.concatenate([both[i] for both in cells.values()]) for i in (0, 1))
     weight = np.bincount(cell, each, stats.weight.size).reshape(stats.weight.shape)
-    return stats.trusted(rows=np.full(stats.rows.shape, worth), weight=weight, cell=cell, value=value, each=each)
+    return stats.trusted(rows=np.full(stats.rows.shape, strength), weight=weight, cell=cell, value=value, each=each)
 
 
 def _heights(cuts: Array, distribution: Triangular) -> tuple[Array, Array]:

@@ -94,7 +94,7 @@ def supported_share(kept: Array, later: float = 0.0, rate: float = 0.0) -> float
 
 def support(density: Any) -> Iterator[str]:
     """Which rate of false alarms the frames left out of a fitted density support, in a sentence; nothing of few."""
-    kept, later = vars(density).get("calm_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
+    kept, later = vars(density).get("held_out_surprise_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
     if not enough(kept):
         return
     rarest = np.ceil(1.0 / rule_of_three(independent_frames(kept)))

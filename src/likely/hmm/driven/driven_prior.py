@@ -18,16 +18,16 @@ EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation o
 
 @dataclass(frozen=True, eq=False)
 class DrivenPrior(Value):
-    """β ~ N(0, 1/ridge), not the intercepts; `worth` fictitious moves from each state, evenly over its possible ones.
+    """β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
 
     The fictitious moves were made where covariates are `center`; with constant covariates they are those of `HMMPrior`.
     Up to a constant: log p(β) = −½ Σ ridge β² + worth Σ_i mean_j log p(j | i, center).
 
-    >>> DrivenPrior(worth=1.0, center=[0.0], ridge=[0.16], emission=None).ridge
+    >>> DrivenPrior(strength=1.0, center=[0.0], ridge=[0.16], emission=None).ridge
     array([0.16])
     """
 
-    worth: float
+    strength: float
     center: Array  # (p,): in the model's units
     ridge: Array  # (p,)
     emission: Any  # the emissions' prior, or None
@@ -37,20 +37,20 @@ class DrivenPrior(Value):
         if center.ndim != 1 or center.shape != ridge.shape:
             shapes = [center.shape, ridge.shape]
             raise ShapeError(sentence("DrivenPrior", "center (p,) and ridge (p,) must go together", shapes))
-        if (ridge < 0).any() or not 0 <= self.worth < np.inf:
+        if (ridge < 0).any() or not 0 <= self.strength < np.inf:
             raise DomainError(
-                sentence("DrivenPrior", "ridge and worth must not be negative", [ridge.min(), self.worth])
+                sentence("DrivenPrior", "ridge and worth must not be negative", [ridge.min(), self.strength])
             )
-        self._set(worth=float(self.worth), center=center, ridge=ridge)
+        self._set(strength=float(self.strength), center=center, ridge=ridge)
 
     @classmethod
-    def weak(cls, curvature: Array, parts: Any, effect: float = EFFECT, worth: float = 1.0) -> DrivenPrior:
+    def weak(cls, curvature: Array, parts: Any, effect: float = EFFECT, strength: float = 1.0) -> DrivenPrior:
         """Scaled by the covariates' own spread, which the curvature (K, p + 1, p + 1) of statistics holds."""
         total = curvature.sum(axis=0)
         mean = total[0, 1:] / max(total[0, 0], 1e-300)
         square = np.diag(total)[1:] / max(total[0, 0], 1e-300)
         variance = np.maximum(square - mean**2, 1e-12 * square)
-        return cls(worth, mean, variance / effect**2, parts)
+        return cls(strength, mean, variance / effect**2, parts)
 
     @property
     def penalty(self) -> Array:
@@ -59,15 +59,15 @@ class DrivenPrior(Value):
 
     def start_counts(self, initial: Array) -> Array:
         """Fictitious beginnings, evenly over the states that may be first."""
-        return np.where(initial > 0, self.worth / max(int((initial > 0).sum()), 1), 0.0)
+        return np.where(initial > 0, self.strength / max(int((initial > 0).sum()), 1), 0.0)
 
     def evidence(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
         """Gradient and curvature of the fictitious moves, as of real ones."""
         place = np.concatenate([[1.0], self.center])
         probs = np.exp(log_transition(coefficients, possible, place[None])[0])
         even = possible / possible.sum(axis=1, keepdims=True)
-        gradient = self.worth * (even - probs)[:, :, None] * place
-        return gradient, np.repeat((self.worth * np.outer(place, place))[None], len(possible), axis=0)
+        gradient = self.strength * (even - probs)[:, :, None] * place
+        return gradient, np.repeat((self.strength * np.outer(place, place))[None], len(possible), axis=0)
 
     def log_density_of_moves(self, initial: Array, coefficients: Array, possible: Mask) -> float:
         """log p of starts and coefficients, up to a constant."""
@@ -76,7 +76,7 @@ class DrivenPrior(Value):
         logs = np.where(possible, log_transition(coefficients, possible, place)[0], 0.0)
         squares = np.where(possible[:, :, None], coefficients**2, 0.0) @ self.penalty
         begun = float(xlogy(self.start_counts(initial), initial).sum())
-        return begun + self.worth * float((even * logs).sum()) - 0.5 * float(squares.sum())
+        return begun + self.strength * float((even * logs).sum()) - 0.5 * float(squares.sum())
 
     def log_density(self, model: Any) -> float:
         """log p of all of a model's parameters, up to a constant."""

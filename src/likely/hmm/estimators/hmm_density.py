@@ -69,10 +69,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
 
-    Blocks of frames, or sequences, are left out once each to learn how surprising new frames are (`calm_`).
-    `supported_rate_` is the largest share of new normal frames with a false alarm of a live feed that these do not
-    exclude where one in n / 3τ lines or more is asked for (95 % confidence; n frames left out, τ of which count as one
-    as they depend on each other): 7.75 τ / n. It is None where there are too few of them.
+    Blocks of frames, or sequences, are left out once each to learn how surprising new frames are
+    (`held_out_surprise_`). `supported_rate_` is the largest share of new normal frames with a false alarm of a live
+    feed that these do not exclude where one in n / 3τ lines or more is asked for (95 % confidence; n frames left out, τ
+    of which count as one as they depend on each other): 7.75 τ / n. It is None where there are too few of them.
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
     of frames left out, by the earlier halves alone: above 0.3 where the level drifts.
 
@@ -124,7 +124,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "component_", "topology_", "streamed_", "lengths_", "calm_", "later_half_rate_")
+    _saved = (
+        *DensityEstimator._saved,
+        "component_",
+        "topology_",
+        "is_online_",
+        "mean_length_",
+        "held_out_surprise_",
+        "later_half_rate_",
+    )
     _model_types = (HMM,)
     _hides_labels = True
     _of_sequences = True
@@ -146,18 +154,22 @@ class HMMDensity(ChainStarts, DensityEstimator):
         with self._named_columns():
             report = self._learn(X, weight, states, checkpoint)
         self._tell_of(report)
-        self.streamed_ = False
+        self.is_online_ = False
         self._note_lengths(X, weight)
         self._adopt(report)
-        self.calm_ = np.empty((3, 0)) if states is not None else left_out_frames(self, X, weight)
-        self.later_half_rate_ = later_half_rate(self, X, weight, self.calm_)
+        self.held_out_surprise_ = np.empty((3, 0)) if states is not None else left_out_frames(self, X, weight)
+        self.later_half_rate_ = later_half_rate(self, X, weight, self.held_out_surprise_)
         return self
 
     @property
     def supported_rate_(self) -> float | None:
         """The share of new frames with a false alarm that is not excluded where few are asked for; None if unknown."""
-        calm = vars(self).get("calm_", np.empty((3, 0)))
-        return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if enough(calm) else None
+        held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
+        return (
+            supported_share(held_out_surprise, vars(self).get("later_half_rate_", 0.0))
+            if enough(held_out_surprise)
+            else None
+        )
 
     def _with_states(
         self, X: Any, y: Any, sample_weight: Any, states: Ragged | None
@@ -186,7 +198,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _note_lengths(self, X: Ragged, weight: Any) -> None:
         """The mean length of a sequence, so that `sample` can make such."""
-        self.lengths_ = float(np.average(X.lengths, weights=weight)) if len(X) else 0.0
+        self.mean_length_ = float(np.average(X.lengths, weights=weight)) if len(X) else 0.0
 
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
@@ -219,7 +231,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, lengths=lengths)
-            self.streamed_ = True
+            self.is_online_ = True
             return self
         self._validate_params()
         X, weight = self._checked(cut(X, lengths), sample_weight, reset=False, y=y)
@@ -337,11 +349,18 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _check_state(self) -> None:
         super()._check_state()
-        calm = vars(self).get("calm_", np.empty((3, 0)))
-        sound = isinstance(calm, np.ndarray) and calm.dtype == np.float64 and calm.ndim == 2 and len(calm) == 3
-        if not (sound and np.isfinite(calm).all() and (calm[1] > 0).all()):
-            came = getattr(calm, "shape", type(calm).__name__)
-            raise DataError(sentence(type(self).__name__, "calm_ must be finite numbers (3, m), weights above 0", came))
+        held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
+        sound = (
+            isinstance(held_out_surprise, np.ndarray)
+            and held_out_surprise.dtype == np.float64
+            and held_out_surprise.ndim == 2
+            and len(held_out_surprise) == 3
+        )
+        if not (sound and np.isfinite(held_out_surprise).all() and (held_out_surprise[1] > 0).all()):
+            came = getattr(held_out_surprise, "shape", type(held_out_surprise).__name__)
+            raise DataError(
+                sentence(type(self).__name__, "held_out_surprise_ must be finite numbers (3, m), weights above 0", came)
+            )
         later = vars(self).get("later_half_rate_", 0.0)
         if not (isinstance(later, float) and 0 <= later <= 1):
             raise DataError(sentence(type(self).__name__, "later_half_rate_ must lie between 0 and 1", later))
@@ -401,7 +420,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         sound = isinstance(model, HMM) and isinstance(component, DensityEstimator) and isinstance(topology, Topology)
         if not sound or model.members != members or model.states != topology.states:
             return False
-        length = getattr(self, "lengths_", 0.0)
+        length = getattr(self, "mean_length_", 0.0)
         same_size = model.initial.shape[-1] == len(topology.initial) and (model.final is None) == (
             topology.final is None
         )
@@ -449,7 +468,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Sequences drawn from the learned density; if it has no end probabilities, of the mean length in training."""
         check_is_fitted(self)
         if length is None and self.model_.final is None:
-            length = max(round(self.lengths_), 1)
+            length = max(round(self.mean_length_), 1)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
 
 

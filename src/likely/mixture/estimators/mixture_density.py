@@ -111,7 +111,7 @@ class MixtureDensity(DensityEstimator):
         self.random_state = random_state
         self.early_stopping = early_stopping
 
-    _saved = (*DensityEstimator._saved, "component_", "streamed_")
+    _saved = (*DensityEstimator._saved, "component_", "is_online_")
     _model_types = (Mixture,)
 
     @property
@@ -135,7 +135,7 @@ class MixtureDensity(DensityEstimator):
         with self._named_columns():
             report = self._learn(X, weight, checkpoint)
         self._tell_of(report)
-        self.streamed_ = False
+        self.is_online_ = False
         self.__dict__.pop("few_", None)
         return self._adopt(report)
 
@@ -300,7 +300,7 @@ class MixtureDensity(DensityEstimator):
         data = (X, weight) if first else (few.rows, few.weight)
         with self._named_columns():
             self._adopt(self._learn(*data))
-        self.streamed_ = True
+        self.is_online_ = True
         self.__dict__.pop("few_", None)
         if len(few) < FEW * self._size:
             self.few_ = few

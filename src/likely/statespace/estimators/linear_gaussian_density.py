@@ -112,7 +112,7 @@ class LinearGaussianDensity(DensityEstimator):
         self.tol = tol
         self.accelerate = accelerate
 
-    _saved = (*DensityEstimator._saved, "structure_", "streamed_", "lengths_")
+    _saved = (*DensityEstimator._saved, "structure_", "is_online_", "mean_length_")
     _model_types = (LinearGaussian,)
     _hides_labels = True
     _of_sequences = True
@@ -140,8 +140,8 @@ class LinearGaussianDensity(DensityEstimator):
             report = self._held(learner, X, weight)
         if not report.converged:
             tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
-        self.streamed_ = False
-        self.lengths_ = float(np.average(X.lengths, weights=weight))
+        self.is_online_ = False
+        self.mean_length_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
 
     def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
@@ -193,7 +193,7 @@ class LinearGaussianDensity(DensityEstimator):
         """
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, inputs=inputs, lengths=lengths)
-            self.streamed_ = True
+            self.is_online_ = True
             return self
         self._validate_params()
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False, y=y)
@@ -295,10 +295,10 @@ class LinearGaussianDensity(DensityEstimator):
         if not isinstance(model, LinearGaussian) or model.dim != width:
             return False
         structure: Any = getattr(self, "structure_", None)
-        if not isinstance(structure, Structure) or type(getattr(self, "streamed_", False)) is not bool:
+        if not isinstance(structure, Structure) or type(getattr(self, "is_online_", False)) is not bool:
             return False
         Structure.of(model, structure.learn, structure.form)  # an error, if it is not that of such a model
-        length = getattr(self, "lengths_", 0.0)
+        length = getattr(self, "mean_length_", 0.0)
         return type(length) is float and 0 <= length < MOST_FRAMES
 
     # ------------------------------------------------------------------- border
@@ -390,7 +390,7 @@ class LinearGaussianDensity(DensityEstimator):
         """Sequences drawn from the learned density; without a `length`, of the training's mean length."""
         check_is_fitted(self)
         if length is None and inputs is None:
-            length = max(round(self.lengths_), 1)
+            length = max(round(self.mean_length_), 1)
         return self.model_.sample(n_samples, np.random.default_rng(random_state), length, inputs)
 
     def standard_errors(

@@ -107,9 +107,9 @@ class SwitchingDensity(DensityEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "lengths_", "streamed_")
+    _saved = (*DensityEstimator._saved, "mean_length_", "is_online_")
     _model_types = (SwitchingLinearGaussian,)
-    streamed_ = False  # files of earlier versions do not say so
+    is_online_ = False  # files of earlier versions do not say so
     hard = False
     _of_sequences = True
 
@@ -131,7 +131,7 @@ class SwitchingDensity(DensityEstimator):
             report = self._learn(first, rows, frames, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        self.streamed_, self.lengths_ = False, max(float(frames.lengths.mean()), 1.0)
+        self.is_online_, self.mean_length_ = False, max(float(frames.lengths.mean()), 1.0)
         return self._adopt(report)
 
     def partial_fit(
@@ -143,7 +143,7 @@ class SwitchingDensity(DensityEstimator):
         """
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, inputs=inputs, lengths=lengths)
-            self.streamed_ = True
+            self.is_online_ = True
             return self
         self._validate_params()
         _, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=False)
@@ -200,8 +200,8 @@ class SwitchingDensity(DensityEstimator):
         return {n: f for n, f in free_form(1, first.n_inputs).items() if n in asked} | (self.form or {})
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        length = getattr(self, "lengths_", 1.0)
-        sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.streamed_) is bool
+        length = getattr(self, "mean_length_", 1.0)
+        sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.is_online_) is bool
         return sound and super()._fits(model, width, members)
 
     # ------------------------------------------------------------------- border
@@ -297,7 +297,7 @@ class SwitchingDensity(DensityEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Ragged:
         """Sequences drawn from the learned model, as long as those of training were on average."""
         check_is_fitted(self)
-        length = round(self.lengths_) if length is None else length
+        length = round(self.mean_length_) if length is None else length
         return self.model_.sample(n_samples, np.random.default_rng(seed_of(random_state)), length)
 
 
