@@ -62,8 +62,9 @@ class BySurprise:
         self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
+            few = "too few" if subject.held_out_surprise.shape[1] else "no"
             talk(
-                f"The model holds {'too few' if subject.held_out_surprise.shape[1] else 'no'} frames that it had not learned from: "
+                f"The model holds {few} frames that it had not learned from: "
                 "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
                 "fitted to sequences holds some."
             )
