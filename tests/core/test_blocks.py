@@ -121,7 +121,7 @@ def test_a_stream_is_refused_and_pointed_to_online(make):
             build(make())
 
 
-@pytest.mark.parametrize("name", ["weight", "given", "labels"])
+@pytest.mark.parametrize("name", ["weight", "log_mask", "labels"])
 def test_what_goes_with_the_rows_has_as_many(name):
     with pytest.raises(ShapeError, match=r"must have one entry per row \(3\)"):
         Blocks.of(np.zeros((3, 1)), **{name: np.zeros(2)})

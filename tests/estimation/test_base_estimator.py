@@ -79,8 +79,8 @@ def test_constructors_are_as_they_were(kind):
         ),
         (
             lambda: lk.HMMDensity(n_states=2, random_state=0, max_iter=3).fit(X),
-            {"transmat_": "model_.moves", "startprob_": "model_.starts", "means_": "model_.emissions.mean",
-             "covars_": "model_.emissions.covariance", "decode": "model_.viterbi"},
+            {"transmat_": "model_.transition", "startprob_": "model_.initial", "means_": "model_.emission.mean",
+             "covars_": "model_.emission.covariance", "decode": "model_.viterbi"},
         ),
         (lambda: lk.BayesClassifier().fit(X, Y), {"priors_": "class_prior_", "theta_": "model_.components.mean"}),
         (lambda: lk.KMeans(2, random_state=0).fit(X), {"centers_": "cluster_centers_"}),

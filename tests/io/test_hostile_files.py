@@ -919,7 +919,6 @@ def test_a_description_longer_than_a_header_is_an_array(tmp_path):
     assert len(safetensors.deserialize(data)) == 2
     (tmp_path / "m.likely").write_bytes(data)
     assert model_files.describe(tmp_path / "m.likely")["content"]["class"] == "Categorical"
-    assert split(model_files.dumps(lk.Categorical([0.5, 0.5])))[1]["format"] == 1  # which older versions read
 
 
 @pytest.mark.slow

@@ -26,9 +26,9 @@ def diffuse(model):
     """The same with an unknown start, which is how statsmodels starts cycles."""
     return LinearGaussian(
         transition=model.transition,
-        process_covariance=model.noise,
-        observation=model.emission,
-        observation_covariance=model.observation,
+        process_covariance=model.process_covariance,
+        observation=model.observation,
+        observation_covariance=model.observation_covariance,
     )
 
 

@@ -33,7 +33,8 @@ def of_one(distribution: Any, x: Any) -> np.ndarray:
     if isinstance(distribution, FactorGaussian):
         distribution = Gaussian(
             distribution.mean,
-            distribution.loadings @ distribution.loadings.T + np.diag(distribution.noise * np.ones(distribution.dim)),
+            distribution.loadings @ distribution.loadings.T
+            + np.diag(distribution.noise_variance * np.ones(distribution.dim)),
         )
     if isinstance(distribution, Gaussian):
         return np.array([of_seen(row, distribution.mean, distribution.covariance_matrix) for row in x])

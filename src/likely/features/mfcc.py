@@ -111,7 +111,7 @@ class MFCC(Value):
         plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
         self._set(**plain)
         if not 1 <= self.n_coefficients <= self.n_filters:
-            expected = f"coefficients must be 1 … {self.n_filters}, the number of filters"
+            expected = f"n_coefficients must be 1 … {self.n_filters}, the number of filters"
             raise DomainError(sentence("MFCC", expected, self.n_coefficients))
         if not 0 <= self.low < self.top <= self.sample_rate / 2:
             expected = f"0 <= low < high <= {self.sample_rate / 2:g} Hz is needed, half the rate"

@@ -105,7 +105,7 @@ def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
         bigram, starts, ends = bigram.bigram, bigram.initial, bigram.final
     begin = np.full(C, 1.0 / C) if starts is None else _probabilities(starts, "initial", (C,))
     if begin.sum() > 1 + SUM_TO_ONE:
-        raise DomainError(sentence(WHOSE, "starts must not sum to more than 1", float(begin.sum())))
+        raise DomainError(sentence(WHOSE, "initial must not sum to more than 1", float(begin.sum())))
     ends = np.full(C, ends) if ends is not None and np.ndim(ends) == 0 else ends
     leave = None if ends is None else _probabilities(ends, "ends", (C,))
     if bigram is None:

@@ -137,10 +137,10 @@ def test_names_of_columns_pipelines_and_clones(blobs):
     "how, match",
     [
         ({"n_clusters": 2, "distance_threshold": 1.0}, "one of n_clusters, distance_threshold and by"),
-        ({"n_clusters": 2, "by": "likelihood"}, "one of n_clusters, height and by"),
+        ({"n_clusters": 2, "by": "likelihood"}, "one of n_clusters, distance_threshold and by"),
         ({"n_clusters": 9}, "must not exceed the number of rows"),
         ({"n_clusters": 0}, "n_clusters"),
-        ({"link": "wards"}, "link"),
+        ({"linkage": "wards"}, "linkage"),
         ({"metric": "feet"}, "metric"),
         ({"metric": "cosine"}, "Euclidean"),
     ],

@@ -110,7 +110,7 @@ def test_a_weight_of_two_is_a_sound_said_twice():
     sounds, words = spoken_many(5, 7)
     weight = np.arange(len(words)) % 2 + 1
     twice = [i for i, w in enumerate(weight) for _ in range(w)]
-    how = {"states": 3, "components": 1}
+    how = {"n_states": 3, "n_components": 1}
     weighted = SpokenWords(**how).fit(sounds, words, sample_weight=weight)
     copied = SpokenWords(**how).fit([sounds[i] for i in twice], [words[i] for i in twice])
     new, _ = spoken_many(3, 8)
@@ -346,9 +346,9 @@ def test_features_are_kept_in_a_file(tmp_path):
         ({"sounds": []}, "at least one sound is needed"),
         ({"sounds": [np.ones(0), np.ones(9)]}, "sound 0: a sound needs samples"),
         ({"sounds": np.ones(900)}, r"pass \[sound\]"),
-        ({"features": "mfcc"}, "features must be a Cepstra"),
+        ({"features": "mfcc"}, "features must be an MFCC"),
         ({"scale": 0.0}, "scale must lie above 0"),
-        ({"states": 200}, "at least 200 frames"),
+        ({"n_states": 200}, "at least 200 frames"),
         ({"topology": "spiral"}, "spiral"),
     ],
 )

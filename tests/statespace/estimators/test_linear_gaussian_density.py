@@ -431,8 +431,8 @@ def test_a_summary_says_what_was_learned():
 @pytest.mark.slow
 def test_it_is_chosen_by_cross_validation():
     y = list(tracks(12))
-    search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"states": [1, 2]}, cv=3).fit(y)
-    assert search.best_params_["states"] == 2
+    search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"n_states": [1, 2]}, cv=3).fit(y)
+    assert search.best_params_["n_states"] == 2
     assert np.isfinite(
         cross_val_score(LinearGaussianDensity(mover(), ["observation_covariance"]), tracks(12), cv=3)
     ).all()

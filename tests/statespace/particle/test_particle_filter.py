@@ -60,7 +60,7 @@ def test_evidence_is_unbiased(proposal, threshold):
     _, y = m.simulate(5, 3)
     exact = m.given(y)[2]
     proposal = optimal(m) if proposal == "optimal" else proposal
-    assert unbiased(ratios(m.distributions(), y, exact, 150, proposal=proposal, threshold=threshold))
+    assert unbiased(ratios(m.distributions(), y, exact, 150, proposal=proposal, ess_threshold=threshold))
 
 
 @pytest.mark.some_cases(2)
@@ -69,7 +69,7 @@ def test_evidence_is_unbiased(proposal, threshold):
 def test_evidence_is_unbiased_with_every_resampling(resample):
     m = level()
     _, y = m.simulate(12, 4)
-    assert unbiased(ratios(m.distributions(), y, m.given(y)[2], 100, resample=resample, threshold=0.7))
+    assert unbiased(ratios(m.distributions(), y, m.given(y)[2], 100, resample=resample, ess_threshold=0.7))
 
 
 def test_weights_before_the_step_belong_to_its_increment():
@@ -461,7 +461,7 @@ GOOD = level().distributions()
         ({"n_particles": 0}, "whole number from 1"),
         ({"n_particles": 2.5}, "whole number"),
         ({"n_particles": True}, "whole number"),
-        ({"random_state": -1}, "seed"),
+        ({"random_state": -1}, "random_state"),
         ({"resample": "sytematic"}, "systematic, stratified"),
         ({"proposal": "guide"}, "bootstrap, guided, auxiliary"),
         ({"ess_threshold": 1.5}, "0 … 1"),

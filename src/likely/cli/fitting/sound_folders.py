@@ -90,7 +90,7 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
 
     known = np.array(classes)
     asked = {
-        "states": job.states, "components": job.components, "topology": job.topology, "covariance": job.covariance,
+        "n_states": job.states, "n_components": job.components, "topology": job.topology, "covariance": job.covariance,
         "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
         "cost": None if job.cost is None else read_cost(job.cost, known),
         "class_prior": None if job.class_prior is None else list(read_class_prior(job.class_prior, known)),

@@ -144,7 +144,7 @@ class Dendrogram(Value):
         return sums[len(self) :]
 
     def __repr__(self) -> str:
-        text = f"Dendrogram({len(self):,} rows, link={self.method!r}"
+        text = f"Dendrogram({len(self):,} rows, method={self.method!r}"
         if len(self) > 1:
             text += f", heights {self.heights.min():.4g} … {self.heights.max():.4g}"
         return text + (f", {self.inversions} inversions)" if self.inversions else ")")

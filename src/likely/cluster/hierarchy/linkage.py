@@ -307,7 +307,7 @@ def _checked_rows(X: Any, kind: Link, link: str, metric: str) -> Array:
     if metric not in METRICS:
         raise DomainError(sentence("linkage", f"metric must be one of {', '.join(METRICS)}, precomputed", repr(metric)))
     if kind.join is None and metric != "euclidean":
-        remedy = 'use metric="euclidean", or link="average"'
+        remedy = 'use metric="euclidean", or linkage="average"'
         raise DomainError(sentence("linkage", f'link "{link}" is one of Euclidean space', repr(metric), remedy))
     _refuse_gaps(x, kind, link, metric)
     return x
@@ -319,7 +319,7 @@ def _refuse_gaps(x: Array, kind: Link, link: str, metric: str) -> None:
         return
     where = f"NaN at row {gaps[0][0]}, column {gaps[0][1]}"
     if kind.join is None and link != "ward":
-        remedy = 'impute first (GaussianDensity, PPCA), or use link="average", which compares what both rows have'
+        remedy = 'impute first (GaussianDensity, PPCA), or use linkage="average", which compares what both rows have'
         raise DataError(sentence("linkage", f'link "{link}" needs complete rows', where, remedy))
     if metric not in WITH_GAPS:
         remedy = "use euclidean or cityblock, which compare what both rows have, or impute first"
@@ -339,7 +339,7 @@ def _checked_weight(weight: Any, n: int) -> Array:
 
 def _checked_distances(X: Any, kind: Link, link: str) -> Array:
     if kind.join is None:
-        remedy = 'pass rows, or use link="average", "complete", "single", "weighted" or "sum"'
+        remedy = 'pass rows, or use linkage="average", "complete", "single", "weighted" or "sum"'
         raise DomainError(sentence("linkage", f'link "{link}" needs rows', "distances", remedy))
     d = numbers(X, "linkage")
     if d.ndim != 2 or d.shape[0] != d.shape[1] or not d.size:

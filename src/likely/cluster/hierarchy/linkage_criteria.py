@@ -41,5 +41,5 @@ def link_named(name: str, whose: str = "linkage") -> Link:
     'the mean distance of two rows, UPGMA (Ney: group average link)'
     """
     if name not in LINKS:
-        raise DomainError(sentence(whose, f"link must be one of {', '.join(LINKS)}", repr(name)))
+        raise DomainError(sentence(whose, f"linkage must be one of {', '.join(LINKS)}", repr(name)))
     return LINKS[name]

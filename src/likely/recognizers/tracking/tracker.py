@@ -99,7 +99,7 @@ class Tracker(Recognizer):
     (array([19., 10.,  1.,  1.]), array([3]), array([], dtype=int64))
     """
 
-    _saved = ("noise_", "observation_")
+    _saved = ("spectral_density_", "observation_variance_")
 
     def __init__(
         self,
@@ -145,7 +145,9 @@ class Tracker(Recognizer):
 
     @property
     def _variances(self) -> tuple[Any, Any]:
-        return getattr(self, "noise_", self.spectral_density), getattr(self, "observation_", self.observation_variance)
+        if "spectral_density_" in vars(self):
+            return self.spectral_density_, self.observation_variance_
+        return self.spectral_density, self.observation_variance
 
     @property
     def association(self) -> DataAssociation:

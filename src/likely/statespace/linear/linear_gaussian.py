@@ -532,7 +532,7 @@ def _start(mean: Any, covariance: Any, diffuse: Any, d: int) -> tuple[Array, Arr
     diffuse = None if diffuse is None or not diffuse.size else diffuse
     shapes = (mean.shape, covariance.shape, (d,) if diffuse is None else diffuse.shape[:1])
     if shapes != ((d,), (d, d), (d,)) or (diffuse is not None and diffuse.ndim != 2):
-        expected = f"mean must have shape ({d},), covariance ({d}, {d}) and diffuse ({d}, q)"
+        expected = f"initial_mean must have shape ({d},), initial_covariance ({d}, {d}) and diffuse ({d}, q)"
         raise ShapeError(sentence(ME, expected, (mean.shape, covariance.shape, getattr(diffuse, "shape", None))))
     _refuse_no_covariance({"initial_covariance": covariance})
     if diffuse is not None and np.linalg.matrix_rank(diffuse) < diffuse.shape[1]:
