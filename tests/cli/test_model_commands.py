@@ -96,7 +96,7 @@ def two_groups() -> pl.DataFrame:
     (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, learned from 100 rows", "60.0%", "40.0%", "height")),
     (
         lk.AgglomerativeClustering(2),
-        ("2 clusters of 100 rows, merged by the ward link", "60.0%", "heights of the last merges"),
+        ("2 clusters of 100 rows, merged by the ward linkage", "60.0%", "heights of the last merges"),
     ),
     (lk.PCA(2), ("2 axes of 3 columns, learned from 100 rows", "of the variance", "together", "width")),
     (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 parts: full Gaussian", "0.6000", "depth")),

@@ -76,7 +76,7 @@ def uttered(network: Any, n: int, rng: Generator) -> tuple[list[tuple[str, ...]]
             pieces[place] = frames
     counts = np.cumsum([0, *map(len, plans)])
     if not pieces:
-        pieces = [network.word(0).emissions.member(0).sample(0, rng)]
+        pieces = [network.word(0).emission.member(0).sample(0, rng)]
     all_, lengths = Ragged.from_list(pieces), np.zeros(len(pieces) + 1, dtype=np.intp)
     lengths[1:] = np.cumsum(all_.lengths)
     names = [tuple(network.names[u] for u in plan if u < len(network)) for plan in plans]

@@ -33,7 +33,7 @@ def _kmeans(model: Any) -> Iterator[str]:
 def _agglomerative(model: Any) -> Iterator[str]:
     tree = model.dendrogram_
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
-    yield f"{model.n_clusters_} clusters of {len(model.labels_):,} rows, merged by the {model.link} link"
+    yield f"{model.n_clusters_} clusters of {len(model.labels_):,} rows, merged by the {model.linkage} linkage"
     last = ", ".join(number(float(height)) for height in tree.heights[::-1][:5])
     yield f"heights of the last merges: {last}" if last else "a single row: nothing was merged"
     yield ""
