@@ -370,7 +370,7 @@ class DataAssociation(Value):
         diffuse = getattr(model, "diffuse", None)
         if diffuse is None:
             return model
-        C = model.observation if model.observation.ndim == 2 else model.emission[0]
+        C = model.observation if model.observation.ndim == 2 else model.observation[0]
         _, s, vt = np.linalg.svd(C @ diffuse)
         rank = int((s > 1e-9 * s.max(initial=0.0)).sum())
         shown, hidden = diffuse @ vt[:rank].T, diffuse @ vt[rank:].T
