@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 from likely.metrics.false_alarms import (
     allowed_share,
@@ -14,6 +15,7 @@ from likely.metrics.false_alarms import (
     supported_rate,
     tail,
     tempered,
+    upper_limit,
 )
 
 ONE = np.ones(1)
@@ -96,6 +98,12 @@ def test_the_supported_rate_is_an_upper_limit() -> None:
     assert supported_rate([np.zeros(300)], ONE, 1.0) == rule_of_three(300.0)
     twice = supported_rate(2 * still, np.ones(2), 3.0)
     np.testing.assert_allclose(supported_rate(still, np.array([2.0]), 3.0), twice)
+
+
+def test_an_upper_limit_is_that_of_a_poisson_count() -> None:
+    for events in (0, 1, 3, 20, 150):
+        np.testing.assert_allclose(poisson.cdf(events, 2000.0 * upper_limit(events, 2000.0)), 0.05, rtol=1e-9)
+    assert upper_limit(0.0, 300.0) == rule_of_three(300.0) and upper_limit(5.0, 2.0) == 1.0
 
 
 def test_the_rule_of_three() -> None:

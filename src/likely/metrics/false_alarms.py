@@ -17,6 +17,7 @@ TAIL = 0.1  # share of frames from which rarer ones are foretold
 FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
 NAT = 1.0  # mean excess of log-odds where all is as the model says
 CONFIDENCE = 0.95  # with which a larger share is excluded
+MOST = 0.5  # a supported rate above this is none
 NEAR = 1e-12  # rounding of sums of weights
 ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 
@@ -88,10 +89,19 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
     if seen >= FEW or threshold <= found.border or not found.share:
         frames = float(w @ [len(x) for x in odds])
         length = max(exceeding(odds, w, threshold) / max(seen, 1.0), 1.0 / frames)  # of a run, in shares of all frames
-        return min(float(gammaincinv(seen + 1.0, CONFIDENCE)) * length, 1.0)
+        return upper_limit(seen, 1.0 / length)
     of_tail = max(_run_count(odds, w, found.border), NEAR)
     least = max(float(gammaincinv(of_tail, 1.0 - CONFIDENCE)) / of_tail, NEAR)
     return found._replace(excess=found.excess / least).beyond(threshold)
+
+
+def upper_limit(events: float, independent: float) -> float:
+    """The largest share that so many events among independent frames do not exclude (Poisson, 95 % confidence).
+
+    >>> [round(upper_limit(events, 300.0), 3) for events in (0.0, 3.0, 30.0)]
+    [0.01, 0.026, 0.136]
+    """
+    return min(float(gammaincinv(events + 1.0, CONFIDENCE)) / max(independent, 1.0), 1.0)
 
 
 def rule_of_three(independent: float) -> float:
@@ -100,7 +110,7 @@ def rule_of_three(independent: float) -> float:
     >>> round(rule_of_three(300.0), 3)
     0.01
     """
-    return min(-float(np.log(1.0 - CONFIDENCE)) / max(independent, 1.0), 1.0)
+    return upper_limit(0.0, independent)
 
 
 def correlation_time(series: Sequence[Array], w: Array) -> float:

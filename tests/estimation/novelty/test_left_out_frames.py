@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
+from scipy.special import log_ndtr
 
 import likely as lk
 from likely.core.ragged import Ragged
 from likely.estimation.novelty.hmm_surprise import ChainTail
+from likely.estimation.novelty.left_out_frames import independent_frames, stretches, supported_share, supported_words
+from likely.metrics.false_alarms import quantile
 
 
 def frames(rng, T, d=6, K=4):
@@ -87,3 +91,32 @@ def test_a_file_keeps_them(tmp_path):
     del h.calm_  # a file of before there were any
     lk.save(h, tmp_path / "old.likely")
     assert not hasattr(lk.load(tmp_path / "old.likely"), "calm_")
+
+
+def left_out(seed, n, memory):
+    """Surprises (3, n) of frames under a right model, exponential with mean 1, that depend on each other."""
+    z = lfilter([np.sqrt(1 - memory**2)], [1.0, -memory], np.random.default_rng([seed, n]).normal(size=n + 100))[100:]
+    return np.stack([-log_ndtr(-z), np.ones(n), np.zeros(n)])
+
+
+@pytest.mark.parametrize("above", [0.3, 3.0, 6.0, 30.0])
+@pytest.mark.parametrize(("n", "memory"), [(200, 0.0), (1000, 0.7), (2000, 0.9)])
+def test_what_is_supported_counts_that_the_same_frames_set_the_threshold(n, memory, above):
+    """With three independent frames above it, 3τ / n was said to be supported; half of the trainings exceeded it."""
+    exceeds, more = [], []
+    for kept in (left_out(seed, n, memory) for seed in range(60)):
+        rate = above / independent_frames(kept)
+        share = np.exp(-quantile(*stretches(kept), rate))  # of new frames above the threshold
+        exceeds.append(share > supported_share(kept, 0.0, rate))
+        more.append(share > rate)
+    assert np.mean(exceeds) <= 0.1
+    assert above < 1 or np.mean(more) > 0.2  # the rate itself is met on average only
+
+
+def test_rarer_alarms_support_no_less_than_three_frames_above_a_threshold_do():
+    kept = left_out(0, 400, 0.5)
+    n = independent_frames(kept)
+    shares = [supported_share(kept, 0.0, k / n) for k in (0.0, 1.0, 2.99, 6.0, 17.1)]
+    np.testing.assert_allclose(np.array(shares) * n, [7.75, 7.75, 7.75, 11.84, 25.6], atol=0.06)
+    assert supported_share(kept, 0.4, 0.01) == 0.4  # a level that drifts
+    assert supported_words(1 / 51.9) == "one in 51 lines" and supported_words(0.51) == "no rate at all"

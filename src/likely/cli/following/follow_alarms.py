@@ -11,6 +11,7 @@ from likely.core.errors import DataError, ModelFileError, sentence
 
 CERTAIN = 1e-12  # correlation that is left of a combination of entries without any variance
 STEP = 1.05  # of a threshold that is raised
+CLOSE = 1.5  # times the stated rate: false alarms that may come this often need no word
 
 
 class ByCost:
@@ -88,15 +89,16 @@ class BySurprise:
 
 
 def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
-    from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share
+    """Say how often false alarms may come with the threshold that was set, where this is clearly above the rate."""
+    from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share, supported_words
 
-    often = 1.0 / supported_share(subject.calm, subject.later)
-    if often >= false_alarm_every:
+    share = supported_share(subject.calm, subject.later, 1.0 / false_alarm_every)
+    if share * false_alarm_every <= CLOSE:
         return
     tried = f"The model was tried on {subject.calm[1].sum():,.0f} frames that it had not learnt from"
-    found = f"these support one false alarm in {often:,.0f} lines, not in {false_alarm_every:,.6g}"
-    more = drift(subject.later) if drifts(subject.later) else "More frames of training support more."
-    talk(f"{tried}: {found} (95 % confidence). {more}")
+    asked = f"where one false alarm in {false_alarm_every:,.6g} lines is asked for"
+    more = drift(subject.later) if drifts(subject.later) else "More frames of training support a lower rate."
+    talk(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
 
 
 class HeldOut:

@@ -19,7 +19,7 @@ from likely.core.warnings import unheard
 from likely.estimation.novelty.hmm_surprise import ChainTail
 from likely.estimation.novelty.novelty_threshold import MANY, PASSES
 from likely.hmm.hmm import HMM
-from likely.metrics.false_alarms import TAIL, correlation_time, quantile, rule_of_three
+from likely.metrics.false_alarms import MOST, TAIL, correlation_time, quantile, rule_of_three, upper_limit
 
 PARTS = 5  # each left out once
 JUDGED = 3000  # frames that are asked, at most, or a few more
@@ -72,14 +72,23 @@ def drifts(later: float) -> bool:
     return later > MUCH * TAIL
 
 
-def supported_share(kept: Array, later: float = 0.0) -> float:
+def independent_frames(kept: Array) -> float:
+    """n / τ: as how many frames those left out (3, m) count that depend on each other (`correlation_time`)."""
+    series, w = stretches(kept)
+    return float(w @ [len(x) for x in series]) / correlation_time(series, w)
+
+
+def supported_share(kept: Array, later: float = 0.0, rate: float = 0.0) -> float:
     """The largest share of new frames with a false alarm that frames left out (3, m) do not exclude (95 % confidence).
 
-    So many frames as depend on each other count as one (`correlation_time`); where the level drifts, alarms may come
-    in as many frames as later halves were found to be rare.
+    Alarms are set such that a share `rate` of the frames left out raises one: so the threshold is a quantile, and the
+    share of new frames above it is as uncertain as a count of n `rate` / τ independent frames above it is, about twice
+    the rate where six are. Rates below the rule of three, 3τ / n, cannot be told from it: fewer than three frames above
+    a threshold support no less than three do. Where the level drifts, alarms may come in as many frames as later halves
+    were found to be rare.
     """
-    series, w = stretches(kept)
-    found = rule_of_three(float(w @ [len(x) for x in series]) / correlation_time(series, w))
+    n = independent_frames(kept)
+    found = upper_limit(n * max(rate, rule_of_three(n)), n)
     return max(found, later) if drifts(later) else found
 
 
@@ -88,10 +97,22 @@ def support(density: Any) -> Iterator[str]:
     kept, later = vars(density).get("calm_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
     if not enough(kept):
         return
-    often = f"one false alarm in {1.0 / supported_share(kept, later):,.0f} lines followed live (95 % confidence)"
-    yield f"Tried on {kept[1].sum():,.0f} frames left out: these support {often}."
+    rarest = np.ceil(1.0 / rule_of_three(independent_frames(kept)))
+    asked = f"where one false alarm in {rarest:,.0f} or more lines followed live is asked for"
+    often = supported_words(supported_share(kept, later))
+    yield f"Tried on {kept[1].sum():,.0f} frames left out: {asked}, these support {often} (95 % confidence)."
     if drifts(later):
         yield drift(later)
+
+
+def supported_words(share: float) -> str:
+    """How often false alarms come at most, in words; a number of lines is rounded down.
+
+    >>> [supported_words(share) for share in (0.0193, 0.3, 0.6)]
+    ['one in 51 lines', 'one in 3.3 lines', 'no rate at all']
+    """
+    lines = np.floor(1.0 / share) if share <= 0.1 else np.floor(10.0 / share) / 10
+    return "no rate at all" if share > MOST else f"one in {lines:,.12g} lines"
 
 
 def drift(later: float) -> str:

@@ -70,7 +70,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     Blocks of frames, or sequences, are left out once each to learn how surprising new frames are (`calm_`).
     `supported_rate_` is the largest share of new normal frames with a false alarm of a live feed that these do not
-    exclude (95 % confidence; frames that depend on each other count as one), None where there are too few of them.
+    exclude where one in n / 3τ lines or more is asked for (95 % confidence; n frames left out, τ of which count as one
+    as they depend on each other): 7.75 τ / n. It is None where there are too few of them.
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
     of frames left out, by the earlier halves alone: above 0.3 where the level drifts.
 
@@ -153,7 +154,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     @property
     def supported_rate_(self) -> float | None:
-        """The share of new frames with a false alarm that frames left out do not exclude; None where few were."""
+        """The share of new frames with a false alarm that is not excluded where few are asked for; None if unknown."""
         calm = vars(self).get("calm_", np.empty((3, 0)))
         return supported_share(calm, vars(self).get("later_half_rate_", 0.0)) if enough(calm) else None
 

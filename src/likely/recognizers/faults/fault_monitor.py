@@ -18,6 +18,7 @@ from likely.estimation.recognizer import Recogniser
 from likely.estimation.sequence_validation import cut
 from likely.metrics.false_alarms import (
     CONFIDENCE,
+    MOST,
     allowed_shares,
     edges,
     exceeding,
@@ -39,7 +40,6 @@ ENTRY = 20  # frames before a held-out part, in which offsets settle
 SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
 FAINT = -30.0  # a log-posterior below this is as wrong as can be
 MUCH = 3.0  # times the stated rate: support for no less than that is said
-MOST = 0.5  # a supported rate above this is none
 INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its law nor the mean is known well enough
 FEWEST = 20  # frames of normal operation
 SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
