@@ -250,7 +250,8 @@ def sensors_that_agree() -> Result:
         initial_covariance=9 * np.eye(1),
     )
     learned = lk.LinearGaussianDensity(start, ["process_covariance", "observation_covariance"], max_iter=60).fit([y])
-    return {"reason": learned.report_.reason, "correlation": np.corrcoef(learned.model_.observation_covariance).round(3)}
+    noise = learned.model_.observation_covariance
+    return {"reason": learned.report_.reason, "correlation": np.corrcoef(noise).round(3)}
 
 
 def table_clusterer() -> Result:
