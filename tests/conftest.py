@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the background of a shell; commands inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--ledger") and not hasattr(config, "workerinput"):  # workers report to the controller
         config.pluginmanager.register(ledger.Watch(name for p in ledger.load() for name in p.tests), "ledger")
 
