@@ -311,11 +311,11 @@ def _neighbors() -> None:
 
 
 def _windows() -> None:
-    """Densities that remember: Parzen windows."""
+    """Kernel density estimates."""
     import likely as lk
 
     X, y = _rows("float64")
-    lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X, y).predict(X)
+    lk.BayesClassifier(lk.KernelDensity(bandwidth="maximum")).fit(X, y).predict(X)
 
 
 JOBS: dict[str, Callable[[], None]] = {

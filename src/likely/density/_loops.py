@@ -1,10 +1,10 @@
-"""Sums of kernels over many points: near leaves of a tree are summed in vector lanes, far ones are left out by a bound.
+"""Compiled sums of kernels over a tree: near leaves are summed in vector lanes, far nodes are pruned by an error bound.
 
-A leaf holds its points column by column (d, lanes), so that one point of interest meets all of them at once. A sum is
-kept as a shift and a total in each lane, log S = −½ shift + log Σ total, so that nothing underflows.
+A leaf stores its points column by column (d, lanes), so that a query is compared with all of them at once. A sum is
+stored as a shift and a total in each lane, log S = −½ shift + log Σ total, so that nothing underflows.
 
-Kernels are told apart by a number: 0 exp(−r²/2), 1 (1 + r²/a)^(−b/2), 2 exp(−r), 3 (1 − r^a)^b inside the unit ball,
-4 the cube of edge 1.
+Kernels have numbers: 0 exp(−r²/2), 1 (1 + r²/a)^(−b/2), 2 exp(−r), 3 (1 − r^a)^b inside the unit ball, 4 the cube of
+edge 1, 5 cos(πr/2) inside the unit ball.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from likely.numerics.compile import compiled
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number, which then stands in the lowest bits
+HALF_PI = 0.5 * math.pi
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 SHARE = 0.03  # of what may still be left out: as much as one node may take of it
@@ -24,10 +25,10 @@ ROOM = 200.0  # how much nearer a leaf may come than the shift before the shift 
 
 @compiled
 def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolerance, skip, out):  # type: ignore[no-untyped-def]
-    """out (n,): log Σ_n w_n k(|x − y_n|² · inv) for white rows x (n, d), without the point at place skip[i].
+    """out (n,): log Σ_n w_n k(|x − y_n|² · inv) for whitened rows x (n, d), without the point at place skip[i].
 
-    What a node can add at most, its weight times k at its box, is left out where that is a small part of what may
-    still be left out; all that is left out together stays below `tolerance` times the sum.
+    A node adds at most its weight times k at its box. It is pruned where that is a small part of the error still
+    allowed; all that is pruned together stays below `tolerance` times the sum.
     """
     n = x.shape[0]
     lanes = coords.shape[2]
@@ -105,6 +106,8 @@ def _log_kernel(r2, code, a, b):  # type: ignore[no-untyped-def]
         return -math.sqrt(r2)
     if r2 > 1.0:
         return -np.inf
+    if code == 5:
+        return math.log(max(math.cos(HALF_PI * math.sqrt(r2)), 1e-300))
     return 0.0 if code == 4 else _log_ball(r2, a, b)
 
 
@@ -147,7 +150,13 @@ def _fall(g, code, a, b):  # type: ignore[no-untyped-def]
 def _add_plain(g, weight, leaf, code, a, b, total):  # type: ignore[no-untyped-def]
     for lane in range(len(g)):
         if g[lane] <= 1.0 and weight[leaf, lane] > 0:
-            total[lane] += weight[leaf, lane] * (1.0 if code == 4 else (1.0 - g[lane] ** (0.5 * a)) ** b)
+            k = 1.0 if code == 4 else (1.0 - g[lane] ** (0.5 * a)) ** b if code == 3 else _cosine(g[lane])
+            total[lane] += weight[leaf, lane] * k
+
+
+@compiled
+def _cosine(r2):  # type: ignore[no-untyped-def]
+    return max(math.cos(HALF_PI * math.sqrt(r2)), 0.0)
 
 
 @compiled

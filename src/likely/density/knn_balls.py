@@ -13,8 +13,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import said_once
-from likely.density.bandwidth import spreads
+from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
 from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
@@ -227,8 +226,8 @@ class KNNBalls(KeptPoints):
         points, labels = stats.rows, stats.labels
         unit = self._unit
         if self.scaled:
-            with said_once(reworded=_own_words):
-                unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1, "class")[0])
+            one_member = np.zeros(len(points), np.intp)
+            unit = np.sqrt(column_variances(points, stats.weight, one_member, 1, "class", "KNNBalls")[0])
         new = []
         for k, old in enumerate(self._each):
             mine = labels == k
@@ -264,11 +263,6 @@ class KNNBalls(KeptPoints):
             got = (stats.rows.shape[1], stats.members)
             expected = f"statistics must be of {(self.dim, self.members)} columns, members"
             raise ShapeError(sentence("KNNBalls", expected, got))
-
-
-def _own_words(text: str) -> str:
-    """What is said of windows, said of balls."""
-    return text.replace("Parzen:", "KNNBalls:", 1).replace("windows are", "balls are")
 
 
 def _in_ball(n: int, d: int, metric: str, rng: Generator) -> Array:

@@ -113,6 +113,8 @@ def log_kernel(r2: Array, kernel: Kernel) -> Array:
             return np.asarray(-0.5 * kernel.b * np.log1p(r2 / kernel.a))
         if kernel.code == 2:
             return -np.sqrt(r2)
+        if kernel.code == 5:
+            return np.where(r2 <= 1.0, np.log(np.cos(0.5 * np.pi * np.sqrt(np.minimum(r2, 1.0)))), -np.inf)
         if kernel.b == 0:
             return np.where(r2 <= 1.0, 0.0, -np.inf)
         return np.where(r2 <= 1.0, kernel.b * np.log(1.0 - np.minimum(r2, 1.0) ** (0.5 * kernel.a)), -np.inf)

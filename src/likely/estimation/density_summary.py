@@ -140,7 +140,7 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
 # distributions whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
 OTHER_OBJECTIVES = {
     "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
-    "KDE": "log-likelihood, each row by the others", "KNNBalls": "sum of log scores (no density)",
+    "KDE": "leave-one-out log-likelihood", "KNNBalls": "sum of log scores (no density)",
 }  # fmt: skip
 
 
@@ -157,8 +157,9 @@ def settings(distribution: Any) -> dict[str, str]:
     name = type(distribution).__name__
     if name == "KDE":
         kernel = f"t, {distribution.dof:g} degrees of freedom" if distribution.kernel == "t" else distribution.kernel
-        rule = distribution.rule if isinstance(distribution.rule, str) else "given"
-        return {"kernel": "elliptical " * distribution.elliptical + kernel, "widths": rule, "unit": distribution.unit}
+        rule = distribution.rule if isinstance(distribution.rule, str) else "fixed"
+        kernel = "elliptical " * distribution.elliptical + kernel
+        return {"kernel": kernel, "bandwidth": rule, "unit": distribution.unit}
     if name == "KNNBalls":
         units = "columns in their deviations" if distribution.scaled else "columns as they are"
         return {"k": f"{distribution.n_neighbors:g}", "metric": f"{distribution.metric}, {units}"}
