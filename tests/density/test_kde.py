@@ -59,11 +59,11 @@ def test_a_gaussian_window_is_scipys():
     assert np.allclose(ours.log_prob(Q), kde.logpdf(Q.T), rtol=1e-12, atol=1e-10)
 
 
-@pytest.mark.parametrize("d", [1, 3, 5, 6, MANY + 2])
-@pytest.mark.parametrize("kernel", ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"])
+@pytest.mark.parametrize(("kernel", "d"), [
+    *((k, d) for k in ("gaussian", "tophat", "epanechnikov", "exponential", "linear") for d in (1, 2, 3, MANY + 2)),
+    *(("cosine", d) for d in (1, 3, 5)),  # in even dimensions theirs does not integrate to 1; in many it loses digits
+])  # fmt: skip
 def test_bandwidth_and_kernel_mean_what_they_mean_in_scikit_learn(kernel, d):
-    if kernel == "cosine" and d > 5:
-        pytest.skip("scikit-learn's cosine kernel does not integrate to 1 in even dimensions, and loses digits in many")
     rng = np.random.default_rng(30)
     points, x = rng.normal(size=(200, d)), 1.5 * rng.normal(size=(50, d))
     h = (0.7 if kernel in ("gaussian", "exponential") else 1.9) * np.sqrt(d)

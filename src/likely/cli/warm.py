@@ -310,7 +310,7 @@ def _neighbors() -> None:
     lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 
 
-def _windows() -> None:
+def _kernel_density() -> None:
     """Kernel density estimates."""
     import likely as lk
 
@@ -321,5 +321,5 @@ def _windows() -> None:
 JOBS: dict[str, Callable[[], None]] = {
     "gaussian": _complete, "missing": _gaps, "mixture": _mixtures, "kmeans": _kmeans, "hierarchy": _hierarchy,
     "hmm": _chains, "kalman": _kalman, "switching": _switching, "particle": _particles, "words": _words,
-    "dtw": _warping, "neighbors": _neighbors, "kernel-density": _windows, "binary": _signs,
+    "dtw": _warping, "neighbors": _neighbors, "kernel-density": _kernel_density, "binary": _signs,
 }  # fmt: skip

@@ -28,7 +28,7 @@ def comparison(classifier: Any) -> Iterator[str]:
 
 
 def windows(distribution: Any) -> str:
-    """Which windows, or how many neighbors, where a density is its rows; nothing of all other distributions.
+    """Settings of a kernel density or k-nearest-neighbor density; nothing for all other distributions.
 
     >>> import likely as lk
     >>> windows(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
