@@ -204,7 +204,7 @@ def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
     if columns or name in ("neighbors", "neighbors by l1", "neighbors lp"):  # these need no squares of spreads
         assert np.isfinite(numbers_of(fitted(name, X * unit, y), X * unit)).all()
         return
-    with pytest.raises(lk.DataError, match=r"spread of column 0 .* rescale|overflow: rescale"):
+    with pytest.raises(lk.DataError, match=r"(spread|variance) of column 0 .* rescale|overflow: rescale"):
         fitted(name, X * unit, y)
 
 
