@@ -42,9 +42,7 @@ ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member counts as con
 # ------------------------------------------------------------------ variances
 
 
-def column_variances(
-    rows: Array, weight: Array, labels: Index, members: int, unit: str, whose: str = "KDE"
-) -> Array:
+def column_variances(rows: Array, weight: Array, labels: Index, members: int, unit: str, whose: str = "KDE") -> Array:
     """σ²_d of each member (K, d); for the unit "class" that of its own rows, of all rows where its own are constant.
 
     Another `unit` keeps the member's size, the mean over its columns, and takes the ratio of columns from the variance

@@ -429,7 +429,7 @@ class KDE(KeptPoints):
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member that each row belongs to (−1: none).
         """
         if labels is not None and self.members is None:
-            raise DomainError(sentence("KDE", "label is for a stack", "one value"))
+            raise DomainError(sentence("KDE", "labels are for a stack", "one value"))
         z = rows(x, self.dim, "KDE")
         if np.isnan(z).any():
             self._refuse_missing()
@@ -584,7 +584,7 @@ def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]
         if not (isinstance(bandwidth, str) and bandwidth == SELECTORS[0]):
             got = f"bandwidth = {bandwidth!r} and relative_bandwidth = {relative_bandwidth!r}"
             raise DomainError(sentence("KDE", "give either bandwidth or relative_bandwidth", got))
-        if not (isinstance(relative_bandwidth, Real) and 0 < relative_bandwidth < np.inf):
+        if not (isinstance(relative_bandwidth, Real) and 0 < float(relative_bandwidth) < np.inf):
             raise DomainError(sentence("KDE", "relative_bandwidth must be a positive number", repr(relative_bandwidth)))
         return float(relative_bandwidth), 1.0
     if not isinstance(bandwidth, str):
