@@ -666,7 +666,7 @@ def test_equal_points_make_a_tree_that_counts_them_all():
     leaf, lane = np.divmod(tree.place, tree.weight.shape[1])
     np.testing.assert_array_equal(tree.coords[leaf, :, lane], points)
     np.testing.assert_array_equal(tree.weight[leaf, lane], weight)
-    np.testing.assert_allclose(tree.heavy[0], weight.sum(), rtol=1e-13)
+    np.testing.assert_allclose(tree.total[0], weight.sum(), rtol=1e-13)
     assert (tree.low <= tree.high).all() and len(tree.low) == len(tree.child)
     x = rng.normal(size=(5, 2))
     plain = logsumexp(-0.5 * ((x[:, None] - points) ** 2).sum(axis=2), b=weight / weight.sum(), axis=1) - np.log(

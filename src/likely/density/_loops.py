@@ -19,12 +19,12 @@ MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number,
 HALF_PI = 0.5 * math.pi
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-SHARE = 0.03  # of what may still be left out: as much as one node may take of it
-ROOM = 200.0  # how much nearer a leaf may come than the shift before the shift moves: exp(100) is still a small number
+SHARE = 0.03  # of the error still allowed: the part that one pruned node may use
+ROOM = 200.0  # how far the nearest leaf may be below the shift before the shift moves: exp(100) is still harmless
 
 
 @compiled
-def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolerance, skip, out):  # type: ignore[no-untyped-def]
+def log_sums(x, coords, weight, low, high, node_weight, child, inv, code, a, b, tolerance, skip, out):  # type: ignore[no-untyped-def]
     """out (n,): log Σ_n w_n k(|x − y_n|² · inv) for whitened rows x (n, d), without the point at place skip[i].
 
     A node adds at most its weight times k at its box. It is pruned where that is a small part of the error still
@@ -34,30 +34,33 @@ def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolera
     lanes = coords.shape[2]
     g, t, total = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     bits = t.view(np.int64)
-    waiting, gaps = np.empty(512, np.int64), np.empty(512)
+    stack, distance = np.empty(512, np.int64), np.empty(512)
     for i in range(n):
         for lane in range(lanes):
             total[lane] = 0.0
         shift, floor, depth, left_out, leaves = np.inf, -np.inf, 1, 0.0, 0
-        waiting[0], gaps[0] = 0, _gap(x, i, low, high, 0, inv, code)
+        stack[0], distance[0] = 0, _box_distance(x, i, low, high, 0, inv, code)
         while depth > 0:
             depth -= 1
-            node = waiting[depth]
-            best = _log_kernel(gaps[depth], code, a, b)
+            node = stack[depth]
+            best = _log_kernel(distance[depth], code, a, b)
             if best == -np.inf:
                 continue
             if best <= floor:  # the sum so far is e^floor: as a part of it, what the node can add at most
-                part = heavy[node] * math.exp(best - floor)
+                part = node_weight[node] * math.exp(best - floor)
                 if part <= SHARE * (tolerance - left_out):
                     left_out += part
                     continue
             if child[node, 0] >= 0:
                 near, far = child[node, 0], child[node, 1]
-                one, two = _gap(x, i, low, high, near, inv, code), _gap(x, i, low, high, far, inv, code)
+                one, two = (
+                    _box_distance(x, i, low, high, near, inv, code),
+                    _box_distance(x, i, low, high, far, inv, code),
+                )
                 if two < one:
                     near, far, one, two = far, near, two, one
-                waiting[depth], gaps[depth] = far, two  # the nearer one goes last, and so is taken next
-                waiting[depth + 1], gaps[depth + 1] = near, one
+                stack[depth], distance[depth] = far, two  # the nearer one goes last, and so is taken next
+                stack[depth + 1], distance[depth + 1] = near, one
                 depth += 2
                 continue
             leaf = -1 - child[node, 0]
@@ -68,7 +71,7 @@ def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolera
                 _add_plain(g, weight, leaf, code, a, b, total)
                 floor = _log_total(total)
                 continue
-            _fall(g, code, a, b)
+            _minus_two_log_kernel(g, code, a, b)
             if not -2.0 * best >= shift - ROOM:
                 nearest = g[0]
                 for lane in range(lanes):
@@ -86,7 +89,7 @@ def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolera
 
 
 @compiled
-def _gap(x, i, low, high, node, inv, code):  # type: ignore[no-untyped-def]
+def _box_distance(x, i, low, high, node, inv, code):  # type: ignore[no-untyped-def]
     """Squared distance from a row to the box of a node; for the cube, twice the largest difference, squared."""
     total = 0.0
     for j in range(x.shape[1]):
@@ -136,7 +139,7 @@ def _distances(x, i, coords, leaf, inv, code, g):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _fall(g, code, a, b):  # type: ignore[no-untyped-def]
+def _minus_two_log_kernel(g, code, a, b):  # type: ignore[no-untyped-def]
     """−2 log k of squared distances, in place."""
     if code == 1:
         for lane in range(len(g)):

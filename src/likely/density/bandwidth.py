@@ -164,7 +164,7 @@ def leave_one_out(rows: LeaveOneOut, which: str = "") -> float:
     """
     low, high = _range(rows.nearest, rows.weight, rows.kernel, rows.y.shape[1])
     few = FEWER if rows.kept else FEW
-    if rows.asked > 2 * few:
+    if rows.n_left_out > 2 * few:
         rough = _best_of_all(lambda at: rows.score(at, few), low, high, 0.05)
         at = _best(rows.score, max(low, rough - 0.3), min(high, rough + 0.3), FINE)
         if min(abs(at - rough + 0.3), abs(at - rough - 0.3)) < 0.02:  # the coarse search was misled
@@ -215,7 +215,7 @@ class LeaveOneOut:
         return self.kernel.code != 4 and (d > BY_COLUMNS or m <= KEPT + 1)
 
     @cached_property
-    def asked(self) -> int:
+    def n_left_out(self) -> int:
         """Number of rows that are left out in turn."""
         m, d = self.y.shape
         return min(m, max(FEW, int(WORK / (m * (d + 16)))))
@@ -223,7 +223,7 @@ class LeaveOneOut:
     @cached_property
     def pairs(self) -> Pairs:
         """Pairwise distances."""
-        return pairs_of(self.y, self.weight, self.asked)
+        return pairs_of(self.y, self.weight, self.n_left_out)
 
     @cached_property
     def tree(self) -> Tree:
@@ -233,23 +233,23 @@ class LeaveOneOut:
     @cached_property
     def nearest(self) -> Array:
         """Squared distance of every row to the nearest other (m,)."""
-        if self.kept and self.asked == len(self.y):
+        if self.kept and self.n_left_out == len(self.y):
             return self.pairs.nearest
         return nearest_others(self.y, self.kernel.code == 4)
 
-    def logs(self, log_alpha: float, some: int | None = None) -> Array:
+    def logs(self, log_alpha: float, n: int | None = None) -> Array:
         """log Σ_{n≠m} w_n k(r²_mn/α) − log Σ_{n≠m} w_n of the rows that are left out, or of the first of them."""
-        n, inv = some or self.asked, float(np.exp(-log_alpha))
+        n, inv = n or self.n_left_out, float(np.exp(-log_alpha))
         if self.kept:
             sums = self.pairs.first(n).log_sums(inv, self.kernel, BRIEF)
         else:
             sums = log_sums_of(self.tree, self.y[:n], inv, self.kernel, BRIEF, self.tree.place[:n])
         return np.asarray(sums - np.log(self.weight.sum() - self.weight[:n]))
 
-    def score(self, log_alpha: float, some: int | None = None) -> float:
+    def score(self, log_alpha: float, n: int | None = None) -> float:
         """Mean leave-one-out log p, up to a constant that does not depend on α."""
-        w = self.weight[: some or self.asked]
-        return float(w @ self.logs(log_alpha, some) / w.sum()) - 0.5 * self.y.shape[1] * log_alpha
+        w = self.weight[: n or self.n_left_out]
+        return float(w @ self.logs(log_alpha, n) / w.sum()) - 0.5 * self.y.shape[1] * log_alpha
 
 
 def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: float, skip: Index | None = None) -> Array:
@@ -267,7 +267,7 @@ def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: flo
             y[part], *tree[:-1], float(inv), kernel.code, kernel.a, kernel.b, float(tolerance), places[part], out[part]
         )
 
-    work = float(y.size + 16 * len(y)) * len(tree.heavy) * tree.weight.shape[1] / 2
+    work = float(y.size + 16 * len(y)) * len(tree.total) * tree.weight.shape[1] / 2
     for _ in ordered_map(fill, range(0, len(y), CHUNK), cores() if work > WORTH else 1):
         pass
     return out
@@ -314,5 +314,5 @@ def _nearest_by_products(y: Array) -> Array:
         far[np.arange(len(far)), np.arange(part.start, part.stop)] = np.inf
         out[part] = far.min(axis=1)
 
-    cloud.by_strips(len(y), fill)
+    cloud.by_blocks(len(y), fill)
     return out

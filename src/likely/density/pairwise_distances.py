@@ -21,7 +21,7 @@ ALL = 2048  # rows up to which all distances are stored: 32 megabytes
 TIERS = (32, 128, KEPT)  # the nearest are added in tiers, as long as the rest might matter
 BY_COLUMNS = 6  # columns up to which differences cost less than products
 CLOSE = 1e-6  # of both lengths: products lose ten digits of smaller squared distances, and differences do not
-STRIP = 2**17  # pairs per block: a megabyte, which stays in cache
+BLOCK = 2**17  # pairs per block: a megabyte, which stays in cache
 WORTH = 5e8  # pairs × (columns + 16) beyond which a second thread pays off
 
 
@@ -64,19 +64,19 @@ class Cloud:
 
     def _exact_where(self, close: Mask, x: Array, far: Array) -> None:
         i, j = np.divmod(np.flatnonzero(close.ravel()), close.shape[1])  # half the time of two indices
-        step = max(1, 8 * STRIP // x.shape[1])
+        step = max(1, 8 * BLOCK // x.shape[1])
         for start in range(0, len(i), step):
             a, b = i[start : start + step], j[start : start + step]
             away = x[a] - self.points[b]
             far[a, b] = np.einsum("ij,ij->i", away, away)
 
-    def by_strips(self, n: int, work: Callable[[slice], None]) -> None:
+    def by_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Work on n rows in blocks whose distances stay in cache; on all cores if there is much work."""
         m, d = self.points.shape
-        step = max(64, STRIP // m)
-        strips = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+        step = max(64, BLOCK // m)
+        blocks = [slice(start, min(start + step, n)) for start in range(0, n, step)]
         with one_blas_thread():
-            for _ in ordered_map(work, strips, cores() if n * m * (d + 16.0) > WORTH else 1):
+            for _ in ordered_map(work, blocks, cores() if n * m * (d + 16.0) > WORTH else 1):
                 pass
 
     def log_sums(self, x: Array, inv: float, kernel: Kernel, skip: Index | None = None) -> Array:
@@ -89,7 +89,7 @@ class Cloud:
                 far[np.arange(len(far)), skip[part]] = np.inf
             out[part] = _summed(far, inv, kernel, self.weight)
 
-        self.by_strips(len(x), fill)
+        self.by_blocks(len(x), fill)
         return out
 
 
@@ -125,7 +125,7 @@ def log_kernel(r2: Array, kernel: Kernel) -> Array:
 
 def far_log_sums(x: Array, points: Array, weight: Array, kernel: Kernel, skip: Index | None = None) -> Array:
     """log Σ_n w_n k(|x − y_n|) of whitened rows (n, d) so far away that squares would overflow."""
-    out, step = np.empty(len(x)), max(1, STRIP // points.size)
+    out, step = np.empty(len(x)), max(1, BLOCK // points.size)
     with np.errstate(all="ignore"):
         for start in range(0, len(x), step):
             part = slice(start, start + step)
@@ -170,7 +170,7 @@ class Pairs:
 
     cloud: Cloud
     near: Array  # (n, k): squared distances in increasing order
-    heavy: Array  # (n, k): weights of these, or (1,) where all weights are equal
+    weights: Array  # (n, k): weights of these, or (1,) where all weights are equal
     tiers: tuple[int, ...]
     rest: Array  # (n, tiers): total weight of the others beyond the tier
 
@@ -181,27 +181,27 @@ class Pairs:
 
     def first(self, n: int) -> Pairs:
         """The first n rows."""
-        heavy = self.heavy if self.heavy.ndim == 1 else self.heavy[:n]
-        return Pairs(self.cloud, self.near[:n], heavy, self.tiers, self.rest[:n])
+        weights = self.weights if self.weights.ndim == 1 else self.weights[:n]
+        return Pairs(self.cloud, self.near[:n], weights, self.tiers, self.rest[:n])
 
     def log_sums(self, inv: float, kernel: Kernel, tolerance: float) -> Array:
         """log Σ_{n≠m} w_n k(|y_m − y_n|² · inv) of each row m, to a relative error of `tolerance`."""
         with np.errstate(all="ignore"):
             top = log_kernel(self.near[:, 0] * inv, kernel)
-            total, asking = np.zeros(len(top)), np.flatnonzero(np.isfinite(top))
+            total, active = np.zeros(len(top)), np.flatnonzero(np.isfinite(top))
             for start, stop, rest in zip((0, *self.tiers), self.tiers, self.rest.T, strict=False):
-                total[asking] += self._tier(asking, start, stop, inv, kernel, top)
+                total[active] += self._tier(active, start, stop, inv, kernel, top)
                 if stop < self.near.shape[1]:
-                    best = log_kernel(self.near[asking, stop] * inv, kernel)
-                    most = rest[asking] * np.exp(best - top[asking])
-                    asking = asking[most > tolerance * total[asking]]
-            if self.tiers[-1] < self.near.shape[1] and len(asking):  # what is not stored matters: compute it
-                rows = self.cloud.points[asking]
-                return self._again(asking, np.log(total) + top, self.cloud.log_sums(rows, inv, kernel, asking))
+                    best = log_kernel(self.near[active, stop] * inv, kernel)
+                    most = rest[active] * np.exp(best - top[active])
+                    active = active[most > tolerance * total[active]]
+            if self.tiers[-1] < self.near.shape[1] and len(active):  # what is not stored matters: compute it
+                rows = self.cloud.points[active]
+                return self._replaced(active, np.log(total) + top, self.cloud.log_sums(rows, inv, kernel, active))
             return np.asarray(np.where(np.isfinite(top), np.log(total) + top, -np.inf))
 
-    def _again(self, asking: Index, logs: Array, exact: Array) -> Array:
-        logs[asking] = exact
+    def _replaced(self, active: Index, logs: Array, exact: Array) -> Array:
+        logs[active] = exact
         return np.where(np.isnan(logs), -np.inf, logs)
 
     def _tier(self, rows: Index, start: int, stop: int, inv: float, kernel: Kernel, top: Array) -> Array:
@@ -210,20 +210,20 @@ class Pairs:
         logs = log_kernel(far * inv, kernel)
         logs -= top[rows, None]
         terms = np.exp(logs, out=logs)
-        if self.heavy.ndim == 1:
-            return np.asarray(terms.sum(axis=1) * self.heavy[0])
-        heavy = self.heavy[:, start:stop] if every else self.heavy[rows, start:stop]
-        return np.einsum("ij,ij->i", terms, heavy)
+        if self.weights.ndim == 1:
+            return np.asarray(terms.sum(axis=1) * self.weights[0])
+        weights = self.weights[:, start:stop] if every else self.weights[rows, start:stop]
+        return np.einsum("ij,ij->i", terms, weights)
 
 
-def pairs_of(y: Array, weight: Array, some: int) -> Pairs:
-    """Distances of the first `some` rows to their nearest others: 513 numbers per row, of few rows all."""
+def pairs_of(y: Array, weight: Array, n: int) -> Pairs:
+    """Distances of the first `n` rows to their nearest others: 513 numbers per row, of few rows all."""
     cloud, m = Cloud(y, weight), len(y)
     alike = bool((weight == weight[0]).all())
     kept = m - 1 if m <= ALL else KEPT
     tiers = (*(t for t in TIERS if t < kept), kept)
     width = kept + 1 if m - 1 > kept else kept  # one more, where others are left out: a lower bound of their distances
-    near, heavy = np.empty((some, width)), np.empty((1,) if alike else (some, width))
+    near, weights = np.empty((n, width)), np.empty((1,) if alike else (n, width))
 
     def fill(part: slice) -> None:
         far = cloud.squared_from(y[part])
@@ -233,11 +233,11 @@ def pairs_of(y: Array, weight: Array, some: int) -> Pairs:
             near[part] = np.sort(nearest, axis=1)[:, :width]
         else:
             at = np.argsort(far, axis=1)[:, :width]
-            near[part], heavy[part] = np.take_along_axis(far, at, axis=1), weight[at]
+            near[part], weights[part] = np.take_along_axis(far, at, axis=1), weight[at]
 
-    cloud.by_strips(some, fill)
+    cloud.by_blocks(n, fill)
     if alike:
-        heavy[0] = weight[0]
-    others = weight.sum() - weight[:some]
-    rest = [others - (t * weight[0] if alike else heavy[:, :t].sum(axis=1)) for t in tiers]
-    return Pairs(cloud, near, heavy, tiers, np.stack(rest, axis=1))
+        weights[0] = weight[0]
+    others = weight.sum() - weight[:n]
+    rest = [others - (t * weight[0] if alike else weights[:, :t].sum(axis=1)) for t in tiers]
+    return Pairs(cloud, near, weights, tiers, np.stack(rest, axis=1))
