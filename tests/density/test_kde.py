@@ -293,7 +293,7 @@ def test_bad_input_is_refused_in_words():
         (lambda: lk.KDE(X, V, tolerance=2.0), "tolerance"),
         (lambda: lk.KDE(X, V).log_prob([[0.0, np.inf, 0.0]]), "row 0, column 1"),
         (lambda: lk.KDE(X, V).cdf([0.0]), "one dimension"),
-        (lambda: lk.KDE(X, np.eye(3)), "elliptical kernel"),
+        (lambda: lk.KDE(X, np.eye(3)), "an elliptical kernel has kernel_covariance="),
         (lambda: lk.KDE(X, kernel_covariance=np.eye(2)), r"kernel_covariance must have shape \(3, 3\)"),
         (lambda: lk.KDE(X, kernel_covariance=np.tri(3)), "kernel_covariance must be symmetric"),
         (lambda: lk.KDE(X), "either bandwidth or kernel_covariance, got neither"),

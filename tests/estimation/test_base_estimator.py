@@ -32,7 +32,7 @@ Y = np.arange(40) % 2
         (lk.BayesClassifier, {"n_components": 2}, "density=MixtureDensity(n_components=…)"),
         (lk.BayesClassifier, {"tol": 1e-3}, "density=GaussianDensity(tol=…)"),
         (lk.NaiveBayes, {"priors": [0.5, 0.5]}, "class_prior="), (lk.KernelDensity, {"bw_method": 0.2}, "bandwidth="),
-        (lk.KernelDensity, {"scale": 0.2}, "relative_bandwidth="),
+        (lk.KernelDensity, {"scale": 0.2}, "relative_bandwidth=scale**0.5"),
         (lk.KNNDensity, {"k": 3}, "n_neighbors="), (lk.KNeighborsClassifier, {"k": 3}, "n_neighbors="),
         (lk.DTWClassifier, {"k": 3}, "n_neighbors="), (lk.AgglomerativeClustering, {"affinity": "l2"}, "metric="),
         (lk.LinearGaussianDensity, {"k_states": 2}, "n_states="), (lk.SwitchingDensity, {"k_regimes": 2}, "n_regimes="),

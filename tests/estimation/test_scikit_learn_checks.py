@@ -25,6 +25,7 @@ ESTIMATORS = [
     lk.KernelDensity(kernel="elliptical", bandwidth="maximum"),
     lk.KernelDensity(kernel="t", relative_bandwidth=0.55),
     lk.KernelDensity(kernel="cube"),
+    lk.KernelDensity(kernel="cosine", bandwidth=2.0),
     lk.KernelDensity(kernel="epanechnikov", bandwidth="silverman"),
     lk.HistogramDensity(),
     lk.HistogramDensity(1, joint=True),  # a check has 30 columns: 3 cells each would be 10¹⁴ of them

@@ -394,6 +394,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "parzen": lambda: (lk.KernelDensity(kernel="t", bandwidth="maximum").fit(gaps()), gaps()),
     "parzen elliptical": lambda: (lk.KernelDensity(kernel="elliptical", relative_bandwidth=0.3).fit(table()), gaps()),
+    "parzen fixed": lambda: (lk.KernelDensity(kernel="cube", bandwidth=[2.0, 3.0]).fit(table()), gaps()),
     "parzen common": lambda: (lk.KernelDensity(bandwidth="silverman", unit="common").fit(table()), gaps()),
     "neighbor density": lambda: (lk.KNNDensity(3).fit(gaps()), gaps()),
     "histogram": lambda: (lk.HistogramDensity().fit(gaps()), gaps()),

@@ -108,7 +108,8 @@ class KDE(KeptPoints):
         shape = (d,) if K is None else (K, d)
         if h.shape not in ((), (d,), shape):
             shapes = " or ".join(map(str, dict.fromkeys(((d,), shape))))
-            remedy = "pass kernel_covariance= for an elliptical kernel" if h.ndim > 1 else ""
+            elliptical = 'an elliptical kernel has kernel_covariance=, or kernel="elliptical" in KernelDensity'
+            remedy = elliptical if h.ndim > 1 else ""
             raise ShapeError(sentence("KDE", f"bandwidth must be a number or have shape {shapes}", h.shape, remedy))
         if not (h > 0).all():
             raise DomainError(sentence("KDE", "bandwidths must be positive", float(h.min())))

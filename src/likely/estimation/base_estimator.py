@@ -32,7 +32,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "weight_concentration_prior": ("prior",), "alpha": ("prior",), "pseudocount": ("prior",),
     "pseudo_count": ("prior",), "reg_param": _SHRUNK, "shrinkage": _SHRUNK,
     "priors": ("class_prior",), "class_weight": ("class_prior", "cost"), "fit_prior": ("class_prior",),
-    "bw": ("bandwidth",), "bw_method": ("bandwidth",), "scale": ("relative_bandwidth",),
+    "bw": ("bandwidth",), "bw_method": ("bandwidth",), "scale": ("relative_bandwidth=scale**0.5",),
     "n_bins": ("bins",), "binarize": ("threshold",), "df": ("dof",),
     "algorithm": ("method", "hard"), "affinity": ("metric",),
     "svd_solver": ("route",), "solver": ("criterion",), "distribution": ("component", "density"),

@@ -153,7 +153,7 @@ def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
 
 
 def settings(distribution: Any) -> dict[str, str]:
-    """Settings of a density that stores its rows (kernel, bandwidth, neighbors); nothing for all other distributions."""
+    """Settings of a density that stores its rows (kernel, bandwidth, neighbors); nothing for all others."""
     name = type(distribution).__name__
     if name == "KDE":
         kernel = f"t, {distribution.dof:g} degrees of freedom" if distribution.kernel == "t" else distribution.kernel
