@@ -97,6 +97,15 @@ def test_relative_bandwidths_are_in_standard_deviations():
         np.testing.assert_allclose(whole.bandwidth_, r * X.std(axis=0), rtol=1e-12)
 
 
+def test_bandwidths_whose_squares_overflow():
+    for h in (1e200, 1e-200):
+        p = lk.KDE(X, h)
+        expected = 1 / np.sqrt(np.mean(X.var(axis=0))) * h  # σ²/h² is averaged over the columns
+        np.testing.assert_allclose(p.relative_bandwidth, expected, rtol=1e-12)
+        at_points = p.log_prob(X[:1])[0]
+        assert at_points == pytest.approx(-3 * np.log(h) - 1.5 * np.log(2 * np.pi) - (np.log(300) if h < 1 else 0))
+
+
 @pytest.mark.parametrize("rule", ["scott", "silverman"])
 def test_rules_are_those_of_scikit_learn_and_scipy(rule):
     theirs = SklearnKernelDensity(bandwidth=rule).fit(X)

@@ -160,7 +160,8 @@ class KDE(KeptPoints):
         """
         widths = self._widths
         if self.members is None and (own := self._own_variance).any():
-            return np.array([np.mean((own / widths**2)[own > 0]) ** -0.5])
+            ratio = (np.sqrt(own) / widths)[own > 0]
+            return np.array([1.0 / (ratio.max() * np.sqrt(np.mean((ratio / ratio.max()) ** 2)))])
         with unheard():  # warnings about columns were given when they were learned
             variances = column_variances(self.points, self._w, self._labels, self.members or 1, self.unit)
         at = np.argmax(variances, axis=1)[:, None]
@@ -327,7 +328,8 @@ class KDE(KeptPoints):
         if not np.isfinite(self._kernel.variance):
             raise DomainError(sentence("KDE", "the covariance exists for dof above 2", self.dof))
         z = self.points - self.mean
-        H = np.diag(self._widths**2) if self.kernel_covariance is None else self.kernel_covariance
+        with np.errstate(over="ignore"):  # the square of a bandwidth may be infinite
+            H = np.diag(self._widths**2) if self.kernel_covariance is None else self.kernel_covariance
         return np.asarray((z * (self._w / self._w.sum())[:, None]).T @ z + self._kernel.variance * H)
 
     @property
