@@ -747,15 +747,14 @@ def _(d):
     return run
 
 
-# -------------------------------------------------------------- Parzen windows
+# -------------------------------------------------------------- kernel density
 
 
 @peer("kde", "likely", note="KDE(tolerance=1e-4).log_prob")
 def _(d):
     lk = library()
-    scale = np.full(d["X"].shape[1], d["h"] ** 2)
-    lk.KDE(d["X"][:200], scale, tolerance=1e-4).log_prob(d["Q"][:20])  # compiles the loop
-    return lambda: {"logdens": lk.KDE(d["X"], scale, tolerance=1e-4).log_prob(d["Q"])}
+    lk.KDE(d["X"][:200], d["h"], tolerance=1e-4).log_prob(d["Q"][:20])  # compiles the loop
+    return lambda: {"logdens": lk.KDE(d["X"], d["h"], tolerance=1e-4).log_prob(d["Q"])}
 
 
 # ------------------------------------------------------------------ neighbors

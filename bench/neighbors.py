@@ -147,7 +147,7 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("Gaussian with outliers", lambda: bayes(lk.ContaminatedDensity())),
     ("Student t", lambda: bayes(lk.StudentTDensity())),
     ("Fisher's axes", lambda: lk.FisherDiscriminant()),
-    ("Parzen windows", lambda: bayes(lk.KernelDensity(kernel="gaussian", scale="leave-one-out"))),
+    ("Parzen windows", lambda: bayes(lk.KernelDensity(kernel="gaussian", bandwidth="leave-one-out"))),
     ("Parzen windows, each class its units", lambda: bayes(lk.KernelDensity(unit="class"))),
     ("Parzen windows, one width for all columns", lambda: bayes(lk.KernelDensity(unit="common"))),
     ("balls of 5 neighbors", lambda: bayes(lk.KNNDensity(5))),

@@ -229,27 +229,27 @@ def far_and_near() -> None:
 
 
 def windows() -> None:
-    """Parzen windows too narrow, right and too wide, and the curve that tells them apart."""
+    """Kernel density estimates with three bandwidths, and the leave-one-out log-likelihood that chooses one."""
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 1, 140), rng.normal(5, 0.5, 60)])[:, None]
     best = lk.KernelDensity().fit(x)
-    at, factors = np.linspace(-4, 8, 1200)[:, None], {"too narrow": 0.01, "left out": 1.0, "too wide": 30.0}
+    at, factors = np.linspace(-4, 8, 1200)[:, None], {"too small": 0.1, "leave-one-out": 1.0, "too large": 5.5}
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained", width_ratios=(3, 2))
         for (name, factor), color in zip(factors.items(), (PALETTE[1], PALETTE[0], PALETTE[2]), strict=True):
-            model = best.model_.replace(scale=best.model_.scale * factor)
+            model = best.model_.replace(bandwidth=best.bandwidth_ * factor)
             style = {"lw": 2.2, "zorder": 3} if factor == 1 else {"lw": 1.0, "alpha": 0.8}
-            label = "best for rows left out" if factor == 1 else name
+            label = "best by leave-one-out" if factor == 1 else name
             left.plot(at, np.exp(model.log_prob(at)), color=color, label=label, **style)
         left.plot(x[:, 0], np.full(len(x), -0.012), "|", color=INK, alpha=0.4, ms=6)
-        left.set(xlabel="x", ylabel="density", xlim=(-4, 8), ylim=(-0.03, 1.02), title="Windows of three widths")
+        left.set(xlabel="x", ylabel="density", xlim=(-4, 8), ylim=(-0.03, 1.02), title="Three bandwidths")
         left.legend(loc="upper right", ncols=3, fontsize="small")
-        grid = best.alpha_[0] * np.geomspace(0.01, 100, 60)
-        scores = [best.model_.replace(scale=a * x.var(axis=0)).objective(best.stats_) / len(x) for a in grid]
+        grid = best.bandwidth_ * np.geomspace(0.1, 10, 60)
+        scores = [best.model_.replace(bandwidth=h).objective(best.stats_) / len(x) for h in grid]
         right.plot(grid, scores, color=PALETTE[0])
-        right.axvline(best.alpha_[0], color=INK, lw=0.8, ls=":")
-        right.set(xscale="log", xlabel="α: squared width / variance", ylabel="mean log p")
-        right.set(title="Rows that were left out", ylim=(max(scores) - 1.0, max(scores) + 0.08))
+        right.axvline(best.bandwidth_[0], color=INK, lw=0.8, ls=":")
+        right.set(xscale="log", xlabel="bandwidth", ylabel="mean log p")
+        right.set(title="Leave-one-out log-likelihood", ylim=(max(scores) - 1.0, max(scores) + 0.08))
         figure.savefig(STATIC / "windows.png", dpi=130)
 
 
@@ -263,7 +263,7 @@ def rings() -> None:
     X += 0.6 * rng.normal(size=(400, 2)) * (1 - y)[:, None]
     of = {
         "Gaussians": lk.GaussianDensity(), "histograms, 8 × 8": lk.HistogramDensity(8, joint=True),
-        "5 nearest neighbors": lk.KNNDensity(5), "Parzen windows": lk.KernelDensity(),
+        "5 nearest neighbors": lk.KNNDensity(5), "kernel density": lk.KernelDensity(),
     }  # fmt: skip
     with themed() as plt:
         figure, grid = plt.subplots(2, 2, figsize=(7.6, 7.4), layout="constrained", sharex=True, sharey=True)

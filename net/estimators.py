@@ -73,7 +73,7 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "chow-liu tree": (lambda: lk.ChowTreeDensity(), LEVELS, CLOSED),
     "product": (lambda: lk.ProductDensity(), REAL, CLOSED),
     "kernel density": (lambda: lk.KernelDensity(), REAL, ITERATED),
-    "kernel density given": (lambda: lk.KernelDensity("epanechnikov", "silverman"), REAL, CLOSED),
+    "kernel density given": (lambda: lk.KernelDensity(kernel="epanechnikov", bandwidth="silverman"), REAL, CLOSED),
     "histogram": (lambda: lk.HistogramDensity(), REAL, CLOSED),
     "nearest-neighbor density": (lambda: lk.KNNDensity(3), REAL, CLOSED),
     "factor analysis": (lambda: lk.FactorAnalysis(1, max_iter=FEW, tol=0.0), rows(("real",) * 5, 60), ITERATED),

@@ -231,8 +231,8 @@ def test_n_5_2_exercise_the_maximum_approximation():
     s2 = x.var(axis=0)
     apart = ((x[:, None] - x[None]) ** 2 / s2).sum(axis=2)
     np.fill_diagonal(apart, np.inf)
-    found = lk.KDE.fit(x, scale="maximum")
-    assert np.ravel(found.scale) == pytest.approx(apart.min(axis=1).sum() / (40 * 3) * s2, rel=1e-10)
+    found = lk.KDE.fit(x, bandwidth="maximum")
+    assert found.bandwidth**2 == pytest.approx(apart.min(axis=1).sum() / (40 * 3) * s2, rel=1e-10)
 
 
 def test_n_5_4_cover_and_hart():

@@ -291,7 +291,7 @@ def test_windows_that_do_not_settle_say_why():
     y = rng.integers(0, 2, 400)
     x = rng.normal(size=(400, 2)) + y[:, None]
     names = np.where(np.arange(400) % 10 == 0, None, y).astype(object)
-    with pytest.warns(lk.FitWarning, match="windows are judged by rows left out") as told:
+    with pytest.warns(lk.FitWarning, match="a kernel density has a leave-one-out score") as told:
         clf = lk.BayesClassifier(lk.KernelDensity()).fit(x, names)
     assert not any("covariance" in str(note.message) for note in told)
     assert clf.report_.trace[-1] == max(clf.report_.trace)

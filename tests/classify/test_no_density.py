@@ -10,7 +10,9 @@ import pytest
 import likely as lk
 
 
-@pytest.mark.parametrize("density", [lk.KernelDensity("epanechnikov"), lk.HistogramDensity(5), lk.UniformDensity()])
+@pytest.mark.parametrize(
+    "density", [lk.KernelDensity(kernel="epanechnikov"), lk.HistogramDensity(5), lk.UniformDensity()],
+)  # fmt: skip
 def test_rows_without_any_density_are_told_of(density):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2

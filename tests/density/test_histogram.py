@@ -101,7 +101,7 @@ def test_rules_for_the_number_of_cells():
     assert len(edges_for(two, "leave-one-out")[0]) > 2 * len(edges_for(two, "sturges")[0])
     assert [len(e) for e in edges_for(np.tile(x, 2), [3, 5])] == [4, 6]
     assert edges_for(np.ones((4, 1)), "doane")[0].shape == (2,)
-    for bad, says in ((0, "at least one cell"), ("fd", "bins must be")):
+    for bad, says in ((0, "at least one bin"), ("fd", "bins must be")):
         with pytest.raises(lk.DomainError, match=says):
             edges_for(x, bad)
 
@@ -121,15 +121,15 @@ def test_the_best_number_of_cells_is_that_of_enumeration():
 
 def test_bad_histograms_are_refused():
     for make, says in (
-        (lambda: lk.Histogram([[0.0, 0.0]], [1.0]), "rise"),
-        (lambda: lk.Histogram(3, [0.5, 0.5]), r"a list of them for each column, got 3: as \[\[0.0"),
-        (lambda: lk.Histogram(np.array(3.0), [0.5, 0.5]), "a list of them for each column"),
-        (lambda: lk.Histogram(None, [1.0]), "a list of them for each column"),
+        (lambda: lk.Histogram([[0.0, 0.0]], [1.0]), "increase"),
+        (lambda: lk.Histogram(3, [0.5, 0.5]), r"one list per column, got 3: as \[\[0.0"),
+        (lambda: lk.Histogram(np.array(3.0), [0.5, 0.5]), "one list per column"),
+        (lambda: lk.Histogram(None, [1.0]), "one list per column"),
         (lambda: lk.Histogram("abc", [1.0]), "numbers"),
         (lambda: lk.Histogram([], [1.0]), "at least one column"),
         (lambda: lk.Histogram([[0.0, np.inf]], [1.0]), "finite"),
         (lambda: lk.Histogram([[0.0, 1.0]], [0.7]), "sum to 1"),
-        (lambda: lk.Histogram([[0.0, 1.0]], [0.5, 0.5]), "1 cells"),
+        (lambda: lk.Histogram([[0.0, 1.0]], [0.5, 0.5]), "masses must have 1 bins"),
         (lambda: lk.Histogram([[0.0, 1.0]], [1.0], "cube"), "kind"),
         (lambda: lk.HistogramDensity(100, joint=True).fit(np.random.default_rng(0).normal(size=(9, 6))), "at most"),
     ):

@@ -90,7 +90,7 @@ def test_draws_lie_in_balls_of_the_points(metric):
 
 def test_bad_balls_are_refused():
     for make, says in (
-        (lambda: lk.KNNBalls(X, 0), "k must be positive"),
+        (lambda: lk.KNNBalls(X, 0), "n_neighbors must be positive"),
         (lambda: lk.KNNBalls(X, 1, unbiased=True), "above 1"),
         (lambda: lk.KNNBalls(X, 1, metric="cosine"), "metric must be"),
         (lambda: lk.KNNBalls(X, 1, weight=[1.0]), "weight must have one entry per point"),

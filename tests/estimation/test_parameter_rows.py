@@ -41,7 +41,7 @@ CASES = {
     "walsh": (lk.WalshDensity(), BITS, lambda m: m.expectations[1:]),
     "log walsh": (lk.WalshDensity(log=True), BITS, lambda m: m.weights[1:]),
     "bahadur": (lk.BahadurDensity(), BITS, lambda m: [*m.probs, *m.correlations[4:]]),
-    "parzen": (lk.KernelDensity(), REAL, lambda m: [m.relative_scale[0], *np.sqrt(m.scale)]),
+    "parzen": (lk.KernelDensity(), REAL, lambda m: [m.relative_bandwidth[0], *m.bandwidth]),
     "histogram": (lk.HistogramDensity(), REAL, lambda m: m.masses[:3]),
     "neighbors": (lk.KNNDensity(), REAL, lambda m: m._unit),
 }

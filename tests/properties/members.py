@@ -180,12 +180,18 @@ RATES = np.array([[3.0, 0.4], [0.7, 8.0], [5.0, 5.0], [0.1, 2.0], [20.0, 1.0]])
 LEVELS = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.3, 0.3, 0.4]])
 
 POINTS = np.random.default_rng(12).normal(size=(9, 2)) * [1.0, 2.0]
-register("KDE-1d", lambda: KDE(POINTS[:, 0], [0.6]), "real", learns=False)
-register("KDE-t-1d", lambda: KDE(POINTS[:, 0], [0.6], "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
-register("KDE-2d", lambda: KDE(POINTS, [0.6, 1.9]), "real", "real", learns=False)
-register("KDE-t-2d", lambda: KDE(POINTS, [0.6, 1.9], "t", dof=5.0), "real", "real", learns=False)
-register("KDE-elliptical", lambda: KDE(POINTS, FULL2, weight=np.arange(1.0, 10.0)), "real", "real", learns=False)
-register("KDE-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], [[0.6, 1.9], [2.0, 1.0]]), "real", "real", learns=False)
+register("KDE-1d", lambda: KDE(POINTS[:, 0], 0.6**0.5), "real", learns=False)
+register("KDE-t-1d", lambda: KDE(POINTS[:, 0], 0.6**0.5, "t", np.arange(1.0, 10.0), 5.0), "real", learns=False)
+register("KDE-2d", lambda: KDE(POINTS, np.sqrt([0.6, 1.9])), "real", "real", learns=False)
+register("KDE-t-2d", lambda: KDE(POINTS, np.sqrt([0.6, 1.9]), "t", dof=5.0), "real", "real", learns=False)
+register(
+    "KDE-elliptical", lambda: KDE(POINTS, kernel_covariance=FULL2, weight=np.arange(1.0, 10.0)), "real", "real",
+    learns=False,
+)  # fmt: skip
+register(
+    "KDE-stack", lambda: KDE([POINTS, POINTS[:2] + 1.0], np.sqrt([[0.6, 1.9], [2.0, 1.0]])), "real", "real",
+    learns=False,
+)  # fmt: skip
 register("Poisson-1d", lambda: Poisson(3.5), "count", other=lambda: Poisson(2.0))
 register("Poisson-2d", lambda: Poisson([3.0, 0.4]), "count", "count", other=lambda: Poisson([2.0, 1.0]))
 register("Poisson-stack", lambda: Poisson(RATES), "count", "count", other=lambda: Poisson(RATES + 0.5))

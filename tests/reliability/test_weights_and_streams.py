@@ -66,9 +66,9 @@ DENSITIES = {
     "log Walsh": (lk.WalshDensity(2, log=True), binary, ITERATED, False),
     "Bahadur": (lk.BahadurDensity(), binary, CLOSED, False),
     "Chow": (lk.ChowTreeDensity(), binary, CLOSED, False),
-    "windows": (lk.KernelDensity(scale=0.3), real, CLOSED, True),
+    "windows": (lk.KernelDensity(relative_bandwidth=0.55), real, CLOSED, True),
     "windows, scale found": (lk.KernelDensity(), real, ITERATED, True),
-    "windows, maximum": (lk.KernelDensity("elliptical", "maximum"), real, ITERATED, True),
+    "windows, maximum": (lk.KernelDensity(kernel="elliptical", bandwidth="maximum"), real, ITERATED, True),
     "histogram": (lk.HistogramDensity(6), real, CLOSED, True),
     "balls": (lk.KNNDensity(3), real, CLOSED, True),
 }

@@ -163,7 +163,7 @@ def model_candidates(
     found += [
         (key, name, what, BayesClassifier(density, **rules))
         for key, name, what, density in chain(
-            _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _windows(kinds, rows)
+            _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _kernel_density(kinds, rows)
         )
     ]
     found += _neighbors(kinds, rows, rules)
@@ -324,12 +324,12 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
         yield key, name, told, whole
 
 
-def _windows(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
-    """A window on every row, for the numbers of a class that has some rows for each."""
+def _kernel_density(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
+    """Kernel density for the numbers of a class that has enough rows per column."""
     numbers, counts, words = _numbers(kinds)
     if not numbers or rows is None or min(rows) < ROWS_A_PARAMETER * len(numbers):
         return
-    what, others = "any smooth density: a Gaussian window on every row", _parts(counts, words, predictive=False)
+    what, others = "any smooth density: a Gaussian kernel at every row", _parts(counts, words, predictive=False)
     told = f"numbers: {what}; words independent" if others else what
     yield "parzen", "Parzen windows", told, _product(numbers, KernelDensity(), others) if others else KernelDensity()
 
@@ -365,7 +365,7 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
     if key == "student-t":
         return 2 + d / 4
     if key == "parzen":
-        return _work_of_windows(max(rows), d)
+        return _work_of_kernels(max(rows), d)
     if key == "neighbors":  # in few columns a tree finds them; measured on 2,000 to 32,000 rows in 2 to 60 columns
         return 20.0 if d <= 4 else 60 + sum(rows) / 1000
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
@@ -375,7 +375,7 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
     return float(size * (d + (d * d / 20 if shape == "full" else 0)))
 
 
-def _work_of_windows(m: float, d: int) -> float:
+def _work_of_kernels(m: float, d: int) -> float:
     """What a row of a class of m costs: a tree leaves out most of them in few columns, else all pairs are formed once.
 
     Measured on 200 to 64,000 rows per class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.

@@ -310,16 +310,16 @@ def _neighbors() -> None:
     lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 
 
-def _windows() -> None:
-    """Densities that remember: Parzen windows."""
+def _kernel_density() -> None:
+    """Kernel density estimates."""
     import likely as lk
 
     X, y = _rows("float64")
-    lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X, y).predict(X)
+    lk.BayesClassifier(lk.KernelDensity(bandwidth="maximum")).fit(X, y).predict(X)
 
 
 JOBS: dict[str, Callable[[], None]] = {
     "gaussian": _complete, "missing": _gaps, "mixture": _mixtures, "kmeans": _kmeans, "hierarchy": _hierarchy,
     "hmm": _chains, "kalman": _kalman, "switching": _switching, "particle": _particles, "words": _words,
-    "dtw": _warping, "neighbors": _neighbors, "kernel-density": _windows, "binary": _signs,
+    "dtw": _warping, "neighbors": _neighbors, "kernel-density": _kernel_density, "binary": _signs,
 }  # fmt: skip

@@ -1,10 +1,10 @@
-"""Sums of kernels over many points: near leaves of a tree are summed in vector lanes, far ones are left out by a bound.
+"""Compiled sums of kernels over a tree: near leaves are summed in vector lanes, far nodes are pruned by an error bound.
 
-A leaf holds its points column by column (d, lanes), so that one point of interest meets all of them at once. A sum is
-kept as a shift and a total in each lane, log S = −½ shift + log Σ total, so that nothing underflows.
+A leaf stores its points column by column (d, lanes), so that a query is compared with all of them at once. A sum is
+stored as a shift and a total in each lane, log S = −½ shift + log Σ total, so that nothing underflows.
 
-Kernels are told apart by a number: 0 exp(−r²/2), 1 (1 + r²/a)^(−b/2), 2 exp(−r), 3 (1 − r^a)^b inside the unit ball,
-4 the cube of edge 1.
+Kernels have numbers: 0 exp(−r²/2), 1 (1 + r²/a)^(−b/2), 2 exp(−r), 3 (1 − r^a)^b inside the unit ball, 4 the cube of
+edge 1, 5 cos(πr/2) inside the unit ball.
 """
 
 from __future__ import annotations
@@ -16,47 +16,51 @@ import numpy as np
 from likely.numerics.compile import compiled
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number, which then stands in the lowest bits
+HALF_PI = 0.5 * math.pi
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-SHARE = 0.03  # of what may still be left out: as much as one node may take of it
-ROOM = 200.0  # how much nearer a leaf may come than the shift before the shift moves: exp(100) is still a small number
+SHARE = 0.03  # of the error still allowed: the part that one pruned node may use
+ROOM = 200.0  # how far the nearest leaf may be below the shift before the shift moves: exp(100) is still harmless
 
 
 @compiled
-def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolerance, skip, out):  # type: ignore[no-untyped-def]
-    """out (n,): log Σ_n w_n k(|x − y_n|² · inv) for white rows x (n, d), without the point at place skip[i].
+def log_sums(x, coords, weight, low, high, node_weight, child, inv, code, a, b, tolerance, skip, out):  # type: ignore[no-untyped-def]
+    """out (n,): log Σ_n w_n k(|x − y_n|² · inv) for whitened rows x (n, d), without the point at place skip[i].
 
-    What a node can add at most, its weight times k at its box, is left out where that is a small part of what may
-    still be left out; all that is left out together stays below `tolerance` times the sum.
+    A node adds at most its weight times k at its box. It is pruned where that is a small part of the error still
+    allowed; all that is pruned together stays below `tolerance` times the sum.
     """
     n = x.shape[0]
     lanes = coords.shape[2]
     g, t, total = np.empty(lanes), np.empty(lanes), np.empty(lanes)
     bits = t.view(np.int64)
-    waiting, gaps = np.empty(512, np.int64), np.empty(512)
+    stack, distance = np.empty(512, np.int64), np.empty(512)
     for i in range(n):
         for lane in range(lanes):
             total[lane] = 0.0
         shift, floor, depth, left_out, leaves = np.inf, -np.inf, 1, 0.0, 0
-        waiting[0], gaps[0] = 0, _gap(x, i, low, high, 0, inv, code)
+        stack[0], distance[0] = 0, _box_distance(x, i, low, high, 0, inv, code)
         while depth > 0:
             depth -= 1
-            node = waiting[depth]
-            best = _log_kernel(gaps[depth], code, a, b)
+            node = stack[depth]
+            best = _log_kernel(distance[depth], code, a, b)
             if best == -np.inf:
                 continue
             if best <= floor:  # the sum so far is e^floor: as a part of it, what the node can add at most
-                part = heavy[node] * math.exp(best - floor)
+                part = node_weight[node] * math.exp(best - floor)
                 if part <= SHARE * (tolerance - left_out):
                     left_out += part
                     continue
             if child[node, 0] >= 0:
                 near, far = child[node, 0], child[node, 1]
-                one, two = _gap(x, i, low, high, near, inv, code), _gap(x, i, low, high, far, inv, code)
+                one, two = (
+                    _box_distance(x, i, low, high, near, inv, code),
+                    _box_distance(x, i, low, high, far, inv, code),
+                )
                 if two < one:
                     near, far, one, two = far, near, two, one
-                waiting[depth], gaps[depth] = far, two  # the nearer one goes last, and so is taken next
-                waiting[depth + 1], gaps[depth + 1] = near, one
+                stack[depth], distance[depth] = far, two  # the nearer one goes last, and so is taken next
+                stack[depth + 1], distance[depth + 1] = near, one
                 depth += 2
                 continue
             leaf = -1 - child[node, 0]
@@ -67,7 +71,7 @@ def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolera
                 _add_plain(g, weight, leaf, code, a, b, total)
                 floor = _log_total(total)
                 continue
-            _fall(g, code, a, b)
+            _minus_two_log_kernel(g, code, a, b)
             if not -2.0 * best >= shift - ROOM:
                 nearest = g[0]
                 for lane in range(lanes):
@@ -85,7 +89,7 @@ def log_sums(x, coords, weight, low, high, heavy, child, inv, code, a, b, tolera
 
 
 @compiled
-def _gap(x, i, low, high, node, inv, code):  # type: ignore[no-untyped-def]
+def _box_distance(x, i, low, high, node, inv, code):  # type: ignore[no-untyped-def]
     """Squared distance from a row to the box of a node; for the cube, twice the largest difference, squared."""
     total = 0.0
     for j in range(x.shape[1]):
@@ -105,6 +109,8 @@ def _log_kernel(r2, code, a, b):  # type: ignore[no-untyped-def]
         return -math.sqrt(r2)
     if r2 > 1.0:
         return -np.inf
+    if code == 5:
+        return math.log(max(math.cos(HALF_PI * math.sqrt(r2)), 1e-300))
     return 0.0 if code == 4 else _log_ball(r2, a, b)
 
 
@@ -133,7 +139,7 @@ def _distances(x, i, coords, leaf, inv, code, g):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _fall(g, code, a, b):  # type: ignore[no-untyped-def]
+def _minus_two_log_kernel(g, code, a, b):  # type: ignore[no-untyped-def]
     """−2 log k of squared distances, in place."""
     if code == 1:
         for lane in range(len(g)):
@@ -147,7 +153,13 @@ def _fall(g, code, a, b):  # type: ignore[no-untyped-def]
 def _add_plain(g, weight, leaf, code, a, b, total):  # type: ignore[no-untyped-def]
     for lane in range(len(g)):
         if g[lane] <= 1.0 and weight[leaf, lane] > 0:
-            total[lane] += weight[leaf, lane] * (1.0 if code == 4 else (1.0 - g[lane] ** (0.5 * a)) ** b)
+            k = 1.0 if code == 4 else (1.0 - g[lane] ** (0.5 * a)) ** b if code == 3 else _cosine(g[lane])
+            total[lane] += weight[leaf, lane] * k
+
+
+@compiled
+def _cosine(r2):  # type: ignore[no-untyped-def]
+    return max(math.cos(HALF_PI * math.sqrt(r2)), 0.0)
 
 
 @compiled

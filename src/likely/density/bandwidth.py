@@ -1,8 +1,8 @@
-"""How wide a window should be: as wide as makes rows likely that were left out.
+"""Bandwidth selection for kernel density estimates: leave-one-out, Scott's and Silverman's rules.
 
-v²_d = α σ²_d, with σ²_d the variance of column d within all members (or in the member's own rows, Ney 5.2), or α times
-their covariance. What is chosen here is α, one number per member. Distances in units of σ do not depend on α: where all
-pairs are looked at anyway, they are formed once (`parzen_pairs`).
+h²_d = α σ²_d, with σ²_d the variance of column d within all members (or in the member's own rows, Ney 5.2), or
+H = α times their covariance. What is chosen here is α, the squared relative bandwidth, one number per member. Distances
+in units of σ do not depend on α: where all pairs are needed anyway, they are formed once (`pairwise_distances`).
 """
 
 from __future__ import annotations
@@ -16,39 +16,42 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
-from likely.core.errors import DataError, about_columns, sentence
+from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import Kernel
 from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
-from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY
+from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY, constant_note
 
-RULES = ("leave-one-out", "maximum", "scott", "silverman", "given")
+SELECTORS = ("leave-one-out", "maximum", "scott", "silverman")
+FIXED = "fixed"  # the bandwidth stays as it is
+RULES = (*SELECTORS, FIXED)
 UNITS = ("pooled", "class", "common")
 WORK = 2e10  # rows left out × points × (columns + 16) for one α: beyond it, a sample of the rows is left out
-FEW = 1000  # rows that are left out for a first, coarse search
-FEWER = 256  # the same, in many columns: each says more
-WIDE = 4.0  # α beyond which no window is tried: twice the deviation of all rows
+FEW = 1000  # rows that are left out in a first, coarse search
+FEWER = 256  # the same, in many columns: each carries more information
+WIDE = 4.0  # largest α of the search: twice the standard deviation of all rows
 FINE = 1e-3  # of log α
-LOOKS = 9  # points of log α that are looked at before a hill is climbed
-ROUNDED = 1e-12  # α: windows of a millionth of a deviation mean that rows are copies but for rounding
-BRIEF = 1e-6  # what sums of a search may lack
-CHUNK = 256  # rows a thread takes at a time
-ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member has no spread of its own
+LOOKS = 9  # grid points of log α that are evaluated before a local search
+ROUNDED = 1e-12  # α: bandwidths of a millionth of a standard deviation mean that rows are copies but for rounding
+BRIEF = 1e-6  # relative error of sums in a search
+CHUNK = 256  # rows per task of a thread
+ONE_OF_THEM = 1e-9  # of the variance of all rows: below, a member counts as constant
 
 
-# -------------------------------------------------------------------- spreads
+# ------------------------------------------------------------------ variances
 
 
-def spreads(rows: Array, weight: Array, labels: Index, members: int, unit: str) -> Array:
-    """σ²_d of each member (K, d), by "class" of its own rows; of all where its own do not spread, or there is but one.
+def column_variances(rows: Array, weight: Array, labels: Index, members: int, unit: str, whose: str = "KDE") -> Array:
+    """σ²_d of each member (K, d); for the unit "class" that of its own rows, of all rows where its own are constant.
 
-    Another `unit` keeps the member's size, the mean over its columns, and takes how columns compare from what is within
-    all members together ("pooled"), or makes them all alike ("common"); who does not spread is as large as the others.
+    Another `unit` keeps the member's size, the mean over its columns, and takes the ratio of columns from the variance
+    within all members together ("pooled"), or makes all columns alike ("common"); a constant member is as large as the
+    others.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         whole = _variance(rows, weight)
-        whole, constant = _floored(rows, weight, whole)
+        whole, constant = _floored(rows, weight, whole, whose)
         own = np.stack([_variance(rows[labels == k], weight[labels == k]) for k in range(members)])
     floor = np.where(constant, np.inf, ONE_OF_THEM * whole)
     if unit == "class":
@@ -67,23 +70,22 @@ def _variance(x: Array, w: Array) -> Array:
     return np.asarray(w @ (x - mean) ** 2 / w.sum())
 
 
-def _floored(x: Array, w: Array, variance: Array) -> tuple[Array, Mask]:
-    """The variance of all rows; of columns that do not vary, (1e-8 of their size)²."""
+def _floored(x: Array, w: Array, variance: Array, whose: str) -> tuple[Array, Mask]:
+    """The variance of all rows; of constant columns, (1e-8 of the mean)²."""
     size = np.abs(w @ x / w.sum())
     constant = variance <= np.where(size > 0, ROUNDING * size, 0.0) ** 2
     variance = np.where(constant, np.where(size > 0, 1e-8 * size, 1e-8) ** 2, variance)
     odd = np.flatnonzero(~((variance >= TINY) & (variance <= HUGE)))
     if len(odd):
-        expected = f"the squared spread of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
-        raise DataError(sentence("KDE", expected, float(variance[odd[0]]), "rescale the column"))
+        expected = f"the variance of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
+        raise DataError(sentence(whose, expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
         at = np.flatnonzero(constant)
-        done = "its windows are 1e-8 of its size wide" if len(at) == 1 else "their windows are 1e-8 of their sizes wide"
-        tell(f"Parzen: {about_columns(at)} constant over all data: {done}")
+        tell(f"{whose}: {constant_note(at)}")
     return variance, constant
 
 
-def shapes_of(rows: Array, weight: Array, labels: Index, variance: Array, unit: str) -> Array:
+def covariances_of(rows: Array, weight: Array, labels: Index, variance: Array, unit: str) -> Array:
     """Covariances (K, d, d) with these variances (K, d): of each member's own rows, or within all members together."""
     means = np.zeros_like(variance)
     for k in np.unique(labels):
@@ -112,18 +114,19 @@ def _shape(z: Array, w: Array, variance: Array) -> Array:
 # ---------------------------------------------------------------------- rules
 
 
-def chosen(rule: Any, rows: LeftOut, which: str = "") -> float:
-    """α for white rows, which spread as 1 in each column; `which` names the member in a note."""
+def squared_relative_bandwidth(rule: Any, rows: LeaveOneOut, which: str = "") -> float:
+    """α = (h/σ)² for whitened rows, which have variance 1 in each column; `which` names the member in a warning.
+
+    Scott's and Silverman's rules are made for the Gaussian kernel: other kernels get the same standard deviation.
+    """
     if not isinstance(rule, str):
-        return float(rule)
+        return float(rule) ** 2
     (m, d), kernel, weight = rows.y.shape, rows.kernel, rows.weight
-    even = kernel.spread if np.isfinite(kernel.spread) else 1.0
-    n = float(weight.sum() ** 2 / (weight @ weight))  # rows that weigh alike and say as much
+    even = kernel.variance if np.isfinite(kernel.variance) else 1.0
+    n = float(weight.sum() ** 2 / (weight @ weight))  # effective sample size
     if rule == "scott" or m < 2:
         if m < 2 and rule not in ("scott", "silverman"):
-            tell(
-                f"Parzen: one distinct row leaves nothing to choose a width by: Scott's rule is used{which}",
-            )
+            tell(f"KDE: one distinct row is not enough to choose a bandwidth: Scott's rule is used{which}")
         return max(n, 1.0) ** (-2.0 / (d + 4)) / even
     if rule == "silverman":
         return (n * (d + 2) / 4.0) ** (-2.0 / (d + 4)) / even
@@ -133,9 +136,9 @@ def chosen(rule: Any, rows: LeftOut, which: str = "") -> float:
 
 
 def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
-    """α of the maximum approximation: only the nearest other row counts.
+    """α of the maximum approximation, in which only the nearest other row counts.
 
-    For a Gaussian, α = 1/(N D) Σ_m min_{n≠m} Σ_d (x_md − x_nd)²/σ²_d (the exercise of Ney 5.2); other windows maximize
+    For a Gaussian, α = 1/(N D) Σ_m min_{n≠m} Σ_d (x_md − x_nd)²/σ²_d (the exercise of Ney 5.2); other kernels maximize
     Σ_m log k(r²_m/α) − (D/2) log α over one number.
     """
     w = weight / weight.sum()
@@ -144,60 +147,61 @@ def maximum(nearest: Array, weight: Array, kernel: Kernel, d: int) -> float:
     if kernel.code == 2:
         return float((w @ np.sqrt(nearest) / d) ** 2)
     if kernel.code == 4 or (kernel.code == 3 and kernel.b == 0):
-        return float(nearest.max()) * (1 + 1e-12)  # the smallest window that reaches everybody's neighbor
+        return float(nearest.max()) * (1 + 1e-12)  # the smallest kernel that reaches every nearest neighbor
 
     def score(log_alpha: float) -> float:
         return float(w @ log_kernel(nearest / np.exp(log_alpha), kernel)) - 0.5 * d * log_alpha
 
-    low = np.log(nearest.max()) + 1e-9 if kernel.code == 3 else np.log(w @ nearest / d) - 6
+    low = np.log(nearest.max()) + 1e-9 if kernel.code >= 3 else np.log(w @ nearest / d) - 6
     return float(np.exp(_best(score, low, low + 12, 1e-9)))
 
 
-def leave_one_out(rows: LeftOut, which: str = "") -> float:
+def leave_one_out(rows: LeaveOneOut, which: str = "") -> float:
     """α that maximizes Σ_m w_m log p_{−m}(x_m), each distinct row left out with all its copies.
 
     A coarse search over some rows, then a fine one over all of them, both on log α. Rows that are distinct but for
-    rounding make the likelihood rise without end as α falls: an optimum at an edge is told.
+    rounding make the likelihood unbounded as α falls: an optimum at an end of the range gives a warning.
     """
-    low, high = _edges(rows.nearest, rows.weight, rows.kernel, rows.y.shape[1])
+    low, high = _range(rows.nearest, rows.weight, rows.kernel, rows.y.shape[1])
     few = FEWER if rows.kept else FEW
-    if rows.asked > 2 * few:
+    if rows.n_left_out > 2 * few:
         rough = _best_of_all(lambda at: rows.score(at, few), low, high, 0.05)
         at = _best(rows.score, max(low, rough - 0.3), min(high, rough + 0.3), FINE)
-        if min(abs(at - rough + 0.3), abs(at - rough - 0.3)) < 0.02:  # the few led astray
+        if min(abs(at - rough + 0.3), abs(at - rough - 0.3)) < 0.02:  # the coarse search was misled
             at = _best_of_all(rows.score, low, high, FINE)
     else:
         at = _best_of_all(rows.score, low, high, FINE)
-    _tell_of_edges(at, low, high, rows.kernel, which)
+    _warn_at_ends(at, low, high, rows.kernel, which)
     return float(np.exp(at))
 
 
-def _tell_of_edges(at: float, low: float, high: float, kernel: Kernel, which: str) -> None:
-    remedy = "give a number, or scale='scott'"
+def _warn_at_ends(at: float, low: float, high: float, kernel: Kernel, which: str) -> None:
+    """Warn if the optimum lies at an end of the range, or so low that rows are copies but for rounding."""
+    remedy, shown = "give a number, or bandwidth='scott'", f"{np.exp(0.5 * at):.3g}"
     if at > high - 0.01 or (at < low + 0.01 and kernel.code < 3):
-        end = "widest" if at > high - 0.01 else "narrowest"
-        text = f"leaving one out is best at the {end} window tried, α = {np.exp(at):.3g}{which}: no optimum inside"
-        tell(f"Parzen: {text}; {remedy}")
+        end = "largest" if at > high - 0.01 else "smallest"
+        text = f"leave-one-out is best at the {end} relative bandwidth tried, {shown}{which}: no optimum inside"
+        tell(f"KDE: {text}; {remedy}")
     elif np.exp(at) < ROUNDED:
-        text = f"windows shrink to α = {np.exp(at):.3g}{which}: rows differ from each other by rounding only"
-        tell(f"Parzen: {text}; round them, or {remedy}")
+        text = f"the relative bandwidth shrinks to {shown}{which}: rows differ from each other by rounding only"
+        tell(f"KDE: {text}; round them, or {remedy}")
 
 
-def _edges(nearest: Array, weight: Array, kernel: Kernel, d: int) -> tuple[float, float]:
-    """Logs of the narrowest and widest α that are tried."""
-    if kernel.code >= 3:  # narrower, and some row would have nobody in its window
+def _range(nearest: Array, weight: Array, kernel: Kernel, d: int) -> tuple[float, float]:
+    """Logs of the smallest and largest α of the search."""
+    if kernel.code >= 3:  # below, some row would have no other inside its kernel
         low = float(np.log(nearest.max())) + 1e-12
     else:
         low = float(np.log(weight @ nearest / weight.sum() / d)) - 4.0
-    even = kernel.spread if np.isfinite(kernel.spread) else 1.0
+    even = kernel.variance if np.isfinite(kernel.variance) else 1.0
     return low, max(float(np.log(WIDE / even)), low + 2.0)
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
-    """White rows (m, d), each judged by windows on the others: of very many rows, by the first of them (in hash order).
+class LeaveOneOut:
+    """Leave-one-out scores of whitened rows (m, d); of very many rows, of the first of them (in hash order).
 
-    In many columns, or with few rows, distances are formed once for all widths; else a tree leaves out what is far.
+    In many columns, or with few rows, distances are formed once for all bandwidths; else a tree prunes what is far.
     """
 
     y: Array
@@ -206,50 +210,50 @@ class LeftOut:
 
     @cached_property
     def kept(self) -> bool:
-        """Whether distances are remembered from one width to the next; a cube has others."""
+        """Whether distances are stored from one bandwidth to the next; a cube needs others."""
         m, d = self.y.shape
         return self.kernel.code != 4 and (d > BY_COLUMNS or m <= KEPT + 1)
 
     @cached_property
-    def asked(self) -> int:
-        """How many rows are left out."""
+    def n_left_out(self) -> int:
+        """Number of rows that are left out in turn."""
         m, d = self.y.shape
         return min(m, max(FEW, int(WORK / (m * (d + 16)))))
 
     @cached_property
     def pairs(self) -> Pairs:
-        """The distances."""
-        return pairs_of(self.y, self.weight, self.asked)
+        """Pairwise distances."""
+        return pairs_of(self.y, self.weight, self.n_left_out)
 
     @cached_property
     def tree(self) -> Tree:
-        """Boxes of the rows."""
+        """Bounding boxes of the rows."""
         return tree_of(self.y, self.weight)
 
     @cached_property
     def nearest(self) -> Array:
         """Squared distance of every row to the nearest other (m,)."""
-        if self.kept and self.asked == len(self.y):
+        if self.kept and self.n_left_out == len(self.y):
             return self.pairs.nearest
         return nearest_others(self.y, self.kernel.code == 4)
 
-    def logs(self, log_alpha: float, some: int | None = None) -> Array:
-        """log Σ_{n≠m} w_n k(r²_mn/α) − log Σ_{n≠m} w_n of the rows that are asked, or of the first of them."""
-        n, inv = some or self.asked, float(np.exp(-log_alpha))
+    def logs(self, log_alpha: float, n: int | None = None) -> Array:
+        """log Σ_{n≠m} w_n k(r²_mn/α) − log Σ_{n≠m} w_n of the rows that are left out, or of the first of them."""
+        n, inv = n or self.n_left_out, float(np.exp(-log_alpha))
         if self.kept:
             sums = self.pairs.first(n).log_sums(inv, self.kernel, BRIEF)
         else:
             sums = log_sums_of(self.tree, self.y[:n], inv, self.kernel, BRIEF, self.tree.place[:n])
         return np.asarray(sums - np.log(self.weight.sum() - self.weight[:n]))
 
-    def score(self, log_alpha: float, some: int | None = None) -> float:
-        """Mean log p of rows that were left out, but for what does not depend on α."""
-        w = self.weight[: some or self.asked]
-        return float(w @ self.logs(log_alpha, some) / w.sum()) - 0.5 * self.y.shape[1] * log_alpha
+    def score(self, log_alpha: float, n: int | None = None) -> float:
+        """Mean leave-one-out log p, up to a constant that does not depend on α."""
+        w = self.weight[: n or self.n_left_out]
+        return float(w @ self.logs(log_alpha, n) / w.sum()) - 0.5 * self.y.shape[1] * log_alpha
 
 
 def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: float, skip: Index | None = None) -> Array:
-    """log Σ_n w_n k(|y − y_n|² · inv) of white rows (n, d), on all cores; to `tolerance`, 0 is exact."""
+    """log Σ_n w_n k(|y − y_n|² · inv) of whitened rows (n, d), on all cores; to `tolerance`, 0 is exact."""
     from likely.density._loops import log_sums
 
     out = np.empty(len(y))
@@ -263,23 +267,23 @@ def log_sums_of(tree: Tree, y: Array, inv: float, kernel: Kernel, tolerance: flo
             y[part], *tree[:-1], float(inv), kernel.code, kernel.a, kernel.b, float(tolerance), places[part], out[part]
         )
 
-    work = float(y.size + 16 * len(y)) * len(tree.heavy) * tree.weight.shape[1] / 2
+    work = float(y.size + 16 * len(y)) * len(tree.total) * tree.weight.shape[1] / 2
     for _ in ordered_map(fill, range(0, len(y), CHUNK), cores() if work > WORTH else 1):
         pass
     return out
 
 
 def _best_of_all(score: Callable[[float], float], low: float, high: float, fine: float) -> float:
-    """The same where there may be several hills: first a look at points all the way, then the highest is climbed."""
+    """Global maximum of a score with several local maxima: a grid, then a local search about its best point."""
     grid = np.linspace(low, high, LOOKS)
     scores = [score(at) for at in grid]
     top = int(np.argmax(scores))
     at = _best(score, float(grid[max(top - 1, 0)]), float(grid[min(top + 1, LOOKS - 1)]), fine)
-    return at if score(at) >= scores[top] else float(grid[top])  # cubes and balls make jumps, often best at an end
+    return at if score(at) >= scores[top] else float(grid[top])  # cube and tophat jump, often best at an end
 
 
 def _best(score: Callable[[float], float], low: float, high: float, fine: float) -> float:
-    """Where a score is largest between two ends (Brent)."""
+    """Maximizer of a score between two bounds (Brent)."""
     from scipy.optimize import minimize_scalar
 
     def cost(at: float) -> float:
@@ -296,7 +300,7 @@ def nearest_others(y: Array, cube: bool = False) -> Array:
     """Squared distance (m,) of each row to the nearest other; for the cube, twice the largest difference, squared."""
     from scipy.spatial import cKDTree
 
-    if y.shape[1] > 16 and not cube:  # a tree would ask everybody
+    if y.shape[1] > 16 and not cube:  # a tree would visit all points
         return _nearest_by_products(y)
     far = cKDTree(y).query(y, k=2, p=np.inf if cube else 2.0, workers=cores() if y.size > 10**5 else 1)[0][:, 1]
     return np.asarray((2.0 * far if cube else far) ** 2)
@@ -310,5 +314,5 @@ def _nearest_by_products(y: Array) -> Array:
         far[np.arange(len(far)), np.arange(part.start, part.stop)] = np.inf
         out[part] = far.min(axis=1)
 
-    cloud.by_strips(len(y), fill)
+    cloud.by_blocks(len(y), fill)
     return out

@@ -1,4 +1,4 @@
-"""A histogram: the range is cut into cells, and inside a cell everything is equally likely."""
+"""Histogram density: constant inside each bin, of independent columns or of a joint grid."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.statistics_subtraction import NOTHING, without
 
 SUM_TO_ONE = 1e-9
-MOST = 10**7  # cells of a grid
+MOST = 10**7  # bins of a grid
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Distribution):
-    """p(x) = mass of the cell that x lies in / volume of the cell; 0 outside the edges   (Herbst 2.5).
+    """Histogram density p(x) = probability of the bin of x / volume of the bin; 0 outside the edges   (Herbst 2.5).
 
-    - **edges**: for each column its rising edges; flat, with `bins`, in files.
-    - **masses**: of a grid ("grid": one cell for each combination, (b₁, …, b_d) or flat), or of each column by itself
-      ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
-    - **pseudo_count**: rows that `refit` adds to a cell of mean width, spread evenly over the range: no cell is
-      impossible.
+    - **edges**: the increasing bin edges of each column; flat, with `bins`, in files.
+    - **masses**: probabilities of the bins: of a joint grid ("grid": one bin per combination, (b₁, …, b_d) or flat), or
+      of each column ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
+    - **pseudo_count**: pseudo-counts that `refit` adds per bin of mean width, uniformly over the range, so that no bin
+      has probability 0.
 
-    A cell holds its left edge, and the last one its right edge, too. NaN entries are summed out.
+    A bin includes its left edge, and the last one its right edge, too. Missing values (NaN) are summed out.
 
     >>> h = Histogram([[0.0, 1.0, 3.0]], [0.5, 0.5])
     >>> np.exp(h.log_prob([0.5, 2.0, 3.0, 4.0]))
     array([0.5 , 0.25, 0.25, 0.  ])
     """
 
-    edges: Array  # (E,): the edges of all columns, one after the other
+    edges: Array  # (E,): the bin edges of all columns, one after the other
     masses: Array  # (C,) or (K, C)
     kind: str = "grid"
-    bins: Index | None = None  # (d,): cells of each column
+    bins: Index | None = None  # (d,): number of bins of each column
     pseudo_count: float = 0.0
 
     def __post_init__(self) -> None:
@@ -59,9 +59,9 @@ class Histogram(Distribution):
         if self.kind == "grid" and masses.ndim >= len(bins) and masses.shape[-len(bins) :] == tuple(bins):
             masses = masses.reshape(*masses.shape[: masses.ndim - len(bins)], cells)
         if masses.ndim not in (1, 2) or masses.shape[-1] != cells or 0 in masses.shape:
-            raise ShapeError(sentence("Histogram", f"masses must have {cells} cells", masses.shape))
+            raise ShapeError(sentence("Histogram", f"masses must have {cells} bins", masses.shape))
         if not self.pseudo_count >= 0:
-            raise DomainError(sentence("Histogram", "count must not be negative", self.pseudo_count))
+            raise DomainError(sentence("Histogram", "pseudo_count must not be negative", self.pseudo_count))
         self._set(edges=edges, bins=bins, masses=masses, pseudo_count=float(self.pseudo_count))
         for total in self._totals:
             if (masses < 0).any() or (np.abs(total - 1) > SUM_TO_ONE).any():
@@ -84,12 +84,12 @@ class Histogram(Distribution):
         return self.replace(masses=self.masses[k].copy())
 
     def some(self, index: Any) -> Histogram:
-        """Some members, as a stack."""
+        """A stack of the chosen members."""
         return self.replace(masses=self.masses[index])
 
     @property
     def n_parameters(self) -> int:
-        """Free masses."""
+        """Number of free probabilities."""
         each = self.masses.shape[-1] - (1 if self.kind == "grid" else self.dim)
         return each * (self.members or 1)
 
@@ -100,12 +100,12 @@ class Histogram(Distribution):
 
     @cached_property
     def column_edges(self) -> list[Array]:
-        """The edges of each column."""
+        """The bin edges of each column."""
         return np.split(self.edges, np.cumsum(self._bins + 1)[:-1])
 
     @cached_property
     def _starts(self) -> Index:
-        """Where the cells of each column begin, among independent ones."""
+        """Start of the bins of each column, for independent columns."""
         return np.concatenate([[0], np.cumsum(self._bins)])
 
     @property
@@ -116,7 +116,7 @@ class Histogram(Distribution):
 
     @cached_property
     def _volumes(self) -> Array:
-        """Volume of each cell (C,)."""
+        """Volume of each bin (C,)."""
         widths = [np.diff(e) for e in self.column_edges]
         if self.kind == "columns":
             return np.concatenate(widths)
@@ -127,7 +127,7 @@ class Histogram(Distribution):
 
     @cached_property
     def _log_heights(self) -> Array:
-        """log p inside each cell (K, C)."""
+        """log p inside each bin (K, C)."""
         with np.errstate(divide="ignore"):
             logs = np.zeros(1)
             for e in self.column_edges if self.kind == "grid" else []:
@@ -138,7 +138,7 @@ class Histogram(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside the edges. NaN is 'not observed'."""
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside the edges. NaN is a missing value."""
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
         def evaluate(block: Any) -> Array:
@@ -159,20 +159,19 @@ class Histogram(Distribution):
 
     def _on_grid(self, x: Array) -> Array:
         out = np.zeros((len(x), len(self._log_heights)))
-        gaps = np.isnan(x)
-        kinds, which = np.unique(gaps, axis=0, return_inverse=True)
-        for i, gap in enumerate(kinds):
-            mine = np.flatnonzero(np.ravel(which) == i)
-            if gap.any() and not gap.all():
-                seen = np.flatnonzero(~gap)
-                out[mine] = self.marginal(seen.tolist())._on_grid(x[np.ix_(mine, seen)])
-            elif not gap.any():
-                cell = self._flat_cells(x[mine])
-                out[mine] = np.where(cell >= 0, self._log_heights[:, np.maximum(cell, 0)], -np.inf).T
+        patterns, which = np.unique(np.isnan(x), axis=0, return_inverse=True)
+        for i, missing in enumerate(patterns):
+            at = np.flatnonzero(np.ravel(which) == i)
+            if missing.any() and not missing.all():
+                observed = np.flatnonzero(~missing)
+                out[at] = self.marginal(observed.tolist())._on_grid(x[np.ix_(at, observed)])
+            elif not missing.any():
+                cell = self._flat_cells(x[at])
+                out[at] = np.where(cell >= 0, self._log_heights[:, np.maximum(cell, 0)], -np.inf).T
         return out
 
     def _flat_cells(self, x: Array) -> Index:
-        """The cell of each complete row (n,) of a grid, −1 outside."""
+        """Flat index of the bin of each complete row (n,) of a grid, −1 outside."""
         flat, inside = np.zeros(len(x), np.intp), np.ones(len(x), dtype=bool)
         for j, edges in enumerate(self.column_edges):
             cell = _cells(x[:, j], edges)
@@ -181,7 +180,7 @@ class Histogram(Distribution):
         return np.where(inside, flat, -1)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a cell by its mass, and anywhere in it."""
+        """Samples (n, d), or (n, K, d) for a stack: a random bin, and a uniform point in it."""
         if self.members is not None:
             return np.stack([self.member(k).sample(n, rng) for k in range(self.members)], axis=1)
         if self.kind == "grid":
@@ -196,7 +195,7 @@ class Histogram(Distribution):
         return list(zip(self.column_edges, at, strict=True))
 
     def marginal(self, columns: Sequence[int]) -> Histogram:
-        """The distribution of some columns, the others summed out."""
+        """Marginal distribution of some columns."""
         at = np.asarray(columns, dtype=np.intp)
         if at.ndim != 1 or not len(at) or len(set(at.tolist())) < len(at) or at.min() < 0 or at.max() >= self.dim:
             raise DomainError(sentence("Histogram", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
@@ -223,7 +222,7 @@ class Histogram(Distribution):
 
     @property
     def variance(self) -> Array:
-        """Variance of each column, (d,) or (K, d): between cells, and within them."""
+        """Variance of each column, (d,) or (K, d): between bins, and within them."""
         return np.stack([v for _, v in self._column_moments], axis=-1)
 
     @cached_property
@@ -276,7 +275,7 @@ class Histogram(Distribution):
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The relative frequencies of weighted rows; options as those of `blank`, with edges that hold all rows."""
+        """Relative frequencies of weighted rows; options as those of `blank`, with edges that include all rows."""
         from likely.density.histogram_edges import edges_for
 
         if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
@@ -290,7 +289,7 @@ class Histogram(Distribution):
         cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, pseudo_count: float = 0.0,
         bins: Any = "doane", weight: Any = None,
     ) -> Histogram:  # fmt: skip
-        """A first look at rows: edges by a rule (`density.histogram_edges`) unless they are given, all cells alike."""
+        """Uniform initial density; edges by a rule (`density.histogram_edges`) unless they are given."""
         from likely.density.histogram_edges import edges_for
 
         each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
@@ -304,13 +303,13 @@ class Histogram(Distribution):
         return cls(flat, masses, kind, sizes, pseudo_count)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> BinCounts:
-        """Weight of the rows in each cell, and outside; rows of a grid must be complete."""
+        """Sufficient statistics: weight of the rows in each bin, and outside; rows of a grid must be complete."""
         n = n_rows(x)
         z = rows(x, self.dim, "Histogram")
         refuse_infinite(z, "Histogram")
         shares = member_weights(weights(weight, n, "Histogram"), labels, n, self.members, "Histogram")
         if self.kind == "grid":
-            self._refuse_gaps(z)
+            self._refuse_missing(z)
             cells = [self._flat_cells(z)]
             starts, sizes = [0], [self.masses.shape[-1]]
         else:
@@ -318,7 +317,7 @@ class Histogram(Distribution):
             starts, sizes = self._starts[:-1].tolist(), self._bins.tolist()
         return self._counted(shares, cells, starts, sizes)
 
-    def _refuse_gaps(self, x: Array) -> None:
+    def _refuse_missing(self, x: Array) -> None:
         bad = np.argwhere(np.isnan(x))
         if len(bad):
             i, j = bad[0]
@@ -345,7 +344,7 @@ class Histogram(Distribution):
         return BinCounts.trusted(**wide)
 
     def refit(self, stats: BinCounts, prior: Any = None) -> Histogram:
-        """Relative frequencies of the cells, `count` rows added to each; members that saw nothing stay as they were."""
+        """Relative frequencies of the bins, with pseudo-counts; members without rows stay as they were."""
         self._check(stats)
         if not stats.total_weight > 0:
             raise DataError(sentence("Histogram", "at least one row with weight is needed", "none"))
@@ -358,8 +357,8 @@ class Histogram(Distribution):
         for a, b in [(0, counts.shape[1])] if self.kind == "grid" else list(pairwise(self._starts)):
             new = counts[:, a:b] + self._added(a, b)
             total = new.sum(axis=1, keepdims=True)
-            seen = (counts[:, a:b].sum(axis=1, keepdims=True) > 0) & (total > 0)
-            masses[:, a:b] = np.where(seen, new / np.where(seen, total, 1.0), masses[:, a:b])
+            observed = (counts[:, a:b].sum(axis=1, keepdims=True) > 0) & (total > 0)
+            masses[:, a:b] = np.where(observed, new / np.where(observed, total, 1.0), masses[:, a:b])
         return self.replace(masses=masses if self.members else masses[0])
 
     def objective(self, stats: BinCounts, prior: Any = None) -> float:
@@ -373,16 +372,16 @@ class Histogram(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """Σ a log mass of the rows a that `count` adds to each cell: with the objective, what `refit` maximizes."""
+        """Log-prior Σ a log mass with pseudo-counts a; `refit` maximizes its sum with the objective."""
         spans = [(0, self.masses.shape[-1])] if self.kind == "grid" else list(pairwise(self._starts))
         return float(sum(xlogy(self._added(a, b), np.atleast_2d(self.masses)[:, a:b]).sum() for a, b in spans))
 
     def _added(self, a: int, b: int) -> Array:
-        """Rows that `count` adds to each of the cells a … b of a column or grid."""
+        """Pseudo-counts of each of the bins a … b of a column or grid."""
         return np.asarray(self.pseudo_count * (b - a) * self._volumes[a:b] / self._volumes[a:b].sum())
 
     def weak_prior(self, stats: BinCounts) -> None:
-        """Nothing beyond `count`."""
+        """No prior but the pseudo-counts."""
 
     def _check(self, stats: BinCounts) -> None:
         if stats.counts.shape != self.masses.shape:
@@ -393,7 +392,7 @@ class Histogram(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class BinCounts(Addable, Value):
-    """Weight in each cell, of all rows, and of those outside the edges (of a column of theirs, at least)."""
+    """Sufficient statistics of a histogram: weight of each bin, of all rows, and of rows outside the edges."""
 
     counts: Array  # (C,) or (K, C)
     rows: Array  # () or (K,)
@@ -436,8 +435,8 @@ def _(stats: BinCounts, part: Any) -> Any:
 def _number_of_cells(bins: Index, kind: str) -> int:
     cells = prod(bins.tolist()) if kind == "grid" else int(bins.sum())
     if cells > MOST:
-        remedy = "take fewer cells, or independent columns (kind='columns', joint=False)"
-        raise DomainError(sentence("Histogram", f"a grid has at most {MOST:,} cells", f"{cells:.3g}", remedy))
+        remedy = "take fewer bins, or independent columns (kind='columns', joint=False)"
+        raise DomainError(sentence("Histogram", f"a grid has at most {MOST:,} bins", f"{cells:.3g}", remedy))
     return cells
 
 
@@ -449,19 +448,19 @@ def _outer(shares: list[Array]) -> Array:
 
 
 def _cells(x: Array, edges: Array) -> Index:
-    """The cell of each value, −1 outside and for NaN; the last cell holds its right edge."""
+    """Index of the bin of each value, −1 outside and for NaN; the last bin includes its right edge."""
     cell = np.searchsorted(edges, x, side="right") - 1
     cell = np.where(x == edges[-1], len(edges) - 2, cell)
     return np.where((cell >= 0) & (cell < len(edges) - 1), cell, -1)
 
 
 def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
-    """Edges of all columns one after the other, and how many cells each column has."""
+    """Edges of all columns one after the other, and the number of bins of each column."""
     if bins is None:
         try:
             edges = list(edges)
         except TypeError as error:
-            expected, remedy = "edges must be rising numbers, a list of them for each column", "as [[0.0, 1.0, 3.0]]"
+            expected, remedy = "edges must be increasing numbers, one list per column", "as [[0.0, 1.0, 3.0]]"
             raise ShapeError(sentence("Histogram", expected, repr(edges), remedy)) from error
         if not edges:
             raise ShapeError(sentence("Histogram", "edges of at least one column are needed", "none"))
@@ -473,7 +472,7 @@ def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
     if sizes.ndim != 1 or not len(sizes) or sizes.dtype.kind not in "iu" or (sizes < 1).any() or flat.ndim != 1:
         raise ShapeError(sentence("Histogram", "bins must be whole numbers above 0, one per column", sizes.tolist()))
     if len(flat) != int((sizes + 1).sum()):
-        raise ShapeError(sentence("Histogram", "each column has one edge more than cells", (len(flat), sizes.tolist())))
+        raise ShapeError(sentence("Histogram", "each column has one edge more than bins", (len(flat), sizes.tolist())))
     for e in np.split(flat, np.cumsum(sizes + 1)[:-1]):
         _one_column(e)
     return flat, sizes.astype(np.intp)
@@ -482,7 +481,7 @@ def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
 def _one_column(edges: Any) -> Array:
     e = parameter(edges, "Histogram", "edges")
     if e.ndim != 1 or len(e) < 2 or not (np.diff(e) > 0).all():
-        raise DomainError(sentence("Histogram", "edges of a column must be finite and rise, at least two", e.shape))
+        raise DomainError(sentence("Histogram", "edges of a column must be finite and increase, at least two", e.shape))
     return e
 
 

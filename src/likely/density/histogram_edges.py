@@ -1,9 +1,9 @@
-"""How finely to cut: enough cells to see the shape, few enough that each has rows in it.
+"""Rules for the bin edges of histograms: Sturges, Doane, Knuth and leave-one-out.
 
-Doane's and Sturges' rules look at the distinct values of a column. "knuth" and "leave-one-out" score how many rows each
-cell holds, and no cell is narrower than the grain of the values: numbers that were rounded say nothing within it.
-"leave-one-out" leaves equal values out together, whether they come as copies or as a weight: a copy would keep the cell
-of its own value full. Of numbers that were rounded, where equal values are no copies, it leaves out one row.
+Doane's and Sturges' rules use the distinct values of a column. "knuth" and "leave-one-out" score the counts of the
+bins, and no bin is narrower than the resolution of rounded values. "leave-one-out" leaves equal values out together,
+whether they come as copies or as a weight: a copy would keep the bin of its own value full. Of rounded numbers, where
+equal values are no copies, it leaves out one row.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from scipy.special import gammaln
 from likely.core.arrays import Array, refuse_infinite, weights
 from likely.core.errors import DomainError, sentence
 
-MOST = 200  # cells of a column that a search tries
-LEAST_WIDTH = 1e-8  # of its size: half the width of the one cell of a column that does not vary
-HALF = 0.5  # rows added to a cell when one is left out: Jeffreys' prior
-LEVELS = 2000  # values of a column that was rounded, up to which whole numbers of them make a cell
+MOST = 200  # largest number of bins of a column that a search tries
+LEAST_WIDTH = 1e-8  # of its size: half the width of the one bin of a constant column
+HALF = 0.5  # pseudo-counts per bin when a row is left out: Jeffreys' prior
+LEVELS = 2000  # distinct values of a rounded column up to which bins hold whole numbers of them
 
 
 def edges_for(x: Array, bins: Any, joint: bool = False, weight: Any = None) -> list[Array]:
-    """Edges of each column of rows (n, d): by a rule's name, a number of cells, or edges that are given."""
+    """Edges of each column of rows (n, d): by the name of a rule, a number of bins, or edges that are given."""
     refuse_infinite(x, "Histogram")
     d, w = x.shape[1], weights(weight, len(x), "Histogram")
     if w is not None:
@@ -51,7 +51,7 @@ def _edges(column: Array, bins: Any, weight: Array | None) -> Array:
 def _number(bins: Any, values: Array) -> int:
     if isinstance(bins, int | np.integer):
         if bins < 1:
-            raise DomainError(sentence("Histogram", "at least one cell is needed", bins))
+            raise DomainError(sentence("Histogram", "at least one bin is needed", bins))
         return int(bins)
     if not isinstance(bins, str) or bins not in (*RULES, *SCORES):
         expected = f"bins must be a number, edges, or one of {', '.join((*RULES, *SCORES))}"
@@ -60,7 +60,7 @@ def _number(bins: Any, values: Array) -> int:
 
 
 def _even(values: Array, cells: int) -> Array:
-    """Edges of so many cells of one width from the least value to the largest."""
+    """Edges of equal-width bins from the smallest value to the largest."""
     if not len(values):
         return np.array([0.0, 1.0])
     low, high = float(values[0]), float(values[-1])
@@ -76,33 +76,33 @@ def _sturges(values: Array) -> int:
 
 
 def _doane(values: Array) -> int:
-    """Sturges' rule with more cells for skewed values (Doane 1976)."""
+    """Sturges' rule with more bins for skewed values (Doane 1976)."""
     n = len(values)
     z = values / np.abs(values).max() - (values / np.abs(values).max()).mean()
-    spread = np.sqrt((z**2).mean())
-    if n < 3 or not spread > 0:
+    deviation = np.sqrt((z**2).mean())
+    if n < 3 or not deviation > 0:
         return _sturges(values)
-    skew = abs(((z / spread) ** 3).mean())
+    skew = abs(((z / deviation) ** 3).mean())
     unit = np.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
     return int(np.ceil(1 + np.log2(n) + np.log2(1 + skew / unit)))
 
 
-def _best(values: Array, counts: Array, score: Callable[[_Held, float], float]) -> Array:
-    """The edges with the best score; of equals the fewest cells."""
+def _best(values: Array, counts: Array, score: Callable[[_Counts, float], float]) -> Array:
+    """The edges with the best score; of equal scores the fewest bins."""
     span, gap = float(values[-1] - values[0]), float(np.diff(values).min())
     if not (np.isfinite(span) and gap > 0):
         return _even(values, 1)
     levels = _levels(values, counts)
-    tried = list(_tried(values, levels))
-    width = [float((edges[-1] - edges[0]) / (len(edges) - 1)) for edges in tried]
-    cells = (np.clip(np.searchsorted(e, values, side="right") - 1, 0, len(e) - 2) for e in tried)
-    held = (_Held.of(counts, c, len(e) - 1, levels) for c, e in zip(cells, tried, strict=True))
-    scores = [score(h, w / width[0]) for h, w in zip(held, width, strict=True)]
-    return tried[int(np.argmax(scores))]
+    candidates = list(_candidate_edges(values, levels))
+    width = [float((edges[-1] - edges[0]) / (len(edges) - 1)) for edges in candidates]
+    cells = (np.clip(np.searchsorted(e, values, side="right") - 1, 0, len(e) - 2) for e in candidates)
+    counted = (_Counts.of(counts, c, len(e) - 1, levels) for c, e in zip(cells, candidates, strict=True))
+    scores = [score(c, w / width[0]) for c, w in zip(counted, width, strict=True)]
+    return candidates[int(np.argmax(scores))]
 
 
-class _Held(NamedTuple):
-    """Rows in each cell; and for each value its rows, those of its cell, and how many of them are left out with one."""
+class _Counts(NamedTuple):
+    """Counts of the bins; and for each value its count, that of its bin, and the rows that are left out with one."""
 
     cells: Array  # (C,)
     rows: Array  # (m,)
@@ -110,20 +110,20 @@ class _Held(NamedTuple):
     out: Array  # (m,)
 
     @classmethod
-    def of(cls, counts: Array, cell: Any, cells: int, levels: int) -> _Held:
-        held = np.bincount(cell, counts, cells).astype(np.float64)
-        return cls(held, counts, held[cell], np.minimum(counts, 1.0) if levels else counts)
+    def of(cls, counts: Array, cell: Any, cells: int, levels: int) -> _Counts:
+        per_bin = np.bincount(cell, counts, cells).astype(np.float64)
+        return cls(per_bin, counts, per_bin[cell], np.minimum(counts, 1.0) if levels else counts)
 
 
-def _tried(values: Array, levels: int) -> Iterator[Array]:
-    """Edges with more and more cells of one width; of rounded values, as many in each cell."""
+def _candidate_edges(values: Array, levels: int) -> Iterator[Array]:
+    """Edges of more and more equal-width bins; of rounded values, equally many in each bin."""
     span, gap = float(values[-1] - values[0]), float(np.diff(values).min())
     if levels:
-        grain = span / (levels - 1)
-        sizes = {-(-levels // q): q for q in range(levels, 0, -1)}  # of equal numbers of cells the finest
+        resolution = span / (levels - 1)
+        sizes = {-(-levels // q): q for q in range(levels, 0, -1)}  # of equal numbers of bins the finest
         for cells, q in sizes.items():
             if cells <= MOST:
-                yield values[0] - 0.5 * grain + q * grain * np.arange(cells + 1)
+                yield values[0] - 0.5 * resolution + q * resolution * np.arange(cells + 1)
         return
     for cells in range(1, int(min(MOST, len(values), max(span / gap, 1.0))) + 1):
         edges = _even(values, cells)
@@ -132,7 +132,7 @@ def _tried(values: Array, levels: int) -> Iterator[Array]:
 
 
 def _levels(values: Array, counts: Array) -> int:
-    """How many values one step apart there could be, if rows repeat and all lie on such a grid; else 0."""
+    """Number of points of a regular grid that holds all values, if rows repeat; else 0."""
     steps = (values - values[0]) / float(np.diff(values).min())
     if not steps[-1] < LEVELS or not counts.sum() > len(values):
         return 0
@@ -140,20 +140,20 @@ def _levels(values: Array, counts: Array) -> int:
     return round(float(steps[-1])) + 1 if (np.abs(steps - np.rint(steps)) < 1e-3).all() else 0
 
 
-def _knuth(held: _Held, width: float) -> float:
-    """Log posterior of a number of cells (Knuth 2006), but for a constant."""
-    counts, n, cells = held.cells, held.cells.sum(), len(held.cells)
+def _knuth(counted: _Counts, width: float) -> float:
+    """Log-posterior of a number of bins (Knuth 2006), up to a constant."""
+    counts, n, cells = counted.cells, counted.cells.sum(), len(counted.cells)
     value = -n * np.log(width) + gammaln(0.5 * cells) - cells * gammaln(0.5) - gammaln(n + 0.5 * cells)
     return float(value + gammaln(counts + 0.5).sum())
 
 
-def _left_out(held: _Held, width: float) -> float:
-    """Σ log p of each row under the others, half of what is left out in each cell; but for a constant."""
-    n, half = held.cells.sum(), HALF * held.out.mean()
-    others = np.maximum(held.here - held.out, 0.0) + half
-    total = np.maximum(n - held.out, 0.0) + half * len(held.cells)
-    return float(held.rows @ np.log(others / total) - n * np.log(width))
+def _left_out(counted: _Counts, width: float) -> float:
+    """Leave-one-out log-likelihood, with half of what is left out as pseudo-count per bin; up to a constant."""
+    n, half = counted.cells.sum(), HALF * counted.out.mean()
+    others = np.maximum(counted.here - counted.out, 0.0) + half
+    total = np.maximum(n - counted.out, 0.0) + half * len(counted.cells)
+    return float(counted.rows @ np.log(others / total) - n * np.log(width))
 
 
 RULES: dict[str, Callable[[Array], int]] = {"doane": _doane, "sturges": _sturges}
-SCORES: dict[str, Callable[[_Held, float], float]] = {"knuth": _knuth, "leave-one-out": _left_out}
+SCORES: dict[str, Callable[[_Counts, float], float]] = {"knuth": _knuth, "leave-one-out": _left_out}

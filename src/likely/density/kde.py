@@ -1,4 +1,4 @@
-"""Parzen windows: every row that was seen is remembered, and spread a little over its surroundings."""
+"""Kernel density estimate (KDE, Parzen windows) as a distribution: one kernel at each stored point."""
 
 from __future__ import annotations
 
@@ -14,55 +14,72 @@ from numpy.random import Generator
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import unheard
-from likely.density.bandwidth import RULES, UNITS, LeftOut, chosen, log_sums_of, shapes_of, spreads
+from likely.density.bandwidth import (
+    FIXED,
+    RULES,
+    SELECTORS,
+    UNITS,
+    LeaveOneOut,
+    column_variances,
+    covariances_of,
+    log_sums_of,
+    squared_relative_bandwidth,
+)  # fmt: skip
 from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
-from likely.density.kernels import WITH_GAPS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
+from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
 from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
 from likely.distributions.statistics.counts import one_column
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
 
-SMALL = 4096  # points up to which every one of them is added
-BOUND = 1e-6  # of p(x), beyond: |Δ log p| of any row stays below it
+SMALL = 4096  # number of points up to which the sum is exact by default
+BOUND = 1e-6  # relative error of p(x) allowed beyond: |Δ log p| of any row stays below it
 ASKED = 2000  # rows that `objective` leaves out at most
-MANY = 12  # columns beyond which a tree leaves nothing out, and products are quicker
-FAR = 1e100  # widths beyond which squares might leave the range of numbers
+MANY = 12  # columns beyond which a tree prunes nothing, and matrix products are faster
+FAR = 1e100  # bandwidths beyond which squares might overflow
 
 
 @dataclass(frozen=True, eq=False)
 class KDE(KeptPoints):
-    """p(x) = Σ_n w_n k((x − x_n)/v) / Πv   (Ney 5.2, Herbst 2.5): a density without a model.
+    """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1   (Ney 5.2, Herbst 2.5).
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
-    - **scale**: squared widths v²: (d,), or (K, d) for a stack; a matrix (d, d) or (K, d, d) makes windows elliptical.
-      A number α means α times the variance of each column, in the `unit`, member by member.
-    - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge v), "exponential", or in the ball of radius v "ball",
-      "epanechnikov", "triangle", "quartic", "triweight", "tricube"; each is normalized in d dimensions.
-    - **weight**: (n,), of the points; one without weight is not there.
-    - **tolerance**: what |Δ log p| may be for any row: points too far to matter are left out by a bound. None: 0, every
-      point is added, up to 4,096 points; 1e-6 beyond. A row too far for every point has a finite log p nevertheless,
-      a Gaussian one as far as r²/2 is a number, 1e154 widths.
-    - **rule**: how `refit` chooses α ("leave-one-out", "maximum", "scott", "silverman", a number); "given" keeps scale.
-    - **unit**: what α multiplies: variances within all members together, in the member's own size ("pooled"), those of
-      the member's own columns ("class"), or their mean, so that all columns have one width ("common").
+    - **bandwidth**: widths h of the kernel in the columns' own units, as in scikit-learn: a number (the same for all
+      columns), (d,), or (K, d) for a stack.
+    - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge h), "exponential", or inside the ball of radius h
+      "tophat", "epanechnikov", "linear", "cosine", "quartic" (biweight), "triweight", "tricube"; each is normalized
+      in d dimensions.
+    - **weight**: (n,), one per point; points of weight 0 are dropped.
+    - **tolerance**: largest |Δ log p| of any row: points too far to matter are left out by a bound. None: 0 (exact) up
+      to 4,096 points, 1e-6 beyond. A row far from every point has a finite log p nevertheless, for a Gaussian kernel
+      as long as r²/2 is finite (1e154 bandwidths).
+    - **rule**: how `refit` chooses the bandwidth: "leave-one-out", "maximum", "scott", "silverman", a number (a
+      relative bandwidth, in standard deviations), or "fixed": the bandwidth stays as it is.
+    - **unit**: the standard deviations that a relative bandwidth multiplies: those within all members together, in
+      the member's own size ("pooled"), those of the member's own columns ("class"), or the root of the mean of their
+      squares, so that all columns have one bandwidth ("common").
+    - **kernel_covariance**: instead of `bandwidth`, (d, d) or (K, d, d): the covariance H of an elliptical Gaussian
+      kernel (`scipy.stats.gaussian_kde.covariance`). Other kernels take k(H^(−1/2) (x − x_n)) / |H|^(1/2) likewise.
+      It is not `covariance`, which is that of the whole distribution.
 
     NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
 
-    >>> KDE([0.0, 1.0, 5.0], [0.25]).log_prob([[0.5], [50.0]]).round(1)
+    >>> KDE([0.0, 1.0, 5.0], 0.5).log_prob([[0.5], [50.0]]).round(1)
     array([-1.1000e+00, -4.0513e+03])
     """
 
     points: Array  # (n, d)
-    scale: Array  # (d,) or (K, d); (d, d) or (K, d, d) where windows are elliptical
+    bandwidth: Array | None = None  # (d,) or (K, d); None if the kernel is elliptical
     kernel: str = "gaussian"
     weight: Array | None = None  # (n,) once it is checked
     dof: float = 3.0
     edges: Index | None = None  # (K + 1,) for a stack
     tolerance: float | None = None
-    rule: Any = "given"
+    rule: Any = FIXED
     unit: str = "pooled"
+    kernel_covariance: Array | None = None  # (d, d) or (K, d, d)
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel, self.dof, "KDE")
@@ -76,81 +93,97 @@ class KDE(KeptPoints):
             raise DomainError(sentence("KDE", expected, repr(self.rule)))
         if self.unit not in UNITS:
             raise DomainError(sentence("KDE", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
+        if (self.bandwidth is None) == (self.kernel_covariance is None):
+            got = "neither" if self.bandwidth is None else "both"
+            raise DomainError(sentence("KDE", "give either bandwidth or kernel_covariance", got))
         self._set(points=points, weight=weight, edges=edges, dof=float(self.dof))
-        self._set(scale=self._checked_scale(parameter(self.scale, "KDE", "scale")))
+        if self.bandwidth is not None:
+            self._set(bandwidth=self._checked_bandwidth(parameter(self.bandwidth, "KDE", "bandwidth")))
+        else:
+            H = parameter(self.kernel_covariance, "KDE", "kernel_covariance")
+            self._set(kernel_covariance=self._checked_covariance(H))
 
-    def _checked_scale(self, scale: Array) -> Array:
+    def _checked_bandwidth(self, h: Array) -> Array:
         K, d = self.members, self.dim
-        if scale.ndim == 0:
-            if not scale > 0:
-                raise DomainError(sentence("KDE", "scale must be positive", float(scale)))
-            each = scale * spreads(self.points, self._w, self._labels, K or 1, self.unit)
-            return np.asarray(each if K else each[0])
-        shapes = [(d,), (d, d)] if K is None else [(K, d), (K, d, d), (d,)]
-        if scale.shape not in shapes:
-            raise ShapeError(sentence("KDE", f"scale must have shape {' or '.join(map(str, shapes))}", scale.shape))
-        if K is not None and scale.ndim == 1:
-            scale = np.repeat(scale[None], K, axis=0)
-        if scale.ndim - (K is not None) == 2:
-            self._refuse_cube()
-            self._refuse_common()
-            roots = scale if K is not None else scale[None]
-            if not np.allclose(roots, np.swapaxes(roots, 1, 2), rtol=1e-9, atol=0):
-                raise DomainError(sentence("KDE", "a matrix of squared widths must be symmetric"))
-            for root in roots:
-                _factor(root)
-        elif not (scale > 0).all():
-            raise DomainError(sentence("KDE", "squared widths must be positive", float(scale.min())))
-        return scale
+        shape = (d,) if K is None else (K, d)
+        if h.shape not in ((), (d,), shape):
+            shapes = " or ".join(map(str, dict.fromkeys(((d,), shape))))
+            elliptical = 'an elliptical kernel has kernel_covariance=, or kernel="elliptical" in KernelDensity'
+            remedy = elliptical if h.ndim > 1 else ""
+            raise ShapeError(sentence("KDE", f"bandwidth must be a number or have shape {shapes}", h.shape, remedy))
+        if not (h > 0).all():
+            raise DomainError(sentence("KDE", "bandwidths must be positive", float(h.min())))
+        return np.array(np.broadcast_to(h, shape))
 
-    def _refuse_cube(self) -> None:
+    def _checked_covariance(self, H: Array) -> Array:
+        K, d = self.members, self.dim
+        shape = (d, d) if K is None else (K, d, d)
+        if H.shape != shape:
+            raise ShapeError(sentence("KDE", f"kernel_covariance must have shape {shape}", H.shape))
         if self.kernel == "cube":
-            expected = "a cube has a width per column, and no matrix"
-            raise DomainError(sentence("KDE", expected, "a matrix", 'take kernel="ball" for an ellipsoid'))
-
-    def _refuse_common(self) -> None:
+            expected = "a cube has one bandwidth per column, and no covariance"
+            raise DomainError(sentence("KDE", expected, "kernel_covariance", 'take kernel="tophat" for an ellipsoid'))
         if self.unit == "common":
-            expected = "elliptical windows have a shape, and no width that all columns share"
+            expected = "an elliptical kernel has a covariance, and no bandwidth that all columns share"
             raise DomainError(sentence("KDE", expected, 'unit="common"', 'take kernel="gaussian", or another unit'))
+        if not np.allclose(H, np.swapaxes(H, -1, -2), rtol=1e-9, atol=0):
+            raise DomainError(sentence("KDE", "kernel_covariance must be symmetric"))
+        _factor(H)
+        return H
 
     # ------------------------------------------------------------------ shape
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: one width per member; the points are the data themselves."""
+        """Free parameters: one bandwidth per member; the points are the data themselves."""
         return self.members or 1
 
     @property
     def elliptical(self) -> bool:
-        """True if windows are elliptical: scale is a matrix."""
-        return self.scale.ndim - (self.members is not None) == 2
+        """True if the kernel is elliptical: it has a covariance, and not one bandwidth per column."""
+        return self.kernel_covariance is not None
 
     @property
-    def relative_scale(self) -> Array:
-        """α of each member (K,), one for one value: v² over its unit, in the column that varies most.
+    def _widths(self) -> Array:
+        """Bandwidth of each column (d,) or (K, d); of an elliptical kernel, the root of the covariance's diagonal."""
+        if self.kernel_covariance is None:
+            assert self.bandwidth is not None
+            return self.bandwidth
+        return np.sqrt(np.diagonal(self.kernel_covariance, axis1=-2, axis2=-1))
 
-        Of one value, which may have been a member: 1/α is the mean of σ²/v² over its columns, whatever the unit was.
+    @property
+    def relative_bandwidth(self) -> Array:
+        """Bandwidth h/σ of each member (K,), (1,) for one value, in standard deviations of its `unit`.
+
+        It is taken in the column that varies most. For one value, which may have been a member, it is the harmonic mean
+        over its columns, in squares: σ²/h² is averaged, whatever the unit was.
         """
+        widths = self._widths
         if self.members is None and (own := self._own_variance).any():
-            squared = np.diagonal(self.scale) if self.elliptical else self.scale
-            return np.array([1.0 / np.mean((own / squared)[own > 0])])
-        with unheard():  # what is odd about columns was said when they were learned
-            each = spreads(self.points, self._w, self._labels, self.members or 1, self.unit)
-        squared = np.diagonal(self.scale, axis1=-2, axis2=-1) if self.elliptical else self.scale
-        at = np.argmax(each, axis=1)[:, None]
-        return np.asarray(np.take_along_axis(np.atleast_2d(squared), at, 1) / np.take_along_axis(each, at, 1))[:, 0]
+            ratio = (np.sqrt(own) / widths)[own > 0]
+            return np.array([1.0 / (ratio.max() * np.sqrt(np.mean((ratio / ratio.max()) ** 2)))])
+        with unheard():  # warnings about columns were given when they were learned
+            variances = column_variances(self.points, self._w, self._labels, self.members or 1, self.unit)
+        at = np.argmax(variances, axis=1)[:, None]
+        widest = np.take_along_axis(np.atleast_2d(widths), at, 1)
+        return np.asarray(widest / np.sqrt(np.take_along_axis(variances, at, 1)))[:, 0]
 
     @property
     def _own_variance(self) -> Array:
-        """σ² of each column among the points (d,); 0 where they do not spread beyond rounding."""
+        """σ² of each column among the points (d,); 0 where they do not differ beyond rounding."""
         own = self._w @ (self.points - self.mean) ** 2 / self._w.sum()
         return np.where(own > (ROUNDING * np.abs(self.mean)) ** 2, own, 0.0)
 
+    @property
+    def _size(self) -> dict[str, Array | None]:
+        """The two fields that hold the size of the kernel."""
+        return {"bandwidth": self.bandwidth, "kernel_covariance": self.kernel_covariance}
+
     def _own(self, k: int) -> dict[str, Any]:
-        return {"scale": self.scale[k].copy()}
+        return {name: None if size is None else size[k].copy() for name, size in self._size.items()}
 
     def some(self, index: Any) -> KDE:
-        """Some members, as a stack."""
+        """A stack of the chosen members."""
         return _stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 
     @cached_property
@@ -160,46 +193,48 @@ class KDE(KeptPoints):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is a missing value."""
         z = rows(x, self.dim, "KDE")
         refuse_infinite(z, "KDE")
         out = np.stack([one._scores(z) for one in self._each], axis=1)
         return np.asarray(like_input(out if self.members else out[:, 0], x))
 
     def _scores(self, x: Array) -> Array:
-        gaps = np.isnan(x).any(axis=1)
-        if not gaps.any():
+        incomplete = np.isnan(x).any(axis=1)
+        if not incomplete.any():
             return self._complete(x)
-        self._allow_gaps()
+        self._refuse_missing()
         out = np.zeros(len(x))
-        out[~gaps] = self._complete(x[~gaps])
-        at = np.flatnonzero(gaps)
-        for mask, which in _by_pattern(np.isnan(x[at])):
-            if not mask.all():
-                seen = np.flatnonzero(~mask)
-                out[at[which]] = self._seen(tuple(seen.tolist()))._complete(x[np.ix_(at[which], seen)])
+        out[~incomplete] = self._complete(x[~incomplete])
+        at = np.flatnonzero(incomplete)
+        for missing, which in _by_pattern(np.isnan(x[at])):
+            if not missing.all():
+                observed = np.flatnonzero(~missing)
+                marginal = self._cached_marginal(tuple(observed.tolist()))
+                out[at[which]] = marginal._complete(x[np.ix_(at[which], observed)])
         return out
 
-    def _allow_gaps(self) -> None:
-        if self.kernel not in WITH_GAPS:
-            expected = f"the kernel {self.kernel!r} cannot integrate out what is missing"
-            raise DataError(sentence("KDE", expected, "NaN", f"use one of {', '.join(WITH_GAPS)}"))
+    def _refuse_missing(self) -> None:
+        """Raise an error if the kernel has no marginals of the same form."""
+        if self.kernel not in MARGINAL_KERNELS:
+            expected = f"the kernel {self.kernel!r} cannot integrate out missing values"
+            raise DataError(sentence("KDE", expected, "NaN", f"use one of {', '.join(MARGINAL_KERNELS)}"))
 
-    def _seen(self, at: tuple[int, ...]) -> KDE:
-        """The distribution of some columns, remembered: gaps come in few patterns."""
-        known: dict[tuple[int, ...], KDE] = self.__dict__.setdefault("_marginals", {})
-        if at not in known:
-            if len(known) > 256:
-                known.clear()
-            known[at] = self.marginal(at)
-        return known[at]
+    def _cached_marginal(self, at: tuple[int, ...]) -> KDE:
+        """Marginal distribution of some columns, cached: missing values come in few patterns."""
+        cache: dict[tuple[int, ...], KDE] = self.__dict__.setdefault("_marginals", {})
+        if at not in cache:
+            if len(cache) > 256:
+                cache.clear()
+            cache[at] = self.marginal(at)
+        return cache[at]
 
     def _complete(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
             return self._sums(self._white(x)) + self._constant
 
     def _sums(self, y: Array, skip: Index | None = None) -> Array:
-        """log Σ w k of white rows, of row i without point skip[i]; far rows are scaled first, so that squares exist."""
+        """log Σ w k of whitened rows, for row i without point skip[i]; far rows are scaled lest squares overflow."""
         far = (np.abs(y) >= FAR).any(axis=1) | self._wide
         if not far.any():
             return self._near_sums(y, skip)
@@ -210,7 +245,7 @@ class KDE(KeptPoints):
         return out
 
     def _near_sums(self, y: Array, skip: Index | None) -> Array:
-        """By products in many columns, by a tree in few."""
+        """By matrix products in many columns, by a tree in few."""
         if self.dim <= MANY or self.kernel == "cube":
             return self._by_tree(y, skip)
         return self._cloud.log_sums(y, 1.0, self._kernel, skip)
@@ -220,7 +255,7 @@ class KDE(KeptPoints):
 
     @cached_property
     def _wide(self) -> bool:
-        """Whether the points themselves lie so far apart that squares might leave the range of numbers."""
+        """Whether the points themselves lie so far apart that squared distances might overflow."""
         return bool((np.abs(self._white(self.points)) >= FAR).any())
 
     def _by_tree(self, y: Array, skip: Index | None) -> Array:
@@ -248,31 +283,33 @@ class KDE(KeptPoints):
 
     @cached_property
     def _root(self) -> Array:
-        """What turns columns white: 1/v (d,), or the inverse (d, d) of the factor of an elliptical scale."""
-        return np.asarray(np.linalg.inv(_factor(self.scale)) if self.elliptical else 1.0 / np.sqrt(self.scale))
+        """Whitening factor: 1/h (d,), or the inverse (d, d) of the Cholesky factor of the kernel's covariance."""
+        if self.kernel_covariance is not None:
+            return np.asarray(np.linalg.inv(_factor(self.kernel_covariance)))
+        return np.asarray(1.0 / self._widths)
 
     @cached_property
     def _log_det(self) -> float:
-        """log Π v."""
-        if self.elliptical:
-            return float(np.log(np.diagonal(_factor(self.scale))).sum())
-        return 0.5 * float(np.log(self.scale).sum())
+        """log Π h, or half the log-determinant of the kernel's covariance."""
+        if self.kernel_covariance is not None:
+            return float(np.log(np.diagonal(_factor(self.kernel_covariance))).sum())
+        return float(np.log(self._widths).sum())
 
     def _white(self, x: Array) -> Array:
-        """Rows in windows' widths, about the middle of the points; far beyond all numbers is far."""
+        """Rows in bandwidths about the middle of the points; overflow is clipped to 1e300."""
         with np.errstate(all="ignore"):
             z = x - self._middle
             white = np.einsum("nj,ij->ni", z, self._root) if self.elliptical else z * self._root
         return np.nan_to_num(white, nan=1e300, posinf=1e300, neginf=-1e300)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a point, and a step away from it."""
+        """Samples (n, d), or (n, K, d) for a stack: a random point plus noise of the kernel."""
         if self.members is not None:
             return np.stack([one.sample(n, rng) for one in self._each], axis=1)
         at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
         step = self._kernel.draw(n, rng)
-        step = step @ _factor(self.scale).T if self.elliptical else step * np.sqrt(self.scale)
-        return np.asarray(self.points[at] + step)
+        H = self.kernel_covariance
+        return np.asarray(self.points[at] + (step * self._widths if H is None else step @ _factor(H).T))
 
     # ---------------------------------------------------------------- moments
 
@@ -285,14 +322,15 @@ class KDE(KeptPoints):
 
     @property
     def covariance(self) -> Array:
-        """Covariance of the points plus that of a window (d, d), or (K, d, d)."""
+        """Covariance (d, d), or (K, d, d): that of the points plus that of the kernel."""
         if self.members is not None:
             return np.stack([one.covariance for one in self._each])
-        if not np.isfinite(self._kernel.spread):
+        if not np.isfinite(self._kernel.variance):
             raise DomainError(sentence("KDE", "the covariance exists for dof above 2", self.dof))
         z = self.points - self.mean
-        window = self.scale if self.elliptical else np.diag(self.scale)
-        return np.asarray((z * (self._w / self._w.sum())[:, None]).T @ z + self._kernel.spread * window)
+        with np.errstate(over="ignore"):  # the square of a bandwidth may be infinite
+            H = np.diag(self._widths**2) if self.kernel_covariance is None else self.kernel_covariance
+        return np.asarray((z * (self._w / self._w.sum())[:, None]).T @ z + self._kernel.variance * H)
 
     @property
     def variance(self) -> Array:
@@ -300,17 +338,20 @@ class KDE(KeptPoints):
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
     def marginal(self, columns: Sequence[int]) -> KDE:
-        """The distribution of some columns, the others integrated out: the same windows about fewer columns.
+        """Marginal distribution of some columns: the same kernel in fewer columns.
 
-        >>> KDE([[0.0, 1.0], [2.0, 5.0]], [1.0, 4.0]).marginal([1]).scale
+        >>> KDE([[0.0, 1.0], [2.0, 5.0]], [1.0, 4.0]).marginal([1]).bandwidth
         array([4.])
         """
-        self._allow_gaps()
+        self._refuse_missing()
         at = np.asarray(columns, dtype=np.intp)
         if at.ndim != 1 or not len(at) or len(set(at.tolist())) < len(at) or at.min() < 0 or at.max() >= self.dim:
             raise DomainError(sentence("KDE", f"columns must be some of 0 … {self.dim - 1}, each once", columns))
-        scale = self.scale[..., at[:, None], at] if self.elliptical else self.scale[..., at]
-        return self.replace(points=np.ascontiguousarray(self.points[:, at]), scale=np.ascontiguousarray(scale))
+        points, h, H = np.ascontiguousarray(self.points[:, at]), self.bandwidth, self.kernel_covariance
+        if H is not None:
+            return self.replace(points=points, kernel_covariance=np.ascontiguousarray(H[..., at[:, None], at]))
+        assert h is not None
+        return self.replace(points=points, bandwidth=np.ascontiguousarray(h[..., at]))
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) in one dimension."""
@@ -319,7 +360,7 @@ class KDE(KeptPoints):
         if self.members is not None:
             return np.stack([one.cdf(z[..., 0]) for one in self._each], axis=-1)
         flat, w = np.ravel(z), self._w / self._w.sum()
-        width, out = np.sqrt(np.ravel(self.scale)[0]), np.empty(np.size(z))
+        width, out = self._widths[0], np.empty(np.size(z))
         step = max(1, 10**6 // len(w))
         for start in range(0, len(out), step):
             part = slice(start, start + step)
@@ -335,7 +376,7 @@ class KDE(KeptPoints):
             return np.stack([one.quantile(p) for one in self._each], axis=-1)
         inside = (p > 0) & (p < 1)
         asked = np.where(inside, p, 0.5)
-        reach = np.sqrt(np.ravel(self.scale)[0]) * reach_of(self.kernel, asked, self.dof)
+        reach = self._widths[0] * reach_of(self.kernel, asked, self.dof)
         low, high = self.points.min() - reach, self.points.max() + reach
         for _ in range(200):
             middle = 0.5 * (low + high)
@@ -353,95 +394,110 @@ class KDE(KeptPoints):
     # --------------------------------------------------------------- learning
 
     takes_parts = True  # distinct rows are sorted: the fewer times, the better
-    why_worse: ClassVar[str] = (  # of a pass over hidden labels: left-out rows are no likelihood, which would only rise
-        "windows are judged by rows left out, which moving hidden labels need not help; the best found are kept"
+    why_worse: ClassVar[str] = (  # of EM over missing labels: only a likelihood is sure to rise
+        "a kernel density has a leave-one-out score, which EM over missing labels need not raise; the best is kept"
     )
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", scale: Any = "leave-one-out",
-        dof: float = 3.0, tolerance: float | None = None, elliptical: bool = False, unit: str | None = None,
+        cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", bandwidth: Any = "leave-one-out",
+        relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
+        elliptical: bool = False, unit: str | None = None,
     ) -> KDE:  # fmt: skip
-        """A first look at rows: one window, at the first of them, for each member; `refit` replaces it.
+        """Initial value for rows like these: one point per member, the first row; `refit` replaces it.
 
-        `unit=None` is "pooled", and "class" of elliptical windows, whose shape is the member's covariance.
+        `bandwidth` is a rule or fixed widths in the columns' units; `relative_bandwidth` is in standard deviations of
+        the `unit` and replaces it. `unit=None` is "pooled", and "class" for an elliptical kernel, whose shape is the
+        member's covariance.
         """
         z = rows(x, None, "KDE")
         if not z.size:
             raise ShapeError(sentence("KDE", "at least one row and one column are needed", z.shape))
-        unit = ("class" if elliptical else "pooled") if unit is None else unit
-        first = np.nan_to_num(z[:1], posinf=0.0, neginf=0.0)
-        d = z.shape[1]
-        one = cls(first, np.eye(d) if elliptical else np.ones(d), kernel, None, dof, None, tolerance, scale, unit)
-        return one if members is None else _stacked([one] * members)
+        rule, widths = _rule_and_widths(bandwidth, relative_bandwidth)
+        if elliptical and rule == FIXED:
+            expected = "an elliptical kernel needs relative_bandwidth, or bandwidth as the name of a rule"
+            raise DomainError(sentence("KDE", expected, f"bandwidth = {bandwidth}"))
+        stack, d = () if members is None else (members,), z.shape[1]
+        eye = np.broadcast_to(np.eye(d), (*stack, d, d))
+        size = {"kernel_covariance": eye} if elliptical else {"bandwidth": widths}
+        first = np.repeat(np.nan_to_num(z[:1], posinf=0.0, neginf=0.0), members or 1, axis=0)
+        return cls(
+            first, kernel=kernel, dof=dof, edges=None if members is None else np.arange(members + 1),
+            tolerance=tolerance, rule=rule, unit=unit or ("class" if elliptical else "pooled"), **size,
+        )  # fmt: skip
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
-        """Each row once, with the weight of its copies.
+        """Sufficient statistics: the distinct rows, each with the total weight of its copies.
 
-        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member that each row belongs to (−1: none).
         """
         if labels is not None and self.members is None:
-            raise DomainError(sentence("KDE", "label is for a stack", "one value"))
+            raise DomainError(sentence("KDE", "labels are for a stack", "one value"))
         z = rows(x, self.dim, "KDE")
         if np.isnan(z).any():
-            self._allow_gaps()
+            self._refuse_missing()
         return DistinctRows.of(z, weight, labels, self.members, "KDE")
 
     def refit(self, stats: DistinctRows, prior: Any = None) -> KDE:
-        """Windows on the rows of the statistics, as wide as `rule` says; members that saw nothing stay as they were.
+        """Kernels at the rows of the statistics, with the bandwidth of `rule`; members without rows stay as they were.
 
-        A row with gaps takes what it lacks from the row that is nearest in what was seen, of its own member first.
+        A row with missing values takes them from the row that is nearest in the observed columns, of its own member
+        first.
         """
         self._check(stats)
         stats = completed(stats, "KDE")
         points, labels = stats.rows, stats.labels
         K = self.members
-        shapes = None if self.rule == "given" else self._shapes(points, stats.weight, labels)
+        units = None if self.rule == FIXED else self._units(points, stats.weight, labels)
         new = []
         for k, old in enumerate(self._each):
-            mine = labels == k
+            own = labels == k
             name = "" if K is None else f" (member {k})"
-            shape = None if shapes is None else shapes[k]
-            new.append(old._on(points[mine], stats.weight[mine], shape, name) if mine.any() else old)
+            unit = None if units is None else units[k]
+            new.append(old._at(points[own], stats.weight[own], unit, name) if own.any() else old)
         return new[0] if K is None else _stacked(new)
 
-    def _shapes(self, points: Array, weight: Array, labels: Index) -> Array:
-        """Squared widths at α = 1 of all members (K, d), or (K, d, d)."""
-        each = spreads(points, weight, labels, self.members or 1, self.unit)
-        return shapes_of(points, weight, labels, each, self.unit) if self.elliptical else each
+    def _units(self, points: Array, weight: Array, labels: Index) -> Array:
+        """Variances (K, d), or covariances (K, d, d), of all members at a relative bandwidth of 1."""
+        variances = column_variances(points, weight, labels, self.members or 1, self.unit)
+        return covariances_of(points, weight, labels, variances, self.unit) if self.elliptical else variances
 
-    def _on(self, points: Array, weight: Array, shape: Array | None, which: str) -> KDE:
-        """Windows on these points, with a width by the rule."""
-        if shape is None:
+    def _at(self, points: Array, weight: Array, unit: Array | None, which: str) -> KDE:
+        """Kernels at these points, with a bandwidth by the rule in units of these variances."""
+        if unit is None:
             return self.replace(points=points, weight=weight)
-        unit = self.replace(points=points, weight=weight, scale=shape)
-        rows = LeftOut(unit._white(points), weight, self._kernel)
-        alpha = chosen(self.rule, rows, which)
-        new = unit.replace(scale=alpha * shape)
-        if self.rule == "leave-one-out" and len(points) > 1:  # `objective` will ask: the distances are at hand
-            new.__dict__["_known"] = rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det
+        in_units = self.replace(points=points, weight=weight, **self._sized(unit))
+        rows = LeaveOneOut(in_units._white(points), weight, self._kernel)
+        alpha = squared_relative_bandwidth(self.rule, rows, which)
+        new = in_units.replace(**self._sized(alpha * unit))
+        if self.rule == "leave-one-out" and len(points) > 1:  # `objective` will need it: the distances are at hand
+            new.__dict__["_left_out_logs"] = rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det
         return new
 
-    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
-        """Σ w log p(x), each row judged by windows on the others: what its own window gives it says nothing.
+    def _sized(self, squared: Array) -> dict[str, Array]:
+        """The field that holds squared bandwidths (d,), or the kernel's covariance (d, d)."""
+        return {"kernel_covariance": squared} if self.elliptical else {"bandwidth": np.sqrt(squared)}
 
-        Beyond 2,000 rows per member, 2,000 of them are asked (the order of hashes is a fair one) and stand for all.
+    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+        """Leave-one-out log-likelihood Σ w log p₋ₙ(x): each row is scored by the kernels at the other rows.
+
+        Beyond 2,000 rows per member, the first 2,000 in the order of their hashes (a random sample) stand for all.
         """
         self._check(stats)
         total = 0.0
         for k, one in enumerate(self._each):
-            mine = stats if stats.members is None else stats.member(k)
-            if len(mine):
-                w = mine.weight[:ASKED]
-                total += float(w @ one._left_out(mine.values[:ASKED])) * float(mine.weight.sum() / w.sum())
+            own = stats if stats.members is None else stats.member(k)
+            if len(own):
+                w = own.weight[:ASKED]
+                total += float(w @ one._left_out(own.values[:ASKED])) * float(own.weight.sum() / w.sum())
         return total
 
     def _left_out(self, x: Array) -> Array:
-        """log p of rows under windows on all other points."""
-        known: Array | None = self.__dict__.get("_known")
+        """log p of rows under the kernels at all other points."""
+        cached: Array | None = self.__dict__.get("_left_out_logs")
         first = np.array_equal(x, self.points[: len(x)])
-        if first and known is not None and len(known) >= len(x):
-            return known[: len(x)]
+        if first and cached is not None and len(cached) >= len(x):
+            return cached[: len(x)]
         at = np.arange(len(x)) if first else same_rows(x, self.points)
         own = at >= 0 if len(self.points) > 1 else np.zeros(len(x), bool)
         out = np.empty(len(x))
@@ -456,7 +512,7 @@ class KDE(KeptPoints):
         return DistinctRows.side_by_side(parts)
 
     def weak_prior(self, stats: DistinctRows) -> None:
-        """Nothing is believed: windows remember what was seen."""
+        """No prior: a kernel density stores the data."""
 
     def _check(self, stats: DistinctRows) -> None:
         if stats.rows.shape[1] != self.dim or stats.members != self.members:
@@ -478,7 +534,7 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
     if y.ndim != 2 or 0 in y.shape:
         raise ShapeError(sentence(whose, "points must have shape (n, d), at least one of them", y.shape))
     z = rows(x, y.shape[1], whose)
-    _refuse_gaps(z, whose)
+    _refuse_nan(z, whose)
     w = np.ones(len(y)) if weight is None else parameter(weight, whose, "weight")
     if w.shape != (len(y),):
         raise ShapeError(sentence(whose, f"weight must have one entry per point ({len(y)})", w.shape))
@@ -495,7 +551,7 @@ def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 
 # -------------------------------------------------------------------- helpers
 
 
-def _refuse_gaps(x: Array, whose: str) -> None:
+def _refuse_nan(x: Array, whose: str) -> None:
     refuse_infinite(x, whose)
     bad = np.argwhere(np.isnan(x))
     if len(bad):
@@ -504,7 +560,7 @@ def _refuse_gaps(x: Array, whose: str) -> None:
 
 
 def _points(points: Any, edges: Any) -> tuple[Array, Any]:
-    """Points (n, d), and where members begin and end; a list of matrices is a stack."""
+    """Points (n, d), and the edges of members; a list of matrices is a stack."""
     if edges is None and isinstance(points, list | tuple) and len(points) and np.ndim(points[0]) == 2:
         each = [parameter(p, "KDE", "points") for p in points]
         if len({p.shape[1] for p in each}) > 1:
@@ -518,21 +574,40 @@ def _points(points: Any, edges: Any) -> tuple[Array, Any]:
 
 
 def _stacked(parts: list[KDE]) -> KDE:
-    stack = parts[0].replace(**end_to_end(parts), scale=np.stack([p.scale for p in parts]))
-    stack.__dict__["_each"] = parts  # they know more than what they are made of: trees, distances
+    sizes = {name: None if size is None else np.stack([p._size[name] for p in parts])  # type: ignore[misc]
+             for name, size in parts[0]._size.items()}  # fmt: skip
+    stack = parts[0].replace(**end_to_end(parts), **sizes)
+    stack.__dict__["_each"] = parts  # with their cached trees and distances
     return stack
 
 
-def _factor(scale: Array) -> Array:
+def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]:
+    """The `rule` of a KDE, and the widths to begin with: those that are fixed, or 1."""
+    if relative_bandwidth is not None:
+        if not (isinstance(bandwidth, str) and bandwidth == SELECTORS[0]):
+            got = f"bandwidth = {bandwidth!r} and relative_bandwidth = {relative_bandwidth!r}"
+            raise DomainError(sentence("KDE", "give either bandwidth or relative_bandwidth", got))
+        if not (isinstance(relative_bandwidth, Real) and 0 < float(relative_bandwidth) < np.inf):
+            raise DomainError(sentence("KDE", "relative_bandwidth must be a positive number", repr(relative_bandwidth)))
+        return float(relative_bandwidth), 1.0
+    if not isinstance(bandwidth, str):
+        return FIXED, bandwidth
+    if bandwidth not in SELECTORS:
+        expected = f"bandwidth must be positive numbers or one of {', '.join(SELECTORS)}"
+        raise DomainError(sentence("KDE", expected, repr(bandwidth)))
+    return bandwidth, 1.0
+
+
+def _factor(H: Array) -> Array:
+    """Cholesky factor of a covariance (..., d, d)."""
     try:
-        return np.asarray(np.linalg.cholesky(scale), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(H), dtype=np.float64)
     except np.linalg.LinAlgError as error:
         remedy = "shrink it toward its diagonal"
-        raise DomainError(sentence("KDE", "a matrix of squared widths must be positive definite", remedy=remedy)
-                          ) from error  # fmt: skip
+        raise DomainError(sentence("KDE", "kernel_covariance must be positive definite", remedy=remedy)) from error
 
 
-def _by_pattern(gaps: Any) -> list[tuple[Any, Index]]:
-    """Rows with the same gaps together: the gaps, and which rows."""
-    kinds, which = np.unique(gaps, axis=0, return_inverse=True)
-    return [(kind, np.flatnonzero(np.ravel(which) == i)) for i, kind in enumerate(kinds)]
+def _by_pattern(missing: Any) -> list[tuple[Any, Index]]:
+    """Patterns of missing values, and the rows of each."""
+    patterns, which = np.unique(missing, axis=0, return_inverse=True)
+    return [(pattern, np.flatnonzero(np.ravel(which) == i)) for i, pattern in enumerate(patterns)]

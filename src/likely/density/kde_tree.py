@@ -1,4 +1,4 @@
-"""A tree of boxes over points: who is far from the box is far from all that is in it."""
+"""k-d tree with bounding boxes over weighted points, laid out for the compiled kernel sums."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 
-LANES = 128  # points a leaf: fewer cost more boxes, more reach farther than they need; half as many take a third longer
-FAR = 1e150  # where the lanes that are left over stand: beyond everything, with a weight of 0
+LANES = 128  # points per leaf: fewer make more boxes, more make larger ones; half as many take a third longer
+FAR = 1e150  # coordinates of unused lanes, which have weight 0
 
 
 class Tree(NamedTuple):
-    """Boxes of nodes and the points of leaves, column by column; the first node is the root."""
+    """Bounding boxes of nodes and the points of leaves, column by column; the first node is the root."""
 
     coords: Array  # (leaves, d, LANES)
     weight: Array  # (leaves, LANES), 0 where there is no point
     low: Array  # (nodes, d)
     high: Array  # (nodes, d)
-    heavy: Array  # (nodes,): weight of all points below
-    child: Index  # (nodes, 2): its two nodes, or (−1 − leaf, ·)
-    place: Index  # (n,): where each point stands, leaf · LANES + lane
+    total: Array  # (nodes,): total weight of the points below
+    child: Index  # (nodes, 2): its two child nodes, or (−1 − leaf, ·)
+    place: Index  # (n,): position of each point, leaf · LANES + lane
 
 
 def tree_of(points: Array, weight: Array) -> Tree:
-    """Halve the points across their widest column, again and again, until a leaf holds them."""
-    order, low, high, heavy, child, leaves = np.arange(len(points)), [], [], [], [], []  # type: ignore[var-annotated]
-    columns = np.ascontiguousarray(points.T)  # least and largest of a column at a time take a third of the time
-    waiting = [(0, len(points), -1, 0, False)]
-    while waiting:
-        start, stop, parent, side, alike = waiting.pop()
+    """Build the tree: split at the median of the widest column until at most LANES points are left."""
+    order, low, high, total, child, leaves = np.arange(len(points)), [], [], [], [], []  # type: ignore[var-annotated]
+    columns = np.ascontiguousarray(points.T)  # minimum and maximum column by column take a third of the time
+    stack = [(0, len(points), -1, 0, False)]
+    while stack:
+        start, stop, parent, side, alike = stack.pop()
         if alike:  # all points of the node above are equal: so are these
             low.append(low[parent])
             high.append(low[parent])
@@ -39,7 +39,7 @@ def tree_of(points: Array, weight: Array) -> Tree:
             low.append(here.min(axis=1))
             high.append(here.max(axis=1))
             alike = bool((low[-1] == high[-1]).all())
-        heavy.append(weight[order[start:stop]].sum())
+        total.append(weight[order[start:stop]].sum())
         child.append([0, 0])
         if parent >= 0:
             child[parent][side] = len(child) - 1
@@ -52,9 +52,9 @@ def tree_of(points: Array, weight: Array) -> Tree:
             widest = here[np.argmax(high[-1] - low[-1])]
             order[start:stop] = order[start:stop][np.argpartition(widest, half - start)]
         node = len(child) - 1
-        waiting += [(start, half, node, 0, alike), (half, stop, node, 1, alike)]
+        stack += [(start, half, node, 0, alike), (half, stop, node, 1, alike)]
     coords, weights, place = _packed(points[order], weight[order], order, leaves)
-    nodes = (np.array(low), np.array(high), np.array(heavy), np.array(child, dtype=np.int64))
+    nodes = (np.array(low), np.array(high), np.array(total), np.array(child, dtype=np.int64))
     return Tree(coords, weights, *nodes, place)
 
 

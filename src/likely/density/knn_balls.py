@@ -1,4 +1,4 @@
-"""The density by the k nearest neighbors: where rows are dense, a small ball holds k of them."""
+"""k-nearest-neighbor density: k over the volume of the smallest ball that contains k points."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import said_once
-from likely.density.bandwidth import spreads
+from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
 from likely.density.stored_points import KeptPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
@@ -22,27 +21,27 @@ from likely.neighbors.distinct_rows import DistinctRows
 from likely.neighbors.nearest_neighbors import NeighborSearch
 
 METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
-LEAST = 1e-8  # units: the radius of a ball in which k copies of one row lie
+LEAST = 1e-8  # smallest radius, in units: that of a ball of k copies of one row
 FAR = 1e150
-ASKED = 2000  # rows that `objective` asks at most
+ASKED = 2000  # rows that `objective` scores at most
 
 
 @dataclass(frozen=True, eq=False)
 class KNNBalls(KeptPoints):
-    """p(x) = k / (N V_k(x)), V_k the volume of the smallest ball about x that holds k rows   (Ney 5.3, Herbst 2.5).
+    """k-nearest-neighbor density p(x) = k / (N V_k(x)) by the smallest ball about x with k rows (Ney 5.3, Herbst 2.5).
 
-    It does *not* integrate to one (its tails fall as 1/r^d), so it compares rows and classes, but is no distribution to
-    take expectations of. With `unbiased`, k − 1 stands above, whose mean is right for points of a Poisson process.
+    V_k is the volume of the ball. The density does *not* integrate to one (its tails fall as 1/r^d): it can compare
+    rows and classes, but has no expectations. `unbiased` puts k − 1 for k, which is unbiased for a Poisson process.
 
-    - **points, weight, edges**: as those of `KDE`; k is compared with weights, so a weight of 3 is three rows and
-      a point without weight is not there.
-    - **unit**: (d,), the units in which columns are measured; `refit` takes the columns' deviations if `scaled`.
-    - **metric**: "l1", "l2" or "linf": the ball's shape.
-    - **shared**: the members of a stack share one ball that holds k rows of all of them: p(x | c) = k_c / (N_c V), and
+    - **points, weight, edges**: as those of `KDE`; k counts weights, so a weight of 3 is three rows, and
+      points of weight 0 are dropped.
+    - **unit**: (d,), the units of the columns; `refit` takes their standard deviations if `scaled`.
+    - **metric**: "l1", "l2" or "linf": the norm of the ball.
+    - **shared**: the members of a stack share one ball with k rows of all of them: p(x | c) = k_c / (N_c V), and
       the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbor rule. Else each member
       has its own ball, and with k = 1 the class of the nearest row wins.
 
-    NaN entries are left out: the density of the columns that were seen is estimated by balls in these.
+    Missing values (NaN) are left out: the density of the observed columns is estimated by balls in these.
 
     >>> KNNBalls([[0.0], [1.0], [4.0]], 1).log_prob([[2.0]]).round(4)  # 1 / (3 · 2)
     array([-1.7918])
@@ -73,7 +72,8 @@ class KNNBalls(KeptPoints):
         if not isinstance(metric, str) or metric not in METRICS:
             raise DomainError(sentence("KNNBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
         if not 0 < self.n_neighbors < np.inf or (self.unbiased and not self.n_neighbors > 1):
-            raise DomainError(sentence("KNNBalls", "k must be positive, and above 1 if unbiased", self.n_neighbors))
+            expected = "n_neighbors must be positive, and above 1 if unbiased"
+            raise DomainError(sentence("KNNBalls", expected, self.n_neighbors))
         points, weight, edges = with_weight(points, self.weight, self.edges, "KNNBalls")
         self._set(
             points=points, n_neighbors=float(self.n_neighbors), weight=weight, unit=unit, metric=metric, edges=edges
@@ -92,7 +92,7 @@ class KNNBalls(KeptPoints):
         return self.unit
 
     def some(self, index: Any) -> KNNBalls:
-        """Some members, as a stack."""
+        """A stack of the chosen members."""
         return self._stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 
     def _stacked(self, parts: list[KNNBalls]) -> KNNBalls:
@@ -105,12 +105,12 @@ class KNNBalls(KeptPoints):
         z = rows(x, self.dim, "KNNBalls")
         refuse_infinite(z, "KNNBalls")
         out = np.zeros((len(z), self.members or 1))
-        kinds, which = np.unique(np.isnan(z), axis=0, return_inverse=True)
-        for i, gap in enumerate(kinds):
-            mine, seen = np.flatnonzero(np.ravel(which) == i), np.flatnonzero(~gap)
-            if len(seen):
-                balls = self if len(seen) == self.dim else self.marginal(seen.tolist())
-                out[mine] = balls._complete(z[np.ix_(mine, seen)])
+        patterns, which = np.unique(np.isnan(z), axis=0, return_inverse=True)
+        for i, missing in enumerate(patterns):
+            at, observed = np.flatnonzero(np.ravel(which) == i), np.flatnonzero(~missing)
+            if len(observed):
+                balls = self if len(observed) == self.dim else self.marginal(observed.tolist())
+                out[at] = balls._complete(z[np.ix_(at, observed)])
         return np.asarray(like_input(out if self.members else out[:, 0], x))
 
     def _complete(self, x: Array) -> Array:
@@ -149,7 +149,7 @@ class KNNBalls(KeptPoints):
         return np.asarray(unit + d * np.log(np.maximum(radius, LEAST)) + np.log(self._unit).sum())
 
     def _neighbors(self, x: Array) -> tuple[Array, Index]:
-        """Distances and places (n, m) of the nearest points, m so many that they weigh k and are not all copies."""
+        """Distances and indices (n, m) of the nearest points, with m such that they weigh k and are not all copies."""
         y = self._white(x)
         most = len(self.points)
         m = min(most, int(np.ceil(self.n_neighbors)) + 1)
@@ -169,18 +169,18 @@ class KNNBalls(KeptPoints):
 
     @cached_property
     def _middle(self) -> Array:
-        """A value in the middle of each column: about it, an outlier takes no digits from the other rows."""
+        """Median of each column: centering about it keeps the digits of rows where there are outliers."""
         half = len(self.points) // 2
         return np.array(np.partition(self.points, half, axis=0)[half])
 
     def _white(self, x: Array) -> Array:
-        """Rows in units; what is beyond all numbers is far, and its square still a number."""
+        """Rows in units about the median; overflow is clipped to 1e150, whose square is finite."""
         with np.errstate(all="ignore"):
             white = (x - self._middle) / self._unit
         return np.clip(np.nan_to_num(white, nan=FAR), -FAR, FAR)
 
     def marginal(self, columns: Sequence[int]) -> KNNBalls:
-        """Balls in some of the columns."""
+        """The k-nearest-neighbor density of some columns."""
         at = np.atleast_1d(np.asarray(columns))
         if at.ndim != 1 or not at.size or at.dtype.kind not in "iu" or at.min() < -self.dim or at.max() >= self.dim:
             expected = f"columns must be whole numbers from 0 to {self.dim - 1}"
@@ -188,7 +188,7 @@ class KNNBalls(KeptPoints):
         return self.replace(points=np.ascontiguousarray(self.points[:, at]), unit=np.array(self._unit[at]))
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a point, and anywhere in the ball of its own k neighbors."""
+        """Samples (n, d), or (n, K, d) for a stack: uniform in the ball of k neighbors of a random point."""
         if self.members is not None:
             return np.stack([one.sample(n, rng) for one in self._each], axis=1)
         at = rng.choice(len(self.points), n, p=self._w / self._w.sum())
@@ -206,7 +206,7 @@ class KNNBalls(KeptPoints):
         cls, x: Any, members: int | None = None, *, n_neighbors: float = 5, metric: str = "l2", scaled: bool = True,
         shared: bool = False, unbiased: bool = False,
     ) -> KNNBalls:  # fmt: skip
-        """A first look at rows: the first of them, for each member."""
+        """Initial value for rows like these: one point per member, the first row; `refit` replaces it."""
         z = rows(x, None, "KNNBalls")
         if not z.size:
             raise ShapeError(sentence("KNNBalls", "at least one row and one column are needed", z.shape))
@@ -215,41 +215,41 @@ class KNNBalls(KeptPoints):
         return one if members is None else one._stacked([one] * members)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
-        """Each row once, with the weight of its copies; `weight` and `labels` as those of `KDE`."""
+        """Sufficient statistics: the distinct rows and their weights; `weight` and `labels` as those of `KDE`."""
         if labels is not None and self.members is None:
-            raise DomainError(sentence("KNNBalls", "label is for a stack", "one value"))
+            raise DomainError(sentence("KNNBalls", "labels are for a stack", "one value"))
         return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, labels, self.members, "KNNBalls")
 
     def refit(self, stats: DistinctRows, prior: Any = None) -> KNNBalls:
-        """Balls among the rows of the statistics; their units, if `scaled`, the deviations of the columns."""
+        """Store the rows of the statistics; if `scaled`, with the columns' standard deviations as units."""
         self._check(stats)
         stats = completed(stats, "KNNBalls")
         points, labels = stats.rows, stats.labels
         unit = self._unit
         if self.scaled:
-            with said_once(reworded=_own_words):
-                unit = np.sqrt(spreads(points, stats.weight, np.zeros(len(points), np.intp), 1, "class")[0])
+            one_member = np.zeros(len(points), np.intp)
+            unit = np.sqrt(column_variances(points, stats.weight, one_member, 1, "class", "KNNBalls")[0])
         new = []
         for k, old in enumerate(self._each):
-            mine = labels == k
-            there = {"points": points[mine], "weight": stats.weight[mine]} if mine.any() else {}
-            new.append(old.replace(**there, unit=unit))
+            own = labels == k
+            stored = {"points": points[own], "weight": stats.weight[own]} if own.any() else {}
+            new.append(old.replace(**stored, unit=unit))
         return new[0] if self.members is None else self._stacked(new)
 
-    integrates: ClassVar[bool] = False  # to one: it is a score, of which integrals mean little
-    why_worse: ClassVar[str] = (  # of a pass over hidden labels
-        "neighbors give a score that does not integrate to one, and passes need not raise it; the best found is kept"
+    integrates: ClassVar[bool] = False  # to one: integrals of a score mean little
+    why_worse: ClassVar[str] = (  # of EM over missing labels
+        "a k-nearest-neighbor density does not integrate to one, and EM need not raise its score; the best is kept"
     )
 
     def objective(self, stats: DistinctRows, prior: Any = None) -> float:
-        """Σ w log p(x) of the rows: a score, for p does not integrate to one; of 2,000 rows per member at most."""
+        """Score Σ w log p(x) of the rows, of 2,000 rows per member at most; p does not integrate to one."""
         self._check(stats)
         total = 0.0
         for k, one in enumerate(self._each):
-            mine = stats if stats.members is None else stats.member(k)
-            if len(mine):
-                w = mine.weight[:ASKED]
-                total += float(w @ one.log_prob(mine.values[:ASKED])) * float(mine.weight.sum() / w.sum())
+            own = stats if stats.members is None else stats.member(k)
+            if len(own):
+                w = own.weight[:ASKED]
+                total += float(w @ one.log_prob(own.values[:ASKED])) * float(own.weight.sum() / w.sum())
         return total
 
     def joined_stats(self, parts: list[DistinctRows]) -> DistinctRows:
@@ -257,7 +257,7 @@ class KNNBalls(KeptPoints):
         return DistinctRows.side_by_side(parts)
 
     def weak_prior(self, stats: DistinctRows) -> None:
-        """Nothing is believed."""
+        """No prior: a k-nearest-neighbor density stores the data."""
 
     def _check(self, stats: DistinctRows) -> None:
         if stats.rows.shape[1] != self.dim or stats.members != self.members:
@@ -266,13 +266,8 @@ class KNNBalls(KeptPoints):
             raise ShapeError(sentence("KNNBalls", expected, got))
 
 
-def _own_words(text: str) -> str:
-    """What is said of windows, said of balls."""
-    return text.replace("Parzen:", "KNNBalls:", 1).replace("windows are", "balls are")
-
-
 def _in_ball(n: int, d: int, metric: str, rng: Generator) -> Array:
-    """Draws (n, d), evenly in the unit ball of a metric."""
+    """Uniform samples (n, d) in the unit ball of a metric."""
     if metric == "linf":
         return rng.uniform(-1.0, 1.0, (n, d))
     z = rng.standard_normal((n, d)) if metric == "l2" else rng.laplace(size=(n, d))

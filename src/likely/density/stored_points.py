@@ -1,4 +1,4 @@
-"""Distributions that keep the rows they saw: points with weights, those of a stack's members end to end."""
+"""Base class of densities that store points with weights; those of a stack are stored end to end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from likely.neighbors.distinct_rows import checked_edges
 
 
 class KeptPoints(Distribution):
-    """What Parzen's windows and balls of neighbors share: where points stand, and whose they are."""
+    """Common part of kernel and k-nearest-neighbor densities: the points, their weights and members."""
 
     points: Array  # (n, d)
     weight: Array | None  # (n,); the constructor fills it in
-    edges: Index | None  # (K + 1,): where the points of each member begin; None for one value
+    edges: Index | None  # (K + 1,): start of the points of each member; None for one value
 
     @property
     def dim(self) -> int:
@@ -45,11 +45,11 @@ class KeptPoints(Distribution):
     def member(self, k: int) -> Self:
         """One member of a stack."""
         assert self.edges is not None
-        mine = slice(self.edges[k], self.edges[k + 1])
-        return self.replace(points=self.points[mine].copy(), weight=self._w[mine].copy(), edges=None, **self._own(k))
+        own = slice(self.edges[k], self.edges[k + 1])
+        return self.replace(points=self.points[own].copy(), weight=self._w[own].copy(), edges=None, **self._own(k))
 
     def _own(self, k: int) -> dict[str, Any]:
-        """What else belongs to member k alone."""
+        """Other fields of member k."""
         return {}
 
     @cached_property
@@ -58,7 +58,7 @@ class KeptPoints(Distribution):
 
 
 def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Array, Array, Index | None]:
-    """Points that count, their weights (None: ones) and where members begin: a point without weight is not there."""
+    """Points of positive weight, their weights (None: ones) and the starts of members."""
     n = len(points)
     w = np.ones(n) if weight is None else parameter(weight, whose, "weight")
     if w.shape != (n,):
@@ -69,10 +69,10 @@ def with_weight(points: Array, weight: Any, edges: Any, whose: str) -> tuple[Arr
         total = float(w.sum())
     if not 1e-290 < total < np.inf:
         raise DomainError(sentence(whose, "weights must add up to a number in range", f"{total:g}"))
-    e, there = checked_edges(edges, n, whose), w > 0
-    if not there.all():
-        e = None if e is None else np.concatenate([[0], np.cumsum(there)])[e].astype(np.intp)
-        points, w = points[there], w[there]
+    e, positive = checked_edges(edges, n, whose), w > 0
+    if not positive.all():
+        e = None if e is None else np.concatenate([[0], np.cumsum(positive)])[e].astype(np.intp)
+        points, w = points[positive], w[positive]
     if e is not None and (np.diff(e) < 1).any():
         raise DataError(sentence(whose, "every member needs a point with weight", "a member without"))
     return points, w, e

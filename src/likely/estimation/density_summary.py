@@ -140,7 +140,7 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
 # distributions whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
 OTHER_OBJECTIVES = {
     "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
-    "KDE": "log-likelihood, each row by the others", "KNNBalls": "sum of log scores (no density)",
+    "KDE": "leave-one-out log-likelihood", "KNNBalls": "sum of log scores (no density)",
 }  # fmt: skip
 
 
@@ -153,12 +153,13 @@ def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
 
 
 def settings(distribution: Any) -> dict[str, str]:
-    """What was set of a density that keeps its rows: windows, or neighbors; nothing of all other distributions."""
+    """Settings of a density that stores its rows (kernel, bandwidth, neighbors); nothing for all others."""
     name = type(distribution).__name__
     if name == "KDE":
         kernel = f"t, {distribution.dof:g} degrees of freedom" if distribution.kernel == "t" else distribution.kernel
-        rule = distribution.rule if isinstance(distribution.rule, str) else "given"
-        return {"kernel": "elliptical " * distribution.elliptical + kernel, "widths": rule, "unit": distribution.unit}
+        rule = distribution.rule if isinstance(distribution.rule, str) else "fixed"
+        kernel = "elliptical " * distribution.elliptical + kernel
+        return {"kernel": kernel, "bandwidth": rule, "unit": distribution.unit}
     if name == "KNNBalls":
         units = "columns in their deviations" if distribution.scaled else "columns as they are"
         return {"k": f"{distribution.n_neighbors:g}", "metric": f"{distribution.metric}, {units}"}

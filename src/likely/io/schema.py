@@ -438,7 +438,8 @@ TABLE: dict[str, Entry] = {
     ),
     "Poisson": entry(lambda: import_module("likely.distributions.univariate.poisson").Poisson, rate=numbers("* d", 0)),
     "KDE": entry(
-        lambda: import_module("likely.density.kde").KDE, points=numbers("n d"), scale=numbers("?"),
+        lambda: import_module("likely.density.kde").KDE, points=numbers("n d"), bandwidth=maybe(numbers("?", 0)),
+        kernel_covariance=maybe(numbers("?")),
         kernel=text(), weight=numbers("n", 0), dof=number(0), edges=maybe(numbers("e", 0, np.int64)),
         tolerance=maybe(number(0)), rule=rule_or_number, unit=text("class", "pooled", "common"),
     ),

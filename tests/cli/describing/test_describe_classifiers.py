@@ -35,8 +35,11 @@ def shown(path, made) -> str:
         lk.NearestCentroidClassifier("scaled", "median"),
         ("the median of each class", "scaled (columns", "centers", "height"),
     ),
-    (lk.BayesClassifier(lk.KernelDensity("t", dof=5.0)), ("kernel t, 5 degrees", "widths leave-one-out", "α ")),
-    (lk.BayesClassifier(lk.KernelDensity("elliptical")), ("kernel elliptical gaussian", "unit class")),
+    (
+        lk.BayesClassifier(lk.KernelDensity(kernel="t", dof=5.0)),
+        ("kernel t, 5 degrees", "bandwidth leave-one-out", "relative bandwidth "),
+    ),
+    (lk.BayesClassifier(lk.KernelDensity(kernel="elliptical")), ("kernel elliptical gaussian", "unit class")),
     (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, columns in their deviations")),
 ])  # fmt: skip
 def test_show_tells_how_rows_are_compared_and_that_they_are_kept(tmp_path, made, words):
@@ -50,8 +53,8 @@ def test_show_tells_centers_and_windows_as_they_are(tmp_path):
     line = next(line for line in text.split("centers")[1].splitlines() if "wild" in line)
     assert [float(cell) for cell in line.split()[1:]] == pytest.approx(near.centers_[1], rel=5e-3)
     clf = lk.BayesClassifier(lk.KernelDensity()).fit(rows(), Y)
-    told = shown(tmp_path / "m", clf).split("α ")[1].splitlines()[0].split(", ")
-    assert [float(cell) for cell in told] == pytest.approx(clf.model_.components.relative_scale, rel=5e-3)
+    told = shown(tmp_path / "m", clf).split("relative bandwidth ")[1].splitlines()[0].split(", ")
+    assert [float(cell) for cell in told] == pytest.approx(clf.model_.components.relative_bandwidth, rel=5e-3)
 
 
 def test_show_tells_of_fishers_axes(tmp_path):
@@ -73,8 +76,8 @@ def test_show_says_what_a_file_gives_away(tmp_path, made, held):
 
 
 def test_summaries_name_windows_and_neighbors():
-    facts = lk.KernelDensity("t", 0.5).fit(rows()).summary().facts
-    assert (facts["kernel"], facts["widths"], facts["unit"]) == ("t, 3 degrees of freedom", "given", "pooled")
+    facts = lk.KernelDensity(kernel="t", relative_bandwidth=0.7).fit(rows()).summary().facts
+    assert (facts["kernel"], facts["bandwidth"], facts["unit"]) == ("t, 3 degrees of freedom", "fixed", "pooled")
     assert lk.KNNDensity(6).fit(rows()).summary().facts["k"] == "6"
     assert "kernel" not in lk.GaussianDensity().fit(rows()).summary().facts
 

@@ -38,7 +38,7 @@ def test_histograms_of_unlike_edges_are_summed_exactly():
 @pytest.mark.slow
 def test_narrow_windows_are_all_seen():
     points = np.random.default_rng(1).standard_normal(60)
-    spikes, wide = lk.KDE(points, [1e-8]), lk.Gaussian([0.0], 1.0)
+    spikes, wide = lk.KDE(points, 1e-4), lk.Gaussian([0.0], 1.0)
     gap = points[:, None] + 1e-4 * np.linspace(-8, 8, 4001)
     p, q = (np.exp(distribution.log_prob(gap.reshape(-1, 1))).reshape(gap.shape) for distribution in (spikes, wide))
     want = 0.5 * (1 - np.maximum(p - q, 0).sum() * (gap[0, 1] - gap[0, 0]))

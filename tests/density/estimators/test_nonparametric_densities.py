@@ -12,8 +12,9 @@ import likely as lk
 
 DATA = Path(os.environ.get("LIKELY_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 DENSITIES = [
-    lk.KernelDensity(), lk.KernelDensity("elliptical", "maximum"), lk.KernelDensity("t", "scott"),
-    lk.KernelDensity("epanechnikov"), lk.KernelDensity(unit="class"), lk.KernelDensity(unit="common"),
+    lk.KernelDensity(), lk.KernelDensity(kernel="elliptical", bandwidth="maximum"), lk.KernelDensity(bandwidth=0.5),
+    lk.KernelDensity(kernel="t", bandwidth="scott"), lk.KernelDensity(kernel="epanechnikov"),
+    lk.KernelDensity(unit="class"), lk.KernelDensity(unit="common"),
     lk.HistogramDensity([-9.0, -2.0, -1.0, 0.0, 1.0, 9.0]), lk.KNNDensity(3),
 ]  # fmt: skip
 
@@ -55,32 +56,33 @@ def test_classes_are_told_apart(density):
 
 
 @pytest.mark.slow
-def test_each_class_has_its_own_scale():
+def test_each_class_has_its_own_bandwidth():
     rng = np.random.default_rng(2)
     lumps = np.repeat(rng.normal(size=(10, 2)) * 5, 20, axis=0) + 0.05 * rng.normal(size=(200, 2))
     X, y = np.concatenate([lumps, rng.normal(size=(200, 2))]), np.repeat([0, 1], 200)
     alone = lk.KernelDensity().fit(X[y == 1])
     for unit in ("pooled", "class", "common"):
         model = lk.BayesClassifier(lk.KernelDensity(unit=unit)).fit(X, y).model_.components
-        alpha = model.relative_scale
-        assert alpha[0] < 0.01 and alpha[1] > 0.05
+        relative = model.relative_bandwidth
+        assert relative[0] < 0.1 and relative[1] > 0.2
         for k in (0, 1):  # the best of its own rows that were left out
             one, rows = model.member(k), X[y == k]
             best = one.objective(one.collect(rows))
-            for factor in (0.8, 1.25):
-                assert best > one.replace(scale=one.scale * factor).objective(one.collect(rows))
+            for factor in (0.9, 1.1):
+                assert best > one.replace(bandwidth=one.bandwidth * factor).objective(one.collect(rows))
         if unit == "class":
-            assert alone.alpha_[0] == pytest.approx(alpha[1], rel=1e-9)
+            assert alone.relative_bandwidth_[0] == pytest.approx(relative[1], rel=1e-9)
 
 
 @pytest.mark.slow
 def test_leave_one_out_of_a_classifier_is_learning_from_the_rest():
     X, y = table(45)
-    clf = lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X, y)
+    clf = lk.BayesClassifier(lk.KernelDensity(bandwidth="maximum")).fit(X, y)
     out = clf.leave_one_out(X, y)
     for i in (0, 7, 31):
         rest = np.arange(45) != i
-        want = lk.BayesClassifier(lk.KernelDensity(scale="maximum")).fit(X[rest], y[rest]).log_posterior(X[i : i + 1])
+        other = lk.BayesClassifier(lk.KernelDensity(bandwidth="maximum")).fit(X[rest], y[rest])
+        want = other.log_posterior(X[i : i + 1])
         assert np.allclose(out[i], want[0], atol=1e-9)
 
 
@@ -94,7 +96,7 @@ def test_summaries(density):
 def test_a_mixture_with_labels_of_which_some_are_missing():
     X, y = table()
     hidden = np.where(np.arange(240) % 4 == 0, None, y).astype(object)
-    clf = lk.BayesClassifier(lk.KernelDensity(scale="silverman")).fit(X, hidden)
+    clf = lk.BayesClassifier(lk.KernelDensity(bandwidth="silverman")).fit(X, hidden)
     assert clf.score(X, y) > 0.85
 
 

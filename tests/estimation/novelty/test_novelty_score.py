@@ -177,7 +177,9 @@ def test_many_rows_in_many_columns_keep_the_rate():
     assert share == pytest.approx(0.05, abs=0.015)
 
 
-@pytest.mark.parametrize("density", [lk.KernelDensity("epanechnikov"), lk.HistogramDensity(), lk.UniformDensity()])
+@pytest.mark.parametrize(
+    "density", [lk.KernelDensity(kernel="epanechnikov"), lk.HistogramDensity(), lk.UniformDensity()],
+)  # fmt: skip
 def test_rows_that_no_class_has_a_density_for_are_novel_at_any_rate(density):
     rng = np.random.default_rng(0)
     X, y = overlapping(rng, 60, 6)

@@ -28,16 +28,17 @@ def comparison(classifier: Any) -> Iterator[str]:
 
 
 def windows(distribution: Any) -> str:
-    """Which windows, or how many neighbors, where a density is its rows; nothing of all other distributions.
+    """Settings of a kernel density or k-nearest-neighbor density; nothing for all other distributions.
 
     >>> import likely as lk
-    >>> windows(lk.KernelDensity(scale=0.25).fit([[0.0], [1.0], [3.0]]).model_)
-    'kernel gaussian, widths given, unit pooled, α 0.25'
+    >>> windows(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
+    'kernel gaussian, bandwidth fixed, unit pooled, relative bandwidth 0.5'
     """
     from likely.estimation.density_summary import settings
 
     told = [f"{name} {value}" for name, value in settings(distribution).items()]
-    told += [f"α {_few(distribution.relative_scale)}"] if hasattr(distribution, "relative_scale") else []
+    if hasattr(distribution, "relative_bandwidth"):
+        told.append(f"relative bandwidth {_few(distribution.relative_bandwidth)}")
     return ", ".join(told)
 
 

@@ -1,4 +1,4 @@
-"""Histograms learned from rows: counts of cells, and a rule for how many cells there are."""
+"""Histogram density estimator: bin counts, and rules for the number of bins."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
 
 class HistogramDensity(DensityEstimator):
-    """Learn a histogram: `model_` is a `Histogram` (Herbst 2.5).
+    """Histogram density estimation: `model_` is a `Histogram` (Herbst 2.5).
 
-    - **bins**: cells of a column: "doane", "sturges", "knuth" (the most probable number, given the rows),
-      "leave-one-out" (rows that were left out, copies together, are most likely), a number, one number per column, or
-      edges: of all columns, or a list of them. "doane" and "sturges" look at the distinct values of a column, the other
-      two at how many rows each cell holds; they cut nothing finer than values were rounded.
+    - **bins**: bins of a column: "doane", "sturges", "knuth" (the number of largest posterior probability),
+      "leave-one-out" (the largest leave-one-out log-likelihood, copies left out together), a number, one number per
+      column, or edges: of all columns, or one list per column. "doane" and "sturges" use the distinct values of a
+      column, the other two the counts of the bins; their bins are not finer than the values were rounded.
     - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.
-    - **pseudo_count**: rows added to each cell, so that no cell is impossible; 0 for relative frequencies. They are a
-      Dirichlet prior of the masses, and part of the objective where labels are hidden.
+    - **pseudo_count**: pseudo-counts per bin, so that no bin has probability 0; 0 for relative frequencies. They are a
+      Dirichlet prior of the masses, and part of the objective where labels are missing.
 
-    Edges are fixed by the first look, also of a stream: what comes later and lies outside has p = 0, and is told of;
-    give edges for a stream. A classifier's classes share their edges. NaN is not observed; training a grid refuses it.
+    Edges are fixed by the first call, also of a stream: later rows outside have p = 0, with a warning; give edges for a
+    stream. The classes of a classifier share their edges. NaN is a missing value; training a grid refuses it.
 
     >>> import likely as lk
     >>> lk.HistogramDensity(bins=[0.0, 1.0, 2.0], pseudo_count=0.0).fit([[0.5], [0.6], [1.5], [0.1]]).model_.masses
@@ -46,10 +46,10 @@ class HistogramDensity(DensityEstimator):
         self.joint = joint
         self.pseudo_count = pseudo_count
 
-    prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
+    prior, max_iter, tol = None, 100, 1e-6  # there is no prior; only missing labels need iterations
     _model_types = (Histogram,)
     _tells_of_gaps = False
-    _looks_once = False  # the edges must hold all rows
+    _looks_once = False  # the edges must include all rows
 
     def _blank(self, X: Any, members: int | None = None) -> Histogram:
         return self._blank_for(X, members, None)
@@ -59,7 +59,7 @@ class HistogramDensity(DensityEstimator):
         return Histogram.blank(X, members, weight=weight, **options)
 
     def _as_chosen(self, model: Histogram) -> Self:
-        """As many cells a column as the model has, if a rule said how many; where they lie, rows decide."""
+        """The same with the numbers of bins of the model, if a rule chose them; their edges follow from the rows."""
         if not isinstance(self.bins, str):
             return self
         other, cells = copy(self), model._bins.tolist()
@@ -67,11 +67,11 @@ class HistogramDensity(DensityEstimator):
         return other
 
     def _prior_rule(self) -> None:
-        """There is `count`, and no other prior."""
+        """The prior is given by `pseudo_count`."""
 
     @property
     def edges_(self) -> Any:
-        """The edges of each column."""
+        """The bin edges of each column."""
         return self._learned.column_edges
 
     def __sklearn_tags__(self) -> Any:
@@ -81,14 +81,14 @@ class HistogramDensity(DensityEstimator):
 
 
 def _masses(model: Histogram, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The mass of each cell of each column, with Clopper and Pearson's interval for those that are independent."""
+    """Probability of each bin of each column, with the Clopper–Pearson interval for independent columns."""
     for j, name in enumerate(names):
         part, edges = model.marginal([j]), model.column_edges[j]
         cells = slice(int(model._starts[j]), int(model._starts[j + 1]))
         counts = stats.counts[cells] if model.kind == "columns" or model.dim == 1 else [None] * len(part.masses)
         for i, (mass, count) in enumerate(zip(part.masses, counts, strict=True)):
-            told = (None, None) if count is None else of_share(float(count), float(sum(counts)), level)
-            yield Row(name, f"P({edges[i]:.4g} … {edges[i + 1]:.4g})", float(mass), *told)
+            interval = (None, None) if count is None else of_share(float(count), float(sum(counts)), level)
+            yield Row(name, f"P({edges[i]:.4g} … {edges[i + 1]:.4g})", float(mass), *interval)
 
 
 PARAMETER_ROWS[Histogram] = _masses

@@ -1,4 +1,4 @@
-"""Densities by nearest neighbors, learned by remembering."""
+"""k-nearest-neighbor density estimator: stores all distinct rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 from likely.neighbors.distances import SYNONYMS
 
-NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # as others call them
+NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # synonyms
 
 
 class KNNDensity(DensityEstimator):
-    """Learn p(x) = k / (N V_k(x)): `model_` is a `KNNBalls` (Ney 5.3, Herbst 2.5). It does not integrate to one.
+    """k-nearest-neighbor density estimation, p(x) = k / (N V_k(x)): `model_` is a `KNNBalls` (Ney 5.3, Herbst 2.5).
 
-    - **n_neighbors**: rows (in weight) that a ball must hold.
+    It does not integrate to one.
+
+    - **n_neighbors**: k, the total weight of rows that a ball must contain.
     - **metric**: "l1", "l2" or "linf".
-    - **scaled**: measure columns in their deviations.
+    - **scaled**: measure columns in their standard deviations.
     - **shared**: in a classifier, one ball for all classes: the posterior is then the share of the k votes, the
-      k-nearest-neighbor rule. Else each class has balls of its own, and no class is ever impossible.
-    - **unbiased**: k − 1 in place of k.
+      k-nearest-neighbor rule. Else each class has its own balls, and no class has probability 0.
+    - **unbiased**: k − 1 instead of k.
 
     >>> import likely as lk
     >>> X, y = [[0.0], [1.0], [2.0], [9.0], [10.0]], ["low", "low", "low", "high", "high"]
@@ -52,7 +54,7 @@ class KNNDensity(DensityEstimator):
         self.shared = shared
         self.unbiased = unbiased
 
-    prior, max_iter, tol = None, 100, 1e-6  # nothing is believed in advance; only hidden labels iterate
+    prior, max_iter, tol = None, 100, 1e-6  # there is no prior; only missing labels need iterations
     _model_types = (KNNBalls,)
     _tells_of_gaps = False
 
@@ -68,7 +70,7 @@ class KNNDensity(DensityEstimator):
         )
 
     def _prior_rule(self) -> None:
-        """Neighbors take no prior."""
+        """A k-nearest-neighbor density takes no prior."""
 
 
 def _balls(model: KNNBalls, stats: Any, names: list[str], level: float) -> Iterator[Row]:

@@ -96,14 +96,15 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
     seen = pooled.observed > 0
     constant = np.flatnonzero(column_floor(pooled)[1] & seen)
     if len(constant):
-        note = _constant_note(constant)
+        note = constant_note(constant)
         if kind == "spherical" and len(constant) < seen.sum():
             which = about_columns(constant)
             note = f"{which} constant over all data: the one variance of all columns is smaller for it"
         tell(f"Gaussian: {note}")
 
 
-def _constant_note(at: Index) -> str:
+def constant_note(at: Index) -> str:
+    """Warning text about columns that are constant over all data."""
     done = "its standard deviation was set to 1e-8 of its size"
     if len(at) > 1:
         done = "their standard deviations were set to 1e-8 of their sizes"
@@ -136,7 +137,7 @@ def lift(spread: Array, k: int, floor: tuple[Array, Mask], kind: str) -> str:
 
 def _low_notes(low: Mask, constant: Mask) -> list[str]:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
-    notes = [_constant_note(always)] if len(always) else []
+    notes = [constant_note(always)] if len(always) else []
     if len(here):
         done = "its variance was" if len(here) == 1 else "their variances were"
         done += " set to 1e-9 of that of all data; a prior avoids this"
