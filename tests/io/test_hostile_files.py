@@ -1034,10 +1034,10 @@ def test_settings_and_what_was_learned_are_checked_as_in_fit(name):
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centroids": fisher.axes_.centroids * 1e300})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centroids": fisher.axes_.centroids * 1e300})
     with pytest.raises(lk.ModelFileError, match=r"squared distances of (centers|centroids) must be finite"):
         model_files.dumps(fisher)
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": np.array([[-1e140], [1e140]])})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centers": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):
         fisher.predict_proba([[0.0, 0.0], [1e200, 1e200]])
 

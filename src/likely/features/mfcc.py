@@ -108,7 +108,9 @@ class MFCC(Value):
         for name, (fits, words) in _RULES.items():
             if not fits(getattr(self, name)):
                 raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
-        plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
+        plain = {
+            n: v.item() for n, v in self._field_values().items() if isinstance(v, np.generic)
+        }  # files hold plain numbers
         self._set(**plain)
         if not 1 <= self.n_coefficients <= self.n_filters:
             expected = f"coefficients must be 1 … {self.n_filters}, the number of filters"

@@ -36,7 +36,7 @@ class CostCurve(Value):
     def best(self) -> OperatingPoint:
         """The cheapest threshold, the highest of equal ones."""
         i = int(self.expected_cost.argmin())
-        return OperatingPoint(*(float(part[i]) for part in self._parts().values()))
+        return OperatingPoint(*(float(part[i]) for part in self._field_values().values()))
 
 
 def expected_cost_curve(

@@ -101,7 +101,7 @@ class Roc(Value):
 
     def take(self, at: Index) -> Roc:
         """Some of the points."""
-        return Roc.trusted(**{name: part[at] for name, part in self._parts().items()})
+        return Roc.trusted(**{name: part[at] for name, part in self._field_values().items()})
 
     def thinned(self, points: int = 200) -> Roc:
         """At most so many points, spread evenly along the curve, both ends among them: enough to draw it."""
@@ -121,7 +121,7 @@ class Det(Value):
     def thinned(self, points: int = 200) -> Det:
         """At most so many points, spread evenly along the curve as it is drawn, in deviates up to ±4."""
         at = thin(np.clip(self.false_alarm_deviate, -4, 4), np.clip(self.miss_deviate, -4, 4), points)
-        return Det.trusted(**{name: part[at] for name, part in self._parts().items()})
+        return Det.trusted(**{name: part[at] for name, part in self._field_values().items()})
 
 
 def roc(score: Any, positive: Any, weight: Any = None) -> Roc:
