@@ -71,7 +71,7 @@ def test_known_numbers_are_passed_to_estimates():
     (lk.Uniform, lk.Beta(1, 1)), (lk.Laplace, lk.Gamma(1, 1)), (lk.Gaussian, lk.Gamma(1, 1)),
 ])  # fmt: skip
 def test_priors_of_other_distributions_are_refused(distribution, prior):
-    message = f"{type(prior).__name__} is no prior of {distribution.__name__}"
+    message = f"{type(prior).__name__} is not a prior of {distribution.__name__}"
     with pytest.raises(DomainError, match=message):
         distribution.fit([[1.0], [0.0]], prior=prior)
     with pytest.raises(DomainError, match=message):

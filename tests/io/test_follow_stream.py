@@ -70,7 +70,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         follow(CHAIN, frames(), keep=path)
     path.unlink()
     list(follow(CHAIN, frames(), keep=path))
-    with pytest.raises(DataError, match="that of another: follow with the model that began"):
+    with pytest.raises(DataError, match="that of another: follow with the original model"):
         follow(linear(), frames(), keep=path)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ModelFileError):
