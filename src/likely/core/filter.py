@@ -33,7 +33,7 @@ class Filter(Protocol[B, Y]):
 
 
 def playing(model: Any) -> Any:
-    """The object with the filter methods: a value such as `HMM` (also of a fitted estimator), an online learner, a prior.
+    """The object with the filter methods: a value such as `HMM`, a fitted estimator's value, a learner, a prior.
 
     >>> import likely as lk
     >>> type(playing(lk.Dirichlet([1.0, 1.0]))).__name__
