@@ -210,7 +210,7 @@ def test_rows_with_nothing_in_common_do_not_vote():
     m = lk.KNeighborsClassifier(3).fit(X, ["a", "a", "b", "b"])
     np.testing.assert_allclose(m.predict_proba([[0.0, np.nan]]), [[2.5 / 3, 0.5 / 3]])
     np.testing.assert_allclose(m.predict_proba([[np.nan, np.nan]]), [[0.5, 0.5]])
-    with pytest.raises(lk.DataError, match="needs rows without gaps"):
+    with pytest.raises(lk.DataError, match="needs rows without missing values"):
         lk.KNeighborsClassifier(1, "correlation").fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0, 0, 1]).predict(
             [[np.nan, 0.0]]
         )

@@ -130,7 +130,7 @@ def test_gaps_are_integrated_out():
     one = lk.NearestCentroidClassifier("l1").fit(X, y)
     z = np.abs(Q[0] - one.centers_)[:, [0, 2]].sum(axis=1)
     np.testing.assert_allclose(one.log_posterior(Q)[0], log_softmax(-one.rate_ * z), rtol=1e-9)
-    with pytest.raises(lk.DataError, match="without gaps"):
+    with pytest.raises(lk.DataError, match="without missing values"):
         lk.NearestCentroidClassifier("correlation").fit(X, y)
 
 

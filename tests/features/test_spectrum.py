@@ -344,7 +344,7 @@ def test_bad_sounds_are_told_in_words(sounds, words):
 def test_one_sound_is_not_several():
     with pytest.raises(ShapeError, match=r"pass \[sound\]"):
         list(signals(tone(300), RATE))
-    with pytest.raises(DataError, match="make a list"):
+    with pytest.raises(DataError, match="convert it to a list"):
         list(signals((x for x in [tone(300)]), RATE))
 
 

@@ -254,7 +254,7 @@ def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
 def test_copies_without_their_calibration_are_told_of():
     clf = GaussianNB().fit(X, Y)
     clf.calibration_ = "a map"
-    with pytest.warns(lk.FitWarning, match="copies of it are measured without calibration"):
+    with pytest.warns(lk.FitWarning, match="copies of it are evaluated without calibration"):
         evaluate(clf, X, Y, cv=5)
 
 

@@ -18,7 +18,7 @@ def equalize(image: Any, levels: int | None = 256, to: Any = None, weight: Any =
 
     `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
     The cumulative distribution function of a variable, applied to it, is uniform; a quantile function maps uniform to
-    any distribution: `to` is a distribution with `quantile` (or another image), evaluated at the mid-ranks of the pixels.
+    any distribution: `to` is a distribution with `quantile` (or another image), evaluated at mid-ranks.
     Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize(image)).
 
     >>> equalize([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
