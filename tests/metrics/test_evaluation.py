@@ -191,7 +191,7 @@ def test_an_impossible_truth_is_infinite_and_said_so():
 def test_summary_and_dict_hold_the_numbers():
     e = example(cost=COSTS, reject_cost=0.3, fold=np.arange(400) % 5, weight=np.full(400, 2))
     text, plain = e.summary(), json.loads(json.dumps(e.as_dict(50), allow_nan=False))
-    assert f"{e.error.value:.4f}" in text and "5 folds" in text and "worth 800 rows" in text
+    assert f"{e.error.value:.4f}" in text and "5 folds" in text and "effective number of rows 800" in text
     assert plain["error"]["value"] == e.error.value and plain["mean_cost"]["se_folds"] == e.mean_cost.se_folds
     assert plain["confusion"] == e.confusion.tolist() and plain["actions"][-1] == "refuse"
     assert all(len(plain["roc"][c]["detection"]) <= 50 for c in CLASSES)

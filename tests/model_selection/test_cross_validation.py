@@ -226,7 +226,7 @@ def test_prefit_refuses_what_is_not_fitted_and_labels_that_are_not_known():
 
 def test_folds_of_a_fitted_model_are_not_silent():
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, Y)
-    with pytest.warns(lk.FitWarning, match=r'fitted already, but copies of it.*cv="prefit" measures it as it is'):
+    with pytest.warns(lk.FitWarning, match=r'fitted already, but copies of it.*cv="prefit" evaluates it unchanged'):
         silent = evaluate(clf, X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
