@@ -745,7 +745,7 @@ def test_messages_of_a_table_model_speak_python():
 def test_a_table_model_speaks_in_its_own_name():
     X, y = mixed()
     model = TableClassifier().fit(X, y)
-    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'color' holds values that training never saw"):
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'color' holds values that did not occur in training"):
         model.predict(X.with_columns(color=pl.lit("mauve")))
     with pytest.warns(lk.FitWarning, match=r"^TableClassifier: all labels are 'ill'"):
         TableClassifier().fit(X, np.full(len(y), "ill"))

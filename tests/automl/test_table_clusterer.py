@@ -128,7 +128,7 @@ def test_rows_that_only_a_model_that_knows_them_could_score_are_left_out_and_tha
 
 def test_a_single_row_sets_no_alarm():
     X = np.array([[1.0]])
-    with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own draws set the alarm"):
+    with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own samples set the alarm"):
         kept = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
     assert kept.shape == (3, 0)
 

@@ -100,7 +100,7 @@ def test_words_never_seen_and_rows_like_none_are_novel(folder):
     done = run("predict", folder / "m.likely", "-", "--novelty", 0.01, stdin=odd.write_csv())
     found = pl.read_csv(done.stdout.encode())
     assert found["novel"][:2].to_list() == [True, True] and "ultraviolet" not in done.stdout
-    assert '"color" was not seen' in found["reason"][0] and "bits" in found["reason"][1]
+    assert '"color" did not occur' in found["reason"][0] and "bits" in found["reason"][1]
 
 
 def test_costs_are_not_for_clusters(folder):

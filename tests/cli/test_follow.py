@@ -671,7 +671,7 @@ def test_false_alarms_of_a_chain_that_learned_from_few_rows_come_as_stated(tmp_p
     heard = table(done.stdout)["alarm"].to_list()
     assert "yes" not in heard[:20] and "yes" in heard[20:40]
     shown = run("show", tmp_path / "m.likely").stdout
-    assert "Tried on 400 frames left out: where one false alarm in " in shown and said in shown
+    assert "Tested on 400 held-out frames: where one false alarm in " in shown and said in shown
     assert said in str(h.summary()) and 20 < 1 / h.supported_rate_ < 52
 
 

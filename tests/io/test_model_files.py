@@ -739,7 +739,7 @@ def test_a_topology_cannot_claim_more_states_than_it_has():
     with pytest.raises(lk.ModelFileError, match="origin must be 0"):
         model_files.loads(model_files.dumps(topology))
     estimator.mean_length_ = 1e18
-    with pytest.raises(lk.ModelFileError, match="must fit together"):
+    with pytest.raises(lk.ModelFileError, match="must be consistent"):
         model_files.loads(model_files.dumps(estimator))
 
 

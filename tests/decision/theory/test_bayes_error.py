@@ -266,7 +266,7 @@ def test_draws_go_on_to_the_tolerance(rng):
 def test_a_tolerance_out_of_reach_is_told(monkeypatch):
     monkeypatch.setattr("likely.decision.theory.bayes_error.MOST", 200_000)
     distributions = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
-    with pytest.warns(lk.FitWarning, match="not met by 200,000 draws"):
+    with pytest.warns(lk.FitWarning, match="not met by 200,000 samples"):
         assert lk.bayes_error(*distributions, tolerance=1e-6).error > 1e-6
 
 
