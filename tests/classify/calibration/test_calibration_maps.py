@@ -288,5 +288,5 @@ def test_what_does_not_settle_is_said():
     def never(theta):  # a slope that never ends
         return -float(theta[0]), np.array([-1.0]), lambda v: v
 
-    with pytest.warns(lk.FitWarning, match="settle"):
+    with pytest.warns(lk.FitWarning, match="converge"):
         minimize(never, np.zeros(1), "CalibratedClassifier")

@@ -98,7 +98,7 @@ def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
     with pytest.warns(lk.FitWarning, match=r"0\.01 is too small for 60 rows; 0\.016 is used"):
         few = lk.BayesClassifier(novelty=0.01).fit(rows(), Y)
     text = shown(tmp_path / "m", few)
-    assert "with 0.016 of false alarms (0.01 was asked; 60 rows support no less)" in text
+    assert "with 0.016 of false alarms (0.01 was requested; 60 rows support no less)" in text
     assert "with 0.05 of false alarms\n" in shown(
         tmp_path / "m", lk.NearestCentroidClassifier(novelty=0.05).fit(rows(), Y)
     )
