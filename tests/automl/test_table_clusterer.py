@@ -66,7 +66,7 @@ def test_the_shape_is_that_of_the_rows(slant, shape):
     X, _ = lumps(slant=slant)
     found = discover(X, REAL, 3, n_init=1)
     assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.by == "told"
-    assert "as you said" in found.why and "BIC" in found.why
+    assert "as requested" in found.why and "BIC" in found.why
 
 
 def test_shapes_need_rows_and_columns():

@@ -204,7 +204,7 @@ def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
 
 @pytest.mark.parametrize(("more", "code", "words"), [
     (("--components", "many"), 2, "neither"),
-    (("--components", "500"), 3, "there are 200 rows to make clusters of"),
+    (("--components", "500"), 3, "there are 200 rows to cluster"),
     (("--ignore", "hight"), 3, "--ignore"),
     (("--id", "cases"), 3, "case"),
     (("--weight", "color"), 3, "weight"),

@@ -26,7 +26,7 @@ SATURATED = (
     "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
     " before it"
 )
-IMPOSSIBLE = "  p(x) is 0 under every class, and the class probabilities decide; with novelty= it is novel"
+IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; with novelty= it is novel"
 SHOWN = 12  # maximum number of printed columns per row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 CALIBRATED = (
