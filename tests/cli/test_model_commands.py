@@ -214,7 +214,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     [
         ("neighbors", "nearest of them vote", "rows"), ("parzen", "one density per class", "rows"),
         ("nearest-mean", "a center of each class", "rows"), ("laplace", "one density per class", "values of columns"),
-        ("full", "one density per class", None), ("frequencies", "uses no column", None),
+        ("full", "one density per class", None), ("frequencies", "looks at no column", None),
     ],
 )  # fmt: skip
 def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):

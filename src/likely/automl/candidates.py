@@ -121,8 +121,7 @@ NAMES: dict[str, str] = {  # names of all models, the same for every table → w
     **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
 }
 ROWS_A_PARAMETER = 2  # rows of a class per parameter of its mixture; with fewer it overfits
-WORK = 10_000_000  # work of one model in all splits together, about fifteen seconds of a core; others must be named
-explicitly
+WORK = 10_000_000  # work of one model in all splits together, about fifteen seconds of a core; else only by name
 
 
 @dataclass(frozen=True)
