@@ -267,5 +267,5 @@ def test_lengths_cut_one_array_into_sequences(rng):
     assert (cut.decide(frames, novelty=0.1, lengths=lengths) == m.decide(X, novelty=0.1)).all()
     assert (cut.kneighbors(frames, 2, lengths=lengths)[1] == m.kneighbors(X, 2)[1]).all()
     assert cut.score(frames, y, lengths=lengths) == m.score(X, y)
-    with pytest.raises(ShapeError, match="lengths cut one long array"):
+    with pytest.raises(ShapeError, match="lengths split one long array"):
         cut.predict(Ragged.of(X), lengths=lengths)

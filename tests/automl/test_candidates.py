@@ -745,7 +745,7 @@ def test_messages_of_a_table_model_speak_python():
 def test_a_table_model_speaks_in_its_own_name():
     X, y = mixed()
     model = TableClassifier().fit(X, y)
-    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'color' holds values that training never saw"):
+    with pytest.warns(lk.FitWarning, match=r"^TableClassifier: 'color' holds values that did not occur in training"):
         model.predict(X.with_columns(color=pl.lit("mauve")))
     with pytest.warns(lk.FitWarning, match=r"^TableClassifier: all labels are 'ill'"):
         TableClassifier().fit(X, np.full(len(y), "ill"))
@@ -764,7 +764,7 @@ def test_full_covariances_need_rows_for_so_many_columns():
     kept, words = affordable(model_candidates(wide, rows=[50, 50]), 400)
     assert [candidate.key for candidate in kept][:4] == ["frequencies", "nearest-mean", "spherical", "diagonal"]
     assert not {"pooled", "full", "interpolated", "student-t"} & {candidate.key for candidate in kept}
-    assert words.startswith("Left out, for so few rows cannot carry full covariances") and "pooled,pooled-mean" in words
+    assert words.startswith("Left out, for the rows are too few for full covariances") and "pooled,pooled-mean" in words
     for kinds, rows in ((wide, [1500, 1500]), ({f"x{i}": "real" for i in range(900)}, [20, 20])):
         assert all(candidate.carried for candidate in model_candidates(kinds, rows=rows))
 

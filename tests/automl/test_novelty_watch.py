@@ -83,7 +83,7 @@ def test_a_classifier_watches_with_the_surprises_that_it_kept():
 
 
 def test_what_cannot_watch_is_refused():
-    with pytest.raises(DataError, match="how likely a row is"):
+    with pytest.raises(DataError, match="with a density of rows"):
         Watch.over(object())
     watch = Watch.over(TableClusterer(1, n_init=1).fit(rows(60, 7)))
     for rate in (0.0, 1.0, np.nan):

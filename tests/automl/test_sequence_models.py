@@ -92,9 +92,9 @@ def test_a_fit_of_unlike_columns_needs_no_settings(mixed):
 def test_what_does_not_fit_together_is_refused(mixed):
     x = laid_out(mixed, (), {"x": "real"})
     inner = lk.HMMDensity(n_states=2, random_state=0).fit(x)
-    with pytest.raises(DataError, match="must fit together"):
+    with pytest.raises(DataError, match="must be consistent"):
         SequenceDensity.around(inner, {"x": "real"}, states=["only"])._check_state()
-    with pytest.raises(DataError, match="must fit together"):
+    with pytest.raises(DataError, match="must be consistent"):
         SequenceDensity.around(inner, {"x": "real", "y": "real"})._check_state()
     with pytest.raises(DataError, match="a fitted model is needed"):
         SequenceDensity().score_samples(x)
@@ -129,7 +129,7 @@ def test_held_out_is_what_folds_by_hand_give(rng):
 def test_one_long_sequence_is_cut_where_it_may_be(rng):
     x = np.repeat(rng.choice([0.0, 6.0], 50), 8) + rng.normal(size=400)
     assert choose_states(lk.HMMDensity(random_state=0), x, (1, 2)).best == 2
-    with pytest.raises(DataError, match="say how many states"):
+    with pytest.raises(DataError, match="pass a number of states"):
         choose_states(lk.HMMDensity(topology="left-to-right"), x, (1, 2))
 
 

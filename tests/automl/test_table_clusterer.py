@@ -66,7 +66,7 @@ def test_the_shape_is_that_of_the_rows(slant, shape):
     X, _ = lumps(slant=slant)
     found = discover(X, REAL, 3, n_init=1)
     assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.by == "told"
-    assert "as you said" in found.why and "BIC" in found.why
+    assert "as requested" in found.why and "BIC" in found.why
 
 
 def test_shapes_need_rows_and_columns():
@@ -128,7 +128,7 @@ def test_rows_that_only_a_model_that_knows_them_could_score_are_left_out_and_tha
 
 def test_a_single_row_sets_no_alarm():
     X = np.array([[1.0]])
-    with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own draws set the alarm"):
+    with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own samples set the alarm"):
         kept = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
     assert kept.shape == (3, 0)
 

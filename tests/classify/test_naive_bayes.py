@@ -104,7 +104,7 @@ def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
     assert clf.decide(new).tolist() == clf.predict(new).tolist()  # without `novelty` nothing is refused
     decided = clf.decide(new, novelty=0.01, full=True)
     assert decided.choice[0] is lk.NOVEL and lk.NOVEL not in decided.choice[1:].tolist()
-    assert "'color'" in decided.reasons[0] and "not seen in training" in decided.reasons[0]
+    assert "'color'" in decided.reasons[0] and "not occur in training" in decided.reasons[0]
     assert np.isposinf(clf.surprise(new)[0])
 
 
@@ -291,7 +291,7 @@ def test_values_never_seen_are_told_of_once_a_call(table, make):
     new = {"size": [1.0, 2.0], "color": ["green", "red"]}
     for call in (clf.predict, clf.predict_proba, clf.decide, lambda X: clf.decide(X, full=True)):
         assert [note.partition(": ")[2] for note in notes_of(lambda: call(new))] == [  # noqa: B023
-            "'color' holds values that training never saw: they count as missing"
+            "'color' holds values that did not occur in training: they count as missing"
         ]
         assert notes_of(lambda: call(X)) == []  # noqa: B023
 
@@ -300,14 +300,14 @@ def test_values_never_seen_are_told_of_once_a_call(table, make):
 def test_one_class_alone_is_told_of(clf):
     X = np.random.default_rng(0).normal(size=(12, 2))
     (note,) = notes_of(lambda: clf.fit(X, ["a"] * 12))
-    assert note.startswith(f"{type(clf).__name__}: all labels are 'a', so every row will be decided for it; give rows")
+    assert note.startswith(f"{type(clf).__name__}: all labels are 'a', so every row will be assigned to it; add rows")
     assert notes_of(lambda: clf.fit(X, ["a", "b"] * 6)) == []
 
 
 def test_hidden_labels_are_told_of():
     X = np.random.default_rng(0).normal(size=(12, 2))
     notes = notes_of(lambda: lk.NaiveBayes().fit(X, [np.nan, 0.0, 1.0] * 4))
-    assert sum("4 of 12 rows have no label: it is hidden" in note for note in notes) == 1
+    assert sum("4 of 12 rows have no label: they are used as unlabeled data" in note for note in notes) == 1
 
 
 def test_named_columns_may_be_evaluated():

@@ -130,7 +130,7 @@ def test_gaps_are_integrated_out():
     one = lk.NearestCentroidClassifier("l1").fit(X, y)
     z = np.abs(Q[0] - one.centers_)[:, [0, 2]].sum(axis=1)
     np.testing.assert_allclose(one.log_posterior(Q)[0], log_softmax(-one.rate_ * z), rtol=1e-9)
-    with pytest.raises(lk.DataError, match="without gaps"):
+    with pytest.raises(lk.DataError, match="without missing values"):
         lk.NearestCentroidClassifier("correlation").fit(X, y)
 
 
@@ -139,7 +139,7 @@ def test_novel_rows_and_priors():
     Q, _ = rows(3000, seed=1)
     m = lk.NearestCentroidClassifier("scaled").fit(X, y)
     assert 0.02 < np.mean([d is lk.NOVEL for d in m.decide(Q, novelty=0.05)]) < 0.09
-    assert "nearest center" in m.decide([[99.0, 99.0, 99.0]], novelty=0.05, full=True).reasons[0]
+    assert "nearest centroid" in m.decide([[99.0, 99.0, 99.0]], novelty=0.05, full=True).reasons[0]
     prior = [0.7, 0.2, 0.1]
     changed = lk.change_prior(m.predict_proba(Q), m.class_prior_, prior)
     np.testing.assert_allclose(m.with_class_prior(prior).predict_proba(Q), changed, rtol=1e-9)
@@ -171,7 +171,7 @@ def test_a_stream_with_gaps_says_that_it_is_approximate():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), np.arange(50) % 2
     X[::5, 0] = np.nan
-    with pytest.warns(lk.FitWarning, match="NearestCentroidClassifier: a stream fills gaps in"):
+    with pytest.warns(lk.FitWarning, match="NearestCentroidClassifier: a stream imputes missing values"):
         lk.NearestCentroidClassifier("mahalanobis").partial_fit(X, y)
     X[:, 1] = 1.0
     with pytest.warns(lk.FitWarning, match="NearestCentroidClassifier: column 1 is constant"):

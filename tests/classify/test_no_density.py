@@ -19,7 +19,7 @@ def test_rows_without_any_density_are_told_of(density):
     clf = lk.BayesClassifier(density).fit(X, y)
     far = np.array([[50.0, 50.0], [0.0, 0.0], [-50.0, 50.0]])
     for use in (clf.predict, clf.predict_proba, clf.log_posterior):
-        with pytest.warns(lk.FitWarning, match="2 of 3 rows lie where no class has a density: the class prior decides"):
+        with pytest.warns(lk.FitWarning, match="2 of 3 rows have density 0 under every class: the class prior decides"):
             use(far)
     assert np.allclose(clf.predict_proba(far)[[0, 2]], clf.class_prior_)
     assert (clf.predict(far) == clf.classes_[clf.predict_proba(far).argmax(axis=1)]).all()

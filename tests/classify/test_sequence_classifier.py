@@ -156,7 +156,7 @@ def test_levels_never_seen_are_novel() -> None:
     words = [list("aabbaab"), list("aaabab"), list("bbbabb"), list("bbbbab")]
     clf = lk.BayesClassifier(lk.HMMDensity(lk.CategoricalDensity(), 2, random_state=0)).fit(words, [0, 0, 1, 1])
     assert np.isposinf(clf.surprise([list("abz")])[0])
-    with pytest.warns(lk.FitWarning, match="finer than 4 rows"):
+    with pytest.warns(lk.FitWarning, match="too small for 4 rows"):
         assert clf.decide([list("abz")], novelty=0.1)[0] is lk.NOVEL
 
 

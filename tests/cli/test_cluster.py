@@ -100,7 +100,7 @@ def test_words_never_seen_and_rows_like_none_are_novel(folder):
     done = run("predict", folder / "m.likely", "-", "--novelty", 0.01, stdin=odd.write_csv())
     found = pl.read_csv(done.stdout.encode())
     assert found["novel"][:2].to_list() == [True, True] and "ultraviolet" not in done.stdout
-    assert '"color" was not seen' in found["reason"][0] and "bits" in found["reason"][1]
+    assert '"color" did not occur' in found["reason"][0] and "bits" in found["reason"][1]
 
 
 def test_costs_are_not_for_clusters(folder):
@@ -204,7 +204,7 @@ def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
 
 @pytest.mark.parametrize(("more", "code", "words"), [
     (("--components", "many"), 2, "neither"),
-    (("--components", "500"), 3, "there are 200 rows to make clusters of"),
+    (("--components", "500"), 3, "there are 200 rows to cluster"),
     (("--ignore", "hight"), 3, "--ignore"),
     (("--id", "cases"), 3, "case"),
     (("--weight", "color"), 3, "weight"),

@@ -163,7 +163,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
                           "y": np.where(lump % 2, "odd", "even")})  # fmt: skip
     shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "--json", "-o", tmp_path / "m")
     told = json.loads(run(*shared, "--models", "pooled,full,mixture-diagonal-2,mixture-full-2").stdout)
-    assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class of")
+    assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class a mixture of")
     model = lk.load(tmp_path / "m")
     assert (model.predict(frame) == frame["y"].to_numpy()).mean() > 0.99
     monkeypatch.setattr("likely.automl.candidates.WORK", 1.0)

@@ -364,7 +364,7 @@ def test_columns_that_are_not_there(folder, tmp_path):
 def test_files_that_cannot_be_followed(folder, tmp_path):
     lk.save(lk.Gaussian([0.0], 1.0), tmp_path / "g.likely")
     done = run("follow", tmp_path / "g.likely", stdin="x\n1\n")
-    assert done.exit_code == 4 and "can be followed live" in done.stderr
+    assert done.exit_code == 4 and "with the methods initial_belief" in done.stderr
     done = run("follow", folder / "chain.likely", tmp_path / "none.csv")
     assert done.exit_code == 3 and "there is no such file" in done.stderr
     done = run("follow", folder / "chain.likely", folder / "feed.csv", "-o", folder / "feed.csv")
@@ -671,7 +671,7 @@ def test_false_alarms_of_a_chain_that_learned_from_few_rows_come_as_stated(tmp_p
     heard = table(done.stdout)["alarm"].to_list()
     assert "yes" not in heard[:20] and "yes" in heard[20:40]
     shown = run("show", tmp_path / "m.likely").stdout
-    assert "Tried on 400 frames left out: where one false alarm in " in shown and said in shown
+    assert "Tested on 400 held-out frames: where one false alarm in " in shown and said in shown
     assert said in str(h.summary()) and 20 < 1 / h.supported_rate_ < 52
 
 

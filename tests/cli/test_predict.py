@@ -28,7 +28,7 @@ def test_csv_has_decision_cost_posteriors_and_flags(wine_folder):
     assert table["decision"].to_list() == [str(c) for c in model.decide(wine_frame())]
     np.testing.assert_allclose(table.select("^p.*$").to_numpy(), model.predict_proba(wine_frame()), atol=1e-12)
     refused = table.filter(pl.col("decision") == "REJECT")
-    assert refused["reason"].str.starts_with("refused: ").all() and (refused["cost"] == 0.3).all()
+    assert refused["reason"].str.starts_with("rejected: ").all() and (refused["cost"] == 0.3).all()
 
 
 def test_json_lines_from_a_pipe(wine_folder):
@@ -49,7 +49,7 @@ def test_a_word_never_seen_counts_as_missing_and_is_novel(mixed_folder):
         ).stdout.splitlines()]
         for frame in (strange, gap)
     ]  # fmt: skip
-    assert all(line["novel"] and '"color" was not seen' in line["reason"] for line in told[0])
+    assert all(line["novel"] and '"color" did not occur' in line["reason"] for line in told[0])
     assert not any(line["novel"] for line in told[1])
     assert [line["posterior"] for line in told[0]] == [line["posterior"] for line in told[1]]
 

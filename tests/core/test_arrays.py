@@ -64,7 +64,7 @@ def test_rows_are_counted(x, n):
 
 @pytest.mark.parametrize("x", [3.0, np.float64(3.0), np.array(3.0), object()])
 def test_what_has_no_rows_is_refused(x):
-    with pytest.raises(ShapeError, match="something with rows"):
+    with pytest.raises(ShapeError, match="data with rows"):
         n_rows(x)
 
 
@@ -127,7 +127,7 @@ def test_weights_pass(weight):
         ([1, 1, np.nan], DataError, "nan at row 2"),
         ([np.inf, 1, 1], DataError, "inf at row 0"),
         ([np.inf, -np.inf, 1], DataError, "inf at row 0"),
-        ([1e308, 1e308, 1e308], DataError, "beyond the largest number"),
+        ([1e308, 1e308, 1e308], DataError, "a sum that overflows"),
         ([[1, 1], [1, -2], [1, 1]], DataError, "-2.0 at row 1"),
         ([1, 1], ShapeError, r"one entry per row \(3\), got \(2,\)"),
         (np.ones((3, 1, 1)), ShapeError, "one entry per row"),
@@ -227,9 +227,9 @@ class NAType:  # as pandas' own is called
 def test_objects_are_read_cell_by_cell():
     cells = np.array([[1, NAType()], [None, 2.5]], dtype=object)
     assert np.array_equal(numbers(cells, "Gaussian"), [[1.0, np.nan], [np.nan, 2.5]], equal_nan=True)
-    with pytest.raises(DataError, match=r"NaN where nothing was observed, got 'red' at row 1, column 0"):
+    with pytest.raises(DataError, match=r"with NaN for missing values, got 'red' at row 1, column 0"):
         numbers(np.array([[1.0, 2.0], ["red", 3.0]], dtype=object), "Gaussian")
-    with pytest.raises(DataError, match=r"got rows of unlike lengths\.$"):
+    with pytest.raises(DataError, match=r"got rows of different lengths\.$"):
         numbers([[1.0, 2.0], [3.0]], "Gaussian")
     with pytest.raises(DataError, match=r"weights must be numbers, got list\.$"):
         weights(["a", "b"], 2, "Gaussian")

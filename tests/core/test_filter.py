@@ -140,11 +140,11 @@ def test_what_does_not_fit_is_refused_at_once():
     other = HMM([0.6, 0.3, 0.1], MOVES, Gaussian([[0.0, 0.0], [3.0, 1.0], [0.0, 5.5]], 1.0))
     with pytest.raises(lk.core.errors.DataError, match="that of another"):
         follow(other, series(), keep=Memory(memory.kept[-1]))
-    with pytest.raises(lk.core.errors.DataError, match="30 of them were taken already, got 20"):
+    with pytest.raises(lk.core.errors.DataError, match="30 of them were processed already, got 20"):
         follow(model(), series()[:20], keep=Memory(memory.kept[-1]))
     with pytest.raises(lk.core.errors.DomainError, match="every must be"):
         follow(model(), series(), keep=Memory(), every=0)
-    with pytest.raises(lk.core.errors.DomainError, match="can be followed live"):
+    with pytest.raises(lk.core.errors.DomainError, match="with the methods initial_belief"):
         follow(Gaussian([0.0], 1.0), series())
 
 
@@ -153,7 +153,7 @@ def test_new_observations_are_not_taken_for_old_ones():
     memory = Memory()
     list(follow(h, [1.0, 2.0, 3.0], keep=memory))
     for source in ([4.0, 5.0, 6.0, 7.0], np.array([1.0, 2.0, 4.0, 3.0]), [1.0, np.nan, 3.0, 4.0]):
-        with pytest.raises(lk.core.errors.DataError, match="taken already, got others: say replay=False"):
+        with pytest.raises(lk.core.errors.DataError, match="processed already, got others: pass replay=False"):
             follow(h, source, keep=Memory(memory.kept[-1]))
     later = list(follow(h, [4.0, 5.0, 6.0, 7.0], keep=Memory(memory.kept[-1]), replay=False))
     assert [news for _, news in later] == [news for _, news in follow(h, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])][3:]
@@ -218,5 +218,5 @@ def test_a_class_is_no_model(use):
 
 @pytest.mark.parametrize("stream", ["12", b"12", 3.0, np.array(3.0), None])
 def test_a_text_or_a_number_is_no_stream(stream):
-    with pytest.raises(DataError, match="follow: many observations are needed"):
+    with pytest.raises(DataError, match="follow: a sequence of observations is needed"):
         lk.follow(model(), stream)

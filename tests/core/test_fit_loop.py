@@ -40,7 +40,7 @@ def test_running_out_of_passes_is_not_convergence(gappy):
     report = fit(blank(gappy), gappy, stop=Stop(max_iter=2, tol=0.0))
     assert not report.converged and report.iterations == 2 and len(report.trace) == 3
     assert "NOT converged" in str(report) and "2 refits" in report.reason
-    with pytest.raises(NotConverged, match="the objective must settle"):
+    with pytest.raises(NotConverged, match="the objective must converge"):
         report.require_converged()
 
 

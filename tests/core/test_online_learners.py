@@ -74,9 +74,9 @@ def test_other_libraries_learners_too():
 
 
 def test_what_cannot_learn_is_told_so():
-    with pytest.raises(DataError, match="know something before"):
+    with pytest.raises(DataError, match="be fitted before"):
         step(lk.GaussianDensity(), None, [0.0, 1.0])
     with pytest.raises(DataError, match="rows with labels"):
         step(lk.BayesClassifier().fit(rows(), np.arange(40) % 2), None, [0.0, 1.0])
-    with pytest.raises(DomainError, match="can be followed live"):
+    with pytest.raises(DomainError, match="with the methods initial_belief"):
         step(lk.Gaussian([0.0], 1.0), None, 0.0)

@@ -214,7 +214,7 @@ def test_gaps_and_words_stay_what_they_are():
         ([np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((1, 3))], ShapeError, r"sequence 2 .*\(2,\).* sequence 0"),
         ([np.zeros(2), np.zeros((2, 1))], ShapeError, "sequence 1"),
         ([np.zeros(2), 1.0], ShapeError, "sequence 1 .* the number 1.0"),
-        ([[[1, 2], [3]]], ShapeError, "sequence 0 must have frames of one width"),
+        ([[[1, 2], [3]]], ShapeError, "sequence 0 must have frames of equal length"),
         ([np.zeros((1, 2, 3))], ShapeError, r"sequence 0 .*\(1, 2, 3\)"),
         (np.zeros((1, 2, 3, 4)), ShapeError, "deeper"),
         ([np.zeros(2), np.zeros(2, complex)], DataError, "sequence 1 .*complex"),
@@ -255,7 +255,7 @@ def test_lengths_must_fit(x, lengths, told):
 def test_map_joined_weights_and_repr():
     r = some([2, 0, 1])
     assert_same(r.map(lambda v: v[:, 0] + 1), [s[:, 0] + 1 for s in r])
-    with pytest.raises(ShapeError, match="3 frames must give as many"):
+    with pytest.raises(ShapeError, match="3 frames must return as many"):
         r.map(lambda v: v[:2])
     assert_same(Ragged.joined([r, r[1:1], r[2:]]), [*r, r[2]])
     assert r.weights(None) is None and r.weights([2, 5, 0.5]).tolist() == [2, 2, 0.5]
@@ -395,7 +395,7 @@ def test_long_tables_that_cannot_be_cut(change, asked, told):
 
 
 def test_names_of_columns_must_differ():
-    with pytest.raises(DataError, match="column names must differ"):
+    with pytest.raises(DataError, match="column names must be unique"):
         Ragged.from_table(pd.DataFrame([[1, 2, 3]], columns=["id", "x", "x"]), "id")
 
 

@@ -107,5 +107,5 @@ def test_what_it_refuses(x):
         Sketch.of(x, size=0)
     with pytest.raises(ShapeError, match="one number per row"):
         Sketch.of(x, np.ones((len(x), 2)))
-    with pytest.raises(LikelyError, match="hashes must rise"):
+    with pytest.raises(LikelyError, match="hashes must be increasing"):
         Sketch(np.zeros((2, 1)), np.ones(2), np.array([2, 1], dtype=np.uint64))

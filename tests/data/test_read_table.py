@@ -100,7 +100,7 @@ def test_json_lines_and_arrays_agree(write):
 
 def test_json_with_what_only_python_reads(write):
     with pytest.warns(
-        FitWarning, match='column "b": nested values, numbers and texts stand in it: all are read as texts'
+        FitWarning, match='column "b": it mixes nested values, numbers and texts: all are read as strings'
     ):
         frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
     assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", "x", "[1]"]
@@ -109,7 +109,7 @@ def test_json_with_what_only_python_reads(write):
 @pytest.mark.parametrize("odd", ["{}", "7", "1.0", "true"])
 def test_one_odd_label_renames_no_other(write, odd):
     lines = f'{{"a": 1, "y": "p"}}\n{{"a": 2, "y": "q"}}\n{{"a": 3, "y": {odd}}}\n'
-    with pytest.warns(FitWarning, match=r'column "y": .* and .* stand in it: all are read as texts'):
+    with pytest.warns(FitWarning, match=r'column "y": it mixes .* and .*: all are read as strings'):
         assert read(write("t.jsonl", lines))["y"].to_list() == ["p", "q", odd]
     plain = '{"a": 1, "y": "p"}\n{"a": 2, "y": "7"}\n'
     with warnings.catch_warnings():
@@ -210,7 +210,7 @@ def test_sql_that_fails(write, sql, told):
 
 def test_sql_tables_of_one_name(write, tmp_path):
     (tmp_path / "other").mkdir()
-    with pytest.raises(DataError, match='table names must differ, got "t" twice'):
+    with pytest.raises(DataError, match='table names must be unique, got "t" twice'):
         read([write("t.csv", "a\n1\n"), write("other/t.csv", "a\n1\n")], sql="select 1")
 
 
@@ -224,7 +224,7 @@ BAD = {
     "headerless.csv": ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "must be a header.*give it a header"),
     "headerless_whole.csv": ("5,9\n4,3\n", "must be a header"),
     "macintosh.csv": ("a,b\r1,2\r3,4\r", "the header must be a line, got a carriage return in it"),
-    "twice.csv": ("a,b,a\n1,2,3\n", 'column names must differ, got "a" twice'),
+    "twice.csv": ("a,b,a\n1,2,3\n", 'column names must be unique, got "a" twice'),
     "nameless.csv": ("a,,b,\n1,2,3,4\n", "every column needs a name, got none for column 2, 4"),
     "long_line.csv": ("a,b\n1,2\n3,4,5\n", "line 3 must have 2 fields as the header has, got 3"),
     "short_line.csv": ("a,b,c\n1,2,3\n\n4,5\n6,7,8\n", "line 4 must have 3 fields as the header has, got 2"),

@@ -46,7 +46,7 @@ def test_posteriors_that_are_none(posterior, says):
 def test_settings_out_of_range():
     with pytest.raises(lk.DomainError, match="reject_below"):
         lk.decide(P, reject_below=80)
-    with pytest.raises(lk.DomainError, match="cost of refusing"):
+    with pytest.raises(lk.DomainError, match="cost of rejection"):
         lk.decide(P, reject_cost=-1.0)
     with pytest.raises(lk.DomainError, match="need a classifier"):
         lk.decide(P, novelty=0.01)
@@ -75,7 +75,7 @@ def test_full_says_why():
     assert full.choice.tolist() == [-1, -1, 1]
     assert full.expected.shape == (3, 3) and np.allclose(full.cost, [0.5, 0.5, 0.2])
     assert full.runner_up.tolist() == [0, 1, 0] and np.allclose(full.runner_up_cost, [0.9, 0.55, 7.2])
-    assert "refusing costs 0.5" in full.reasons[0] and full.reasons[2].startswith("expected cost 0.2")
+    assert "rejection costs 0.5" in full.reasons[0] and full.reasons[2].startswith("expected cost 0.2")
     assert json.loads(json.dumps(list(full.records())))[0]["decision"] == -1
     assert "runner-up" in str(full)
     below = lk.decide(P, reject_below=0.7, full=True)
@@ -124,7 +124,7 @@ def test_a_changed_prior_equals_training_with_it():
 def test_evidence_that_contradicts_itself_is_said():
     with pytest.raises(lk.DataError, match="row 1"):
         lk.combine([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]], [0.5, 0.5])
-    with pytest.raises(lk.DomainError, match="possible in training"):
+    with pytest.raises(lk.DomainError, match="positive probability in training"):
         lk.change_prior([[1.0, 0.0]], [1.0, 0.0], [0.5, 0.5])
 
 

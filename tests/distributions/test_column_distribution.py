@@ -15,7 +15,7 @@ PAIRS = [
 
 
 def widened(distribution, d):
-    names = [n for n in distribution._parts() if isinstance(getattr(distribution, n), np.ndarray)]
+    names = [n for n in distribution._field_values() if isinstance(getattr(distribution, n), np.ndarray)]
     return distribution.replace(**{n: np.repeat(getattr(distribution, n), d) for n in names})
 
 
@@ -71,7 +71,7 @@ def test_known_numbers_are_passed_to_estimates():
     (lk.Uniform, lk.Beta(1, 1)), (lk.Laplace, lk.Gamma(1, 1)), (lk.Gaussian, lk.Gamma(1, 1)),
 ])  # fmt: skip
 def test_priors_of_other_distributions_are_refused(distribution, prior):
-    message = f"{type(prior).__name__} is no prior of {distribution.__name__}"
+    message = f"{type(prior).__name__} is not a prior of {distribution.__name__}"
     with pytest.raises(DomainError, match=message):
         distribution.fit([[1.0], [0.0]], prior=prior)
     with pytest.raises(DomainError, match=message):
@@ -198,7 +198,7 @@ def test_a_column_that_rules_a_row_out_outweighs_a_pole(distribution):
     assert one.log_prob([[0.0]]) == np.inf and other.log_prob([[0.0]]) == -np.inf
     assert distribution.log_prob([[0.0, 0.0], [0.0, 0.5]]).tolist() == [-np.inf, np.inf]
     both = distribution.replace(
-        **{name: np.stack([part] * 2) for name, part in distribution._parts().items() if np.ndim(part)}
+        **{name: np.stack([part] * 2) for name, part in distribution._field_values().items() if np.ndim(part)}
     )
     assert both.log_prob([[0.0, 0.0]]).tolist() == [[-np.inf, -np.inf]]
     assert lk.Product({"a": one, "b": other}).log_prob(lk.Columns(a=[0.0], b=[0.0])) == -np.inf

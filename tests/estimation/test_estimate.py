@@ -73,11 +73,11 @@ def test_what_does_not_exist_is_said():
         lk.estimate(lk.StudentT, [[0.0], [1.0], [3.0]], "unbiased")
     with pytest.raises(lk.DomainError, match="rule must be"):
         lk.estimate(lk.Bernoulli, COIN, "best")
-    with pytest.raises(lk.DomainError, match="nothing is hidden"):
+    with pytest.raises(lk.DomainError, match="needs complete data"):
         lk.estimate(lk.StudentT, [[0.0], [1.0], [3.0]], "posterior mean", prior="weak")
     with pytest.raises(lk.DataError, match="complete rows"):
         lk.estimate(lk.Gaussian, [[0.0, 1.0], [np.nan, 1.0], [2.0, 2.0]], "unbiased")
-    with pytest.raises(lk.DomainError, match="distribution that learns"):
+    with pytest.raises(lk.DomainError, match="distribution that can be fitted"):
         lk.estimate(int, COIN)
 
 

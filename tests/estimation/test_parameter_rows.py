@@ -98,4 +98,4 @@ def test_predictive_distributions_tell_of_what_was_learned():
         page = estimator.fit(X).summary()
         plain = estimator.set_params(predictive=off).fit(X).summary()
         assert page.rows == plain.rows and page.facts == plain.facts
-        assert page.notes[-1].endswith(f"their distribution is {distribution}.")
+        assert page.notes[-1].endswith(f"posterior predictive distribution: {distribution}.")

@@ -80,9 +80,9 @@ def test_a_classifier_cuts_one_array_by_lengths():
     assert clf.score(X, Y, lengths=LENGTHS) == want.score(S, Y)
     streamed = lk.BayesClassifier(density).partial_fit(X, Y, lengths=LENGTHS)
     assert_array_equal(streamed.predict_proba(S), lk.BayesClassifier(density).partial_fit(S, Y).predict_proba(S))
-    with pytest.raises(lk.DataError, match="say where sequences end with lengths="):
+    with pytest.raises(lk.DataError, match="give lengths= of the sequences"):
         lk.BayesClassifier(density).fit(X, Y)
-    with pytest.raises(lk.DomainError, match="this density is one of rows"):
+    with pytest.raises(lk.DomainError, match="this is a density of rows"):
         lk.BayesClassifier().fit(X, Y, lengths=LENGTHS)
 
 

@@ -313,7 +313,7 @@ def test_gaps_stay_gaps_in_another_rate():
 def test_a_pair_the_wrong_way_round_is_told():
     with pytest.raises(DataError, match=r"must be \(rate, samples\), got \(samples, rate\): pass \(8000, samples\)"):
         list(MFCC().signals([(tone(500), 8000)]))
-    with pytest.raises(DataError, match="samples must be real numbers, got unlike parts: pass an array"):
+    with pytest.raises(DataError, match="samples must be real numbers, got parts of different types: pass an array"):
         list(MFCC().signals([([1.0, 2.0], [3.0], 8000)]))
 
 
@@ -327,7 +327,7 @@ def test_what_a_low_rate_never_caught_is_missed():
     ("sounds", "words"),
     [
         ([np.ones(9), np.array([])], "sound 1: a sound needs samples"),
-        ([np.array([0.0, np.inf])], "sound 0: samples must be finite, or NaN where none was heard, got inf at 1"),
+        ([np.array([0.0, np.inf])], "sound 0: samples must be finite, or NaN for missing samples, got inf at 1"),
         ([np.array(["a"])], "samples must be real numbers"),
         ([np.array([1j])], "samples must be real numbers"),
         ([(8000.5, np.ones(9))], "a rate must be a whole number"),
@@ -344,7 +344,7 @@ def test_bad_sounds_are_told_in_words(sounds, words):
 def test_one_sound_is_not_several():
     with pytest.raises(ShapeError, match=r"pass \[sound\]"):
         list(signals(tone(300), RATE))
-    with pytest.raises(DataError, match="make a list"):
+    with pytest.raises(DataError, match="convert it to a list"):
         list(signals((x for x in [tone(300)]), RATE))
 
 
@@ -409,13 +409,13 @@ def test_a_streamed_size_means_to_the_end():
         (b"fLaC" + b"\0" * 40, "got FLAC"),
         (b"hello, world, this is text", "got something else"),
         (wav(b"\0\0" * 9)[:30], "cut off"),
-        (wav(b"\0\0" * 9)[:-4], "18 bytes of samples are promised, got 14"),
+        (wav(b"\0\0" * 9)[:-4], "18 bytes of samples are declared, got 14"),
         (wav(b""), "a sound needs samples"),
         (wav(b"\0\0" * 9, coding=85), "PCM or float, got coding 85"),
         (wav(b"\0\0" * 9, bits=12), "12 bits"),
         (wav(b"\0\0" * 9, channels=0), "0 channels"),
         (wav(b"\0\0" * 9, rate=3), "3 Hz"),
-        (b"RIFF\0\0\0\0WAVEdata\x04\0\0\0abcd", "format must stand before"),
+        (b"RIFF\0\0\0\0WAVEdata\x04\0\0\0abcd", "format chunk must precede"),
     ],
 )
 def test_foreign_and_damaged_files_are_named(data, words, tmp_path):

@@ -658,7 +658,7 @@ def same(a: Any, b: Any) -> bool:
             a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
         )  # fmt: skip
     if isinstance(a, Value):
-        return same(a._parts(), b._parts())
+        return same(a._field_values(), b._field_values())
     if hasattr(a, "_saved"):
         return same(state(a), state(b))
     if isinstance(a, dict):

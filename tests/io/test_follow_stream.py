@@ -70,7 +70,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
         follow(CHAIN, frames(), keep=path)
     path.unlink()
     list(follow(CHAIN, frames(), keep=path))
-    with pytest.raises(DataError, match="that of another: follow with the model that began"):
+    with pytest.raises(DataError, match="that of another: follow with the original model"):
         follow(linear(), frames(), keep=path)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ModelFileError):
@@ -80,7 +80,7 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 def test_a_list_of_new_observations_is_not_passed_over(tmp_path):
     x, path = frames(), tmp_path / "live.likely"
     list(follow(CHAIN, x[:20], keep=path))
-    with pytest.raises(DataError, match="got others: say replay=False"):
+    with pytest.raises(DataError, match="got others: pass replay=False"):
         follow(CHAIN, x[20:], keep=path)
     later = list(follow(CHAIN, x[20:], keep=path, replay=False))
     assert [news for _, news in later] == [news for _, news in follow(CHAIN, x)][20:]

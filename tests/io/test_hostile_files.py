@@ -780,10 +780,10 @@ def test_a_large_file_takes_little_more_than_its_own_size():
         ("moments stack", {"origin": np.nan}, "origin of the content"),
         ("column moments", {"rows": -1e-9}, "rows of the content"),
         ("column moments", {"scatter": -1.0}, "scatter of the content"),
-        ("full", {"covariance": -1.0}, "is no sound Gaussian: "),
+        ("full", {"covariance": -1.0}, "is not a valid Gaussian: "),
         ("full", {"mean": np.nan}, "mean of the content"),
         ("diagonal", {"covariance": -1.0}, "variances must not be negative"),
-        ("several", {"covariance": -1.0}, r"components\[0\] is no sound Gaussian: "),
+        ("several", {"covariance": -1.0}, r"components\[0\] is not a valid Gaussian: "),
     ],
 )
 def test_a_number_that_cannot_be_names_its_field(name, change, words):
@@ -825,7 +825,7 @@ CONTENT: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an odd dict": (lambda c: c.update(mean={"dict": []}), "mean must be a dict"),
     "a mark more": (lambda c: c.update(mean={"tuple": [], "x": 1}), "mean must have tuple"),
     "no mark": (lambda c: c.update(mean={"x": 1}), "mean must say what it is"),
-    "another kind": (lambda c: c.update(kind="diagonal"), "is no sound Gaussian: "),
+    "another kind": (lambda c: c.update(kind="diagonal"), "is not a valid Gaussian: "),
     "no kind": (lambda c: c.update(kind=None), "kind of the content"),
     "an odd kind": (lambda c: c.update(kind="round"), "one of 'full', 'diagonal', 'spherical', got 'round'"),
 }
@@ -833,7 +833,7 @@ EMPTY = {"class": "ProductPrior", "components": {"tuple": [{"tuple": ["size", No
 
 HEADER: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "a hole": (shifted, "within the file|without hole"),
-    "an overlap": (lambda h: h["1"].update(data_offsets=[8, 40]), "without hole or overlap"),
+    "an overlap": (lambda h: h["1"].update(data_offsets=[8, 40]), "contiguous and not overlap"),
     "an odd type": (lambda h: h["0"].update(dtype="F16"), "array 0 must be one of F64"),
     "another type": (lambda h: h["0"].update(dtype="I64"), "mean of the content .* got int64"),
     "a list for a type": (lambda h: h["0"].update(dtype=[]), "array 0 must be one of F64"),
@@ -860,7 +860,7 @@ def test_bytes_between_the_arrays_are_refused():
     header, note, rest = split(model_files.dumps(VALUES["full"]()))
     start = header["1"]["data_offsets"][0]
     shifted(header)
-    with pytest.raises(lk.ModelFileError, match="without hole or overlap"):
+    with pytest.raises(lk.ModelFileError, match="contiguous and not overlap"):
         model_files.loads(joined(header, note, rest[:start] + bytes(8) + rest[start:]))
 
 
@@ -1010,8 +1010,8 @@ SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     ),
     "less than none": (OTHERS[-1], {"n_neighbors": -1}, "n_neighbors of the content"),
     "half of one": (OTHERS[-1], {"n_neighbors": 2.5}, "n_neighbors of the content"),
-    "an odd band": (OTHERS[-1], {"band_": -2.0}, "is no sound DTWClassifier: "),
-    "an odd cost": (OTHERS[-1], {"metric": "nowhere"}, "is no sound DTWClassifier: "),
+    "an odd band": (OTHERS[-1], {"band_": -2.0}, "is not a valid DTWClassifier: "),
+    "an odd cost": (OTHERS[-1], {"metric": "nowhere"}, "is not a valid DTWClassifier: "),
     "an unknown link": (OTHERS[2], {"linkage": "nowhere"}, "linkage of the content must be such as Agglomerative"),
     "an array": (OTHERS[2], {"linkage": np.zeros(3)}, "linkage of the content"),
     "another array": (OTHERS[1], {"n_clusters": np.ones(2)}, "of the content must be such as KMeans takes"),
@@ -1033,10 +1033,10 @@ def test_settings_and_what_was_learned_are_checked_as_in_fit(name):
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centroids": fisher.axes_.centroids * 1e300})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centroids": fisher.axes_.centroids * 1e300})
     with pytest.raises(lk.ModelFileError, match=r"squared distances of (centers|centroids) must be finite"):
         model_files.dumps(fisher)
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._parts(), "centers": np.array([[-1e140], [1e140]])})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centers": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):
         fisher.predict_proba([[0.0, 0.0], [1e200, 1e200]])
 

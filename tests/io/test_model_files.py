@@ -209,8 +209,8 @@ LOOP.append(LOOP)
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
-        (np.random.default_rng(0), "give random_state as a whole number"),
-        (np.random.RandomState(0), "give random_state as a whole number"),
+        (np.random.default_rng(0), "pass random_state as a whole number"),
+        (np.random.RandomState(0), "pass random_state as a whole number"),
         (len, "functions are code"),
         (lambda x: x, "functions are code"),
         (object(), "cannot be saved, got builtins.object"),
@@ -249,7 +249,7 @@ def walk_in_functions():
 @pytest.mark.parametrize("make", [lambda m: m, lambda m: lk.ParticleFilter(m, 10), lk.ExtendedFilter])
 def test_what_is_made_of_functions_is_refused_and_its_belief_saved(make, tmp_path):
     thing = make(walk_in_functions())
-    with pytest.raises(lk.ModelFileError, match=r"made of functions, got \w+: save the belief.* in code"):
+    with pytest.raises(lk.ModelFileError, match=r"consists of functions, got \w+: save the belief.* in code"):
         lk.save(thing, tmp_path / "x.likely")
     if hasattr(thing, "initial_belief") and hasattr(thing, "update"):
         belief = lk.step(thing, None, 0.3)[0]
@@ -389,10 +389,10 @@ FOREIGN = {
     "safetensors with a note": (
         safetensors.numpy.save({"weight": np.zeros(3)}, {"format": "pt"}), "holds no model of likely",
     ),
-    "cut in the length": (WHOLE[:5], "cut off"),
-    "cut in the header": (WHOLE[:100], "cut off"),
-    "cut in the arrays": (WHOLE[:-1], "cut off"),
-    "appended": (WHOLE + b"x", "appended"),
+    "cut in the length": (WHOLE[:5], "truncated"),
+    "cut in the header": (WHOLE[:100], "truncated"),
+    "cut in the arrays": (WHOLE[:-1], "truncated"),
+    "appended": (WHOLE + b"x", "trailing data"),
     "not text": ((8).to_bytes(8, "little") + b"\xff" * 8, "header must be text"),
 }  # fmt: skip
 
@@ -739,7 +739,7 @@ def test_a_topology_cannot_claim_more_states_than_it_has():
     with pytest.raises(lk.ModelFileError, match="origin must be 0"):
         model_files.loads(model_files.dumps(topology))
     estimator.mean_length_ = 1e18
-    with pytest.raises(lk.ModelFileError, match="must fit together"):
+    with pytest.raises(lk.ModelFileError, match="must be consistent"):
         model_files.loads(model_files.dumps(estimator))
 
 

@@ -69,7 +69,7 @@ def test_dimension_of_a_poisson_process_and_its_error():
 
 
 def test_bad_distances_are_named():
-    with pytest.raises(DataError, match="copies"):
+    with pytest.raises(DataError, match="duplicate"):
         intrinsic_dimension([[0.0, 1.0], [1.0, 2.0]])
     with pytest.raises(ShapeError, match="k and n"):
         intrinsic_dimension([[1.0], [2.0]])

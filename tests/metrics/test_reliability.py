@@ -87,9 +87,9 @@ def test_tests_keep_their_level_on_true_forecasts():
 def test_verdict_tells_boasting_from_truth():
     rng = np.random.default_rng(0)
     assert "do not contradict" in reliability(*forecasts()).verdict
-    assert "too sure" in reliability(np.full(500, 0.9), rng.random(500) < 0.7).verdict
-    assert "not sure enough" in reliability(np.full(500, 0.6), rng.random(500) < 0.8).verdict
-    assert "too sure" in reliability(*forecasts(sharpen=2.5)).verdict  # at both ends, by nothing on average
+    assert "overconfident" in reliability(np.full(500, 0.9), rng.random(500) < 0.7).verdict
+    assert "underconfident" in reliability(np.full(500, 0.6), rng.random(500) < 0.8).verdict
+    assert "overconfident" in reliability(*forecasts(sharpen=2.5)).verdict  # at both ends, by nothing on average
     assert "are off" in reliability(np.full(500, 0.5), rng.random(500) < 0.8).verdict
 
 

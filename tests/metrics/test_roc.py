@@ -87,7 +87,7 @@ def test_infinite_scores_are_the_surest():
 @pytest.mark.parametrize(
     ("score", "truth", "error", "words"),
     [
-        ([1, 2], [1, 1], DataError, "both kinds"),
+        ([1, 2], [1, 1], DataError, "positive and negative rows"),
         ([1, np.nan], [0, 1], DataError, "row 1"),
         ([1, 2, 3], [0, 1], ShapeError, "one length"),
         ([1, 2], ["a", "b"], DataError, "True or False"),

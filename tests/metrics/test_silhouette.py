@@ -98,5 +98,5 @@ def test_errors_of_settings(rng):
         silhouette_score([[0.0], [1.0], [2.0]], [0, 0, 1], sample=0)
     with pytest.raises(ShapeError, match="square"):
         silhouette_score([[0.0], [1.0], [2.0]], [0, 0, 1], metric="precomputed")
-    with pytest.raises(DataError, match="every cluster needs weight"):
+    with pytest.raises(DataError, match="every cluster needs positive weight"):
         silhouette_score([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 2], weight=[1, 1, 1, 0])

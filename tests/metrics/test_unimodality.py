@@ -68,7 +68,7 @@ def test_whitening_by_a_covariance():
 def test_several_modes_are_seen():
     x, y = blobs(600, centers=((-4, 4), (0,)), seed=1)
     found = check_unimodality(x, np.array(["ends", "middle"])[y], np.array(["ends", "middle"])[np.zeros_like(y)])
-    assert "errs less" in found.verdict and "several modes" in found.verdict
+    assert "neighbor is better" in found.verdict and "several modes" in found.verdict
     x, y = blobs(600)
     assert "several modes; try" not in check_unimodality(x, y, gaussian(x, y)).verdict
 
@@ -77,7 +77,7 @@ def test_rows_with_gaps_are_left_out_and_said():
     x, y = blobs(100)
     x[7, 1] = np.nan
     found = check_unimodality(x, y, y)
-    assert found.left_out == 1 and found.rows == 99 and "1 rows with gaps" in found.verdict
+    assert found.left_out == 1 and found.rows == 99 and "1 rows with missing values" in found.verdict
     rest = np.arange(100) != 7
     assert found.neighbor == check_unimodality(x[rest], y[rest], y[rest]).neighbor
 
@@ -89,7 +89,7 @@ def test_whole_weights_are_copies():
     ours = check_unimodality(x, y, decided, weight=w)
     copies = check_unimodality(*(np.repeat(a, w, axis=0) for a in (x, y, decided)))
     assert ours.neighbor == copies.neighbor and ours.mcnemar == copies.mcnemar
-    assert ours.twins == copies.twins > 0.05 and "exact copy" in ours.verdict
+    assert ours.twins == copies.twins > 0.05 and "exact duplicate" in ours.verdict
 
 
 def test_rows_at_one_place_vote():
@@ -162,7 +162,7 @@ def test_two_normal_distributions_are_best_told_by_two_normal_distributions(data
     x, y = table(data_dir, "twonorm_keel.csv")
     found = check_unimodality(x, y, gaussian(x, y))
     assert found.classifier.low < 0.023 < found.classifier.high + 0.003
-    assert "The classifier errs less" in found.verdict
+    assert "The classifier is better" in found.verdict
     for c in (0, 1):
         z = x[y == c] - x[y == c].mean(axis=0)
         d2 = np.einsum("ij,jk,ik->i", z, np.linalg.inv(np.cov(z.T)), z)

@@ -226,7 +226,7 @@ def test_prefit_refuses_what_is_not_fitted_and_labels_that_are_not_known():
 
 def test_folds_of_a_fitted_model_are_not_silent():
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, Y)
-    with pytest.warns(lk.FitWarning, match=r'fitted already, but copies of it.*cv="prefit" measures it as it is'):
+    with pytest.warns(lk.FitWarning, match=r'fitted already, but copies of it.*cv="prefit" evaluates it unchanged'):
         silent = evaluate(clf, X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -254,7 +254,7 @@ def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
 def test_copies_without_their_calibration_are_told_of():
     clf = GaussianNB().fit(X, Y)
     clf.calibration_ = "a map"
-    with pytest.warns(lk.FitWarning, match="copies of it are measured without calibration"):
+    with pytest.warns(lk.FitWarning, match="copies of it are evaluated without calibration"):
         evaluate(clf, X, Y, cv=5)
 
 

@@ -169,7 +169,7 @@ def test_bad_input_is_named():
         lk.NeighborSearch.of([[0.0], [1.0]], "cosine")
     with pytest.raises(lk.DomainError, match="linf"):
         lk.NeighborSearch.of([[0.0], [1.0]], "lp", p=1000.0)
-    with pytest.raises(lk.DataError, match="without gaps"):
+    with pytest.raises(lk.DataError, match="without missing values"):
         lk.NeighborSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest([[0.0, np.nan]], 1)
     with pytest.raises(lk.ShapeError, match="covariance"):
         lk.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])

@@ -251,7 +251,7 @@ def test_nothing_seen_at_all_is_an_error(name):
         ([], DataError, "0 rows"),
         (np.empty((5, 0)), ShapeError, r"\(5, 0\)"),
         (np.zeros((2, 3, 4)), ShapeError, r"\(2, 3, 4\)"),
-        (np.float64(3.0), ShapeError, "something with rows"),
+        (np.float64(3.0), ShapeError, "data with rows"),
         (np.zeros((3, 2), complex), DataError, "real numbers"),
         ([["a", "b"], ["c", "d"]], DataError, "must be numbers"),
         ((row for row in np.zeros((3, 2))), DataError, r"lk\.online"),

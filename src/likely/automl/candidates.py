@@ -1,4 +1,4 @@
-"""Models from simple to rich, built for the columns of a table: who stands on the ladder that `likely fit` climbs."""
+"""Candidate classifiers for the columns of a table, from simple to complex, compared by `likely fit`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WORDS = ("binary", "category")
 PATIENCE: dict[str, Any] = {
     "max_iter": 100,
     "tol": 1e-4,
-}  # of EM: decisions settle long before the last digits of the likelihood do
+}  # EM tolerance: decisions converge long before the last digits of the likelihood
 
-# key, name, what it assumes of the numbers of a class, their density; from simple to rich
+# key, name, assumption on the numeric columns of a class, their density; from simple to complex
 SHAPES: tuple[tuple[str, str, str, Any], ...] = (
     ("spherical", "spherical Gaussian", "columns independent, with one variance", GaussianDensity("spherical")),
     ("diagonal", "diagonal Gaussian", "columns independent and Gaussian", GaussianDensity("diagonal")),
     (
-        "diagonal-t", "diagonal, t predictive", "columns independent, means and variances integrated out",
+        "diagonal-t", "diagonal, t predictive", "columns independent, posterior predictive of means and variances",
         GaussianDensity("diagonal", predictive="all"),
     ),
     (
@@ -52,11 +52,11 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("pooled", predictive="mean"),
     ),
     (
-        "interpolated", "interpolated Gaussian", "each class's covariance moved toward the pooled one",
+        "interpolated", "interpolated Gaussian", "each class's covariance shrunk to the pooled one",
         GaussianDensity("interpolated"),
     ),
     (
-        "emphasized", "diagonal-emphasized Gaussian", "each class's covariance moved toward its diagonal",
+        "emphasized", "diagonal-emphasized Gaussian", "each class's covariance shrunk to its diagonal",
         GaussianDensity("emphasized"),
     ),
     ("full", "full Gaussian", "a full covariance for each class", GaussianDensity("full")),
@@ -66,47 +66,47 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
     ),
     (
         "student-t", "robust t",
-        "a t distribution of four degrees of freedom per class, in which rows far out count little",
-        StudentTDensity("full", dof=4.0, **PATIENCE),  # learning the degrees takes seven times as long
+        "a t distribution of four degrees of freedom per class, robust against outliers",
+        StudentTDensity("full", dof=4.0, **PATIENCE),  # estimating the degrees of freedom takes seven times as long
     ),
 )  # fmt: skip
-WHOLE = ("full-t",)  # shapes that need complete rows
-INDEPENDENT = ("diagonal", "diagonal-t")  # naive Bayes where all columns are numbers
-LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ where there is one column only
-AS_NUMBERS = ("pooled", "interpolated", "emphasized", "full")  # shapes that are tried with counts among the numbers
+WHOLE = ("full-t",)  # covariance shapes that need complete rows
+INDEPENDENT = ("diagonal", "diagonal-t")  # equal to naive Bayes if all columns are numbers
+LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ with a single column
+AS_NUMBERS = ("pooled", "interpolated", "emphasized", "full")  # shapes compared with counts among the numbers
 FULL = ("pooled", "pooled-mean", "interpolated", "emphasized", "full", "full-t", "student-t")  # d × d covariances
-WIDE = 1000  # columns: a covariance of so many is learned in a second
-MOST_LEVELS, ALL_LEVELS = 50, 500  # of a column, and of all, that a tree takes: beyond, pairs are mostly never seen
-FEW_LEVELS = 20  # values up to which whole numbers may be levels
+WIDE = 1000  # number of columns whose covariance is estimated within a second
+MOST_LEVELS, ALL_LEVELS = 50, 500  # levels per column, and in total, for a tree: beyond, most pairs are never observed
+FEW_LEVELS = 20  # number of values up to which integers may be levels
 
-# key, name, what it assumes of the numbers of a class, shape of a part, parts, whether all classes share them
+# key, name, assumption on the numeric columns of a class, covariance shape, components, whether classes share them
 MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
     (
         "mixture-diagonal-2", "mixture of two diagonal Gaussians",
-        "each class of two kinds of rows, columns independent within one", "diagonal", 2, False,
+        "each class a mixture of two components, columns independent within each", "diagonal", 2, False,
     ),
     (
         "mixture-diagonal-4", "mixture of four diagonal Gaussians",
-        "each class of four kinds of rows, columns independent within one", "diagonal", 4, False,
+        "each class a mixture of four components, columns independent within each", "diagonal", 4, False,
     ),
     (
         "mixture-full-2", "mixture of two full Gaussians",
-        "each class of two kinds of rows, a full covariance each", "full", 2, False,
+        "each class a mixture of two components, a full covariance each", "full", 2, False,
     ),
     (
         "mixture-tied", "mixture of eight Gaussians for all classes",
-        "eight kinds of rows that the classes share, each in its own proportions", "full", 8, True,
+        "eight components shared by all classes, with class-specific weights", "full", 8, True,
     ),
     (
         "mixture-full-4", "mixture of four full Gaussians",
-        "each class of four kinds of rows, a full covariance each", "full", 4, False,
+        "each class a mixture of four components, a full covariance each", "full", 4, False,
     ),
 )  # fmt: skip
 TWINS = {
     "diagonal": "naive-bayes", "diagonal-t": "naive-bayes-t", "naive-bayes": "diagonal", "naive-bayes-t": "diagonal-t",
-}  # one model under two names, where a ladder has one of them only  # fmt: skip
-_MIXED = "counts beside columns of words, and two columns of both"
-NAMES: dict[str, str] = {  # of all models, the same for every table → what a table must have for it
+}  # one model under two names, of which only one is a candidate  # fmt: skip
+_MIXED = "counts and columns of words, and two columns in total"
+NAMES: dict[str, str] = {  # names of all models, the same for every table → what a table must have
     "frequencies": "nothing",
     "nearest-mean": "numbers alone",
     "naive-bayes": "nothing",
@@ -120,37 +120,35 @@ NAMES: dict[str, str] = {  # of all models, the same for every table → what a 
     "neighbors": "numbers alone, and two rows of each class",
     **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
 }
-ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
-WORK = (
-    10_000_000  # of one model in all splits together, about fifteen seconds of a core; who needs more waits to be named
-)
+ROWS_A_PARAMETER = 2  # rows of a class per parameter of its mixture; with fewer it overfits
+WORK = 10_000_000  # work of one model in all splits together, about fifteen seconds of a core; else only by name
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model of the ladder: an estimator that was not fitted, and how simple it is."""
+    """One candidate model: an unfitted estimator and its rank of complexity."""
 
-    key: str  # what --models calls it
+    key: str  # its name in --models
     name: str
-    what: str  # what it assumes, in a sentence
+    what: str  # its assumption, as a sentence
     rank: int  # 0 is the simplest
     estimator: Any
     rival: bool = False  # for comparison: cannot be written to a model file
-    work: float = 0.0  # that a row makes, about 1.5 µs each; closed forms make none to speak of
-    carried: bool = True  # False where the rows are far too few for its covariances
+    work: float = 0.0  # work per row, in units of about 1.5 µs; negligible for closed forms
+    carried: bool = True  # False if the rows are far too few for its covariances
 
 
 def model_candidates(
     kinds: Kinds, rules: Mapping[str, Any] | None = None, distinct: Mapping[str, int] | None = None,
     rows: Sequence[float] | None = None, levels: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Candidate]:  # fmt: skip
-    """The models that suit columns of these kinds, simplest first; `rules` are settings of every classifier.
+    """Candidate models for columns of these types, simplest first; `rules` are parameters of every classifier.
 
-    Columns of words have a distribution of levels each, independent of the rest. Numbers have a joint Gaussian of some
-    shape. Counts are Poisson, and numbers or levels in the models that say so: small whole numbers may be grades or
-    codes. `distinct` says how many values each column has, `rows` how many training rows each class has: where these
-    are enough for the parameters, mixtures, Parzen windows and nearest neighbors stand on top. `levels` are the words
-    of columns of words: with two such columns or more, these may lean on each other along a tree.
+    Categorical columns are independent, with one categorical distribution each. Numeric columns have a joint Gaussian.
+    Counts are Poisson, or numbers or levels in some models: small integers may be grades or
+    codes. `distinct` is the number of values of each column, `rows` the number of training rows of each class: if these
+    are enough for the parameters, mixtures, kernel densities and nearest neighbors are added. `levels` are the levels
+    of categorical columns: two such columns or more may depend on each other along a tree.
 
     >>> [candidate.key for candidate in model_candidates({"size": "real", "weight": "real"})][:4]
     ['frequencies', 'nearest-mean', 'spherical', 'diagonal']
@@ -158,26 +156,26 @@ def model_candidates(
     ['frequencies', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
-    found = [("frequencies", "class frequencies", "no look at the columns", PriorClassifier(**rules))]
+    found = [("frequencies", "class frequencies", "columns are not used", PriorClassifier(**rules))]
     found += _nearest_mean(kinds, rules)
     found += [
         (key, name, what, BayesClassifier(density, **rules))
         for key, name, what, density in chain(
-            _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _kernel_density(kinds, rows)
+            _densities(kinds, distinct or {}, levels or {}), _mixtures(kinds, rows), _kernel_densities(kinds, rows)
         )
     ]
     found += _neighbors(kinds, rows, rules)
     return [
         Candidate(
             key, name, f"{what[0].upper()}{what[1:]}.", i, model,
-            work=_work(key, kinds, rows or ()), carried=_carried(key, kinds, rows),
+            work=_work(key, kinds, rows or ()), carried=_enough_for_full_covariance(key, kinds, rows),
         )
         for i, (key, name, what, model) in enumerate(found)
     ]  # fmt: skip
 
 
 def arranged(kinds: Kinds) -> list[str]:
-    """Columns in the order of the ladder's models: numbers, counts, words.
+    """Columns in the order of the candidate models: numbers, counts, categories.
 
     >>> arranged({"color": "category", "visits": "count", "size": "real"})
     ['size', 'visits', 'color']
@@ -186,19 +184,19 @@ def arranged(kinds: Kinds) -> list[str]:
 
 
 def chosen_candidates(candidates: Sequence[Candidate], models: str) -> list[Candidate]:
-    """The candidates that `--models` asks for: "all", or names (see `NAMES`) with commas between them.
+    """The candidates selected by `--models`: "all", or comma-separated names (see `NAMES`).
 
-    Names are the same for every table. One that does not apply to this table is left out (`not_applicable` tells of
-    it); where none is left, that is an error.
+    Names are the same for every table. A model that does not apply to this table is skipped (see `not_applicable`);
+    if none is left, that is an error.
     """
     if models == "all":
         return list(candidates)
-    keys, known = _asked(models), [candidate.key for candidate in candidates]
+    keys, known = _requested_names(models), [candidate.key for candidate in candidates]
     unknown = [key for key in keys if key not in NAMES and key not in known]
     if unknown or not keys:
         got = repr(unknown[0] if unknown else models)
         raise DomainError(sentence(by_caller("--models", "models"), f"names of models are {', '.join(NAMES)}", got))
-    wanted = {_known_as(key, known) for key in keys}
+    wanted = {_equivalent_key(key, known) for key in keys}
     if not wanted & set(known):
         expected = f"for these columns there are {', '.join(known)}"
         raise DomainError(sentence(by_caller("--models", "models"), expected, models, _needs(known, models)))
@@ -206,13 +204,15 @@ def chosen_candidates(candidates: Sequence[Candidate], models: str) -> list[Cand
 
 
 def same_model(candidates: Sequence[Candidate], models: str) -> str:
-    """Which models that `--models` names are compared under another name, because here both are one; else empty.
+    """A sentence on models named in `--models` that are identical to another candidate here; else empty.
 
     >>> same_model(model_candidates({"size": "real", "weight": "real"}), "naive-bayes,pooled")
     'All columns are numbers, so naive-bayes is the same model as diagonal: it is compared as diagonal.'
     """
     known = [candidate.key for candidate in candidates]
-    pairs = [(key, _known_as(key, known)) for key in _asked(models) if _known_as(key, known) in known]
+    pairs = [
+        (key, _equivalent_key(key, known)) for key in _requested_names(models) if _equivalent_key(key, known) in known
+    ]
     why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
     told = [
         f"{why[other.removesuffix('-t')]}, so {key} is the same model as {other}: it is compared as {other}."
@@ -222,7 +222,7 @@ def same_model(candidates: Sequence[Candidate], models: str) -> str:
 
 
 def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
-    """Which models that `--models` names do not apply to this table, and what each needs; empty where all do.
+    """A sentence on models named in `--models` that do not apply to this table, and what each needs; else empty.
 
     >>> not_applicable(model_candidates({"size": "real", "color": "category"}), "naive-bayes,diagonal,neighbors")
     'Left out, not for this table: neighbors needs numbers alone, and two rows of each class.'
@@ -232,25 +232,25 @@ def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
 
 
 def _needs(known: Sequence[str], models: str) -> str:
-    """What those of the models need that are not among the known keys."""
-    left = [key for key in _asked(models) if key in NAMES and _known_as(key, known) not in known]
+    """The requirements of those models that are not among the known keys."""
+    left = [key for key in _requested_names(models) if key in NAMES and _equivalent_key(key, known) not in known]
     return "; ".join(f"{key} needs {NAMES[key]}" for key in left)
 
 
-def _asked(models: str) -> list[str]:
-    """Names with commas between them, each once, in the order of the ladder; unknown names first."""
+def _requested_names(models: str) -> list[str]:
+    """Comma-separated names, without repetition, in the order of the candidates; unknown names first."""
     keys = dict.fromkeys(key.strip() for key in models.split(",") if key.strip())
     order = list(NAMES)
     return sorted(keys, key=lambda key: order.index(key) if key in NAMES else -1)
 
 
-def _known_as(key: str, known: Sequence[str]) -> str:
-    """The key of a model in this ladder: diagonal Gaussians of numbers and naive Bayes are one model."""
+def _equivalent_key(key: str, known: Sequence[str]) -> str:
+    """The key of a model among these candidates: diagonal Gaussians of numbers and naive Bayes are one model."""
     return key if key in known else TWINS.get(key, key)
 
 
 def affordable(candidates: Sequence[Candidate], rows: float) -> tuple[list[Candidate], str]:
-    """The candidates without those that would take longer than all others together, and words on who was left out.
+    """The candidates without those that would take longer than all others together, and a sentence on these.
 
     `rows` are the training rows of all splits together.
 
@@ -262,7 +262,7 @@ def affordable(candidates: Sequence[Candidate], rows: float) -> tuple[list[Candi
     wide = [candidate for candidate in candidates if not candidate.carried]
     slow = [candidate for candidate in candidates if candidate.work * rows > WORK and candidate.carried]
     reasons = {
-        "so few rows cannot carry full covariances of so many columns": wide,
+        "the rows are too few for full covariances of so many columns": wide,
         "on so many rows they take longer than all other models together": slow,
     }
     words = [
@@ -273,9 +273,9 @@ def affordable(candidates: Sequence[Candidate], rows: float) -> tuple[list[Candi
 
 
 def without_gaps(candidates: Sequence[Candidate], kinds: Kinds, X: Any) -> tuple[list[Candidate], str]:
-    """The candidates that take rows X, a Polars frame; a sentence says which were left out for missing values.
+    """The candidates that can handle the missing values in X, a Polars frame, and a sentence on the others.
 
-    A full covariance cannot be integrated out in closed form where entries are missing.
+    The posterior predictive of a full covariance has no closed form with missing entries.
 
     >>> import polars as pl
     >>> kinds = {"a": "real", "b": "real"}
@@ -293,7 +293,7 @@ def without_gaps(candidates: Sequence[Candidate], kinds: Kinds, X: Any) -> tuple
 
 
 def joint(kinds: Kinds, numbers: Any) -> Any:
-    """The density of a whole row: `numbers` for the real columns together, counts Poisson, words level by level.
+    """The density of a row: `numbers` for the real columns jointly, counts Poisson, categories independent.
 
     >>> type(joint({"size": "real", "weight": "real"}, GaussianDensity("full"))).__name__
     'GaussianDensity'
@@ -301,14 +301,14 @@ def joint(kinds: Kinds, numbers: Any) -> Any:
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     if not counts and not words:
         return numbers
-    return _product(real, numbers, _parts(counts, words, predictive=False))
+    return _product(real, numbers, _other_parts(counts, words, predictive=False))
 
 
 # ------------------------------------------------------------------------- densities
 
 
 def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
-    """A mixture of Gaussians for the numbers of each class, times the distributions of counts and words."""
+    """A Gaussian mixture for the numeric columns of each class, times the distributions of counts and categories."""
     numbers, counts, words = _numbers(kinds)
     if not numbers or rows is None:
         return
@@ -318,24 +318,27 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
         mixture = MixtureDensity(
             GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **PATIENCE
         )  # fmt: skip
-        others = _parts(counts, words, predictive=False)
-        told = f"numbers: {what}; words independent" if others else what
+        others = _other_parts(counts, words, predictive=False)
+        told = f"numbers: {what}; categories independent" if others else what
         whole = _product(numbers, mixture, others).set_params(**PATIENCE) if others else mixture
         yield key, name, told, whole
 
 
-def _kernel_density(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
-    """Kernel density for the numbers of a class that has enough rows per column."""
+def _kernel_densities(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
+    """Kernel density estimates of the numeric columns, if every class has some rows."""
     numbers, counts, words = _numbers(kinds)
     if not numbers or rows is None or min(rows) < ROWS_A_PARAMETER * len(numbers):
         return
-    what, others = "any smooth density: a Gaussian kernel at every row", _parts(counts, words, predictive=False)
-    told = f"numbers: {what}; words independent" if others else what
-    yield "parzen", "Parzen windows", told, _product(numbers, KernelDensity(), others) if others else KernelDensity()
+    what, others = (
+        "any smooth density: kernel density estimation with Gaussian kernels",
+        _other_parts(counts, words, predictive=False),
+    )
+    told = f"numbers: {what}; categories independent" if others else what
+    yield "parzen", "kernel density", told, _product(numbers, KernelDensity(), others) if others else KernelDensity()
 
 
 def _nearest_mean(kinds: Kinds, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
-    """Numbers alone: a distance to words would be made up."""
+    """Nearest mean, for numeric columns only."""
     if not _of(kinds, *WORDS):
         what = "columns independent, each with one variance for all classes"
         yield "nearest-mean", "nearest mean", what, NearestCentroidClassifier("scaled", class_prior=None, **rules)
@@ -344,29 +347,29 @@ def _nearest_mean(kinds: Kinds, rules: Mapping[str, Any]) -> Iterator[tuple[str,
 def _neighbors(
     kinds: Kinds, rows: Sequence[float] | None, rules: Mapping[str, Any]
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """Numbers alone, as above, and some rows of each class to be near to."""
+    """Nearest neighbors, for numeric columns only, with some rows of each class."""
     if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
-        what = "rows that are near in all columns are of the same class"
+        what = "neighboring rows are of the same class"
         yield "neighbors", "nearest neighbors", what, KNeighborsClassifier("leave-one-out", "scaled", **rules)
 
 
-def _carried(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
-    """Whether there are two rows for each column of a full covariance of more than a thousand columns.
+def _enough_for_full_covariance(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
+    """Whether there are two rows per column for a full covariance of more than a thousand columns.
 
-    With fewer, a covariance is almost all prior, and d³ operations for each class and split take minutes.
+    With fewer, a covariance is dominated by the prior, and d³ operations per class and split take minutes.
     """
     d = len(_of(kinds, "real", "count"))
     return key.removesuffix("-counts") not in FULL or d <= WIDE or rows is None or sum(rows) >= ROWS_A_PARAMETER * d
 
 
 def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
-    """What a row costs, by parts and columns; measured on tables of 150 to 8,000 rows in 2 to 20 columns."""
+    """Work per row, by components and columns; measured on tables of 150 to 8,000 rows in 2 to 20 columns."""
     d = len(_of(kinds, "real", "count"))
     if key == "student-t":
         return 2 + d / 4
     if key == "parzen":
-        return _work_of_kernels(max(rows), d)
-    if key == "neighbors":  # in few columns a tree finds them; measured on 2,000 to 32,000 rows in 2 to 60 columns
+        return _work_of_kernel_densities(max(rows), d)
+    if key == "neighbors":  # tree search in few columns; measured on 2,000 to 32,000 rows in 2 to 60 columns
         return 20.0 if d <= 4 else 60 + sum(rows) / 1000
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
     if key not in shapes:
@@ -375,8 +378,8 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
     return float(size * (d + (d * d / 20 if shape == "full" else 0)))
 
 
-def _work_of_kernels(m: float, d: int) -> float:
-    """What a row of a class of m costs: a tree leaves out most of them in few columns, else all pairs are formed once.
+def _work_of_kernel_densities(m: float, d: int) -> float:
+    """Work per row of a class of m rows: tree search in few columns, else all pairs.
 
     Measured on 200 to 64,000 rows per class in 1 to 6 columns, and 200 to 10,000 in 8 to 256: right to a factor of two.
     """
@@ -384,7 +387,7 @@ def _work_of_kernels(m: float, d: int) -> float:
 
 
 def _learnable(d: int, shape: str, size: int, tied: bool, rows: Sequence[float]) -> bool:
-    """Whether every class has enough rows for its own parameters, and all together for those that they share."""
+    """Whether every class has enough rows for its own parameters, and all together for the shared ones."""
     part = 2 * d if shape == "diagonal" else d * (d + 3) // 2
     own, shared = (size - 1, size * part) if tied else (size * part + size - 1, 0)
     return min(rows) >= ROWS_A_PARAMETER * own and sum(rows) >= ROWS_A_PARAMETER * shared
@@ -393,18 +396,18 @@ def _learnable(d: int, shape: str, size: int, tied: bool, rows: Sequence[float])
 def _densities(
     kinds: Kinds, distinct: Mapping[str, int], levels: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """Key, name, assumption and density of each model that looks at the columns."""
+    """Key, name, assumption and density of each model that uses the columns."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     if counts or words:
         yield "naive-bayes", "naive Bayes", "columns independent, each with its own distribution", _naive(kinds)
         yield (
             "naive-bayes-t", "naive Bayes, predictive",
-            "columns independent, every distribution's parameters integrated out",
+            "columns independent, posterior predictive distributions",
             _naive(kinds, predictive=True),
         )  # fmt: skip
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
         graded = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
-        what = "columns independent; whole numbers are levels without an order"
+        what = "columns independent; whole numbers are unordered levels"
         yield "naive-bayes-levels", "naive Bayes, counts as levels", what, _naive(_in_order(graded, kinds))
     yield from _tree(kinds, levels)
     if not words:
@@ -419,63 +422,65 @@ def _densities(
 
 
 def _tree(kinds: Kinds, levels: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, str, Any]]:
-    """Words that lean on each other, numbers and counts independent of all."""
+    """Chow–Liu tree of the categorical columns, numbers and counts independent."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     sizes = [len(levels.get(word, ())) for word in words]
     if len(words) < 2 or 0 in sizes or max(sizes) > MOST_LEVELS or sum(sizes) > ALL_LEVELS:
         return
-    tree = (_apart("words", list(kinds)), ChowTreeDensity(words=[list(levels[word]) for word in words]), words)
-    what = "words lean on each other along a tree" + ("; numbers independent" if real or counts else "")
-    others = [*_parts(counts, [], predictive=False), tree]
-    yield "chow-tree", "tree of dependences", what, _product(real, GaussianDensity("diagonal"), others)
+    tree = (_unused_name("words", list(kinds)), ChowTreeDensity(words=[list(levels[word]) for word in words]), words)
+    what = "categories depend on each other along a tree" + ("; numbers independent" if real or counts else "")
+    others = [*_other_parts(counts, [], predictive=False), tree]
+    yield "chow-tree", "Chow–Liu tree", what, _product(real, GaussianDensity("diagonal"), others)
 
 
 def _gaussians(
     numbers: list[str], counts: list[str], words: list[str], more: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """A joint distribution of each shape for the numbers, times the distributions of counts and words."""
+    """A joint Gaussian of each shape for the numeric columns, times the distributions of counts and categories."""
     for key, name, what, density in SHAPES:
         if not counts and not words:
             if key in LONE or len(numbers) > 1:
                 yield key, name, what, clone(density)
-        elif key in more or key not in INDEPENDENT:  # that is naive Bayes
-            others = _parts(counts, words, predictive=key == "full-t")
+        elif key in more or key not in INDEPENDENT:  # equal to naive Bayes
+            others = _other_parts(counts, words, predictive=key == "full-t")
             whole = _product(numbers, clone(density), others)
             whole = whole.set_params(**PATIENCE) if key == "student-t" else whole
-            yield key, name, f"numbers: {what}; words independent", whole
+            yield key, name, f"numbers: {what}; categories independent", whole
 
 
 def _naive(kinds: Kinds, predictive: bool = False) -> Any:
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     gaussian = GaussianDensity("diagonal", predictive="all" if predictive else None)
-    return _product(real, gaussian, _parts(counts, words, predictive))
+    return _product(real, gaussian, _other_parts(counts, words, predictive))
 
 
-def _parts(counts: list[str], words: list[str], predictive: bool) -> list[tuple[str, Any, list[str]]]:
-    poisson = [(_apart("counts", [*counts, *words]), PoissonDensity(predictive=predictive), counts)] if counts else []
+def _other_parts(counts: list[str], words: list[str], predictive: bool) -> list[tuple[str, Any, list[str]]]:
+    poisson = (
+        [(_unused_name("counts", [*counts, *words]), PoissonDensity(predictive=predictive), counts)] if counts else []
+    )
     return poisson + [(word, CategoricalDensity(predictive=predictive), [word]) for word in words]
 
 
 def _product(numbers: list[str], gaussian: Any, others: list[tuple[str, Any, list[str]]]) -> Any:
     taken = [name for name, _, _ in others]
-    first = [(_apart("numbers", taken), gaussian, numbers)] if numbers else []
+    first = [(_unused_name("numbers", taken), gaussian, numbers)] if numbers else []
     return ProductDensity([*first, *others])
 
 
-def _apart(name: str, taken: Sequence[str]) -> str:
-    """A part's name that no column has."""
+def _unused_name(name: str, taken: Sequence[str]) -> str:
+    """A part name that is not a column name."""
     while name in taken:
         name += "_"
     return name
 
 
 def _in_order(levels: dict[str, str], kinds: Kinds) -> dict[str, str]:
-    """Kinds in the order of the columns, so that parts stand as the columns do."""
+    """Kinds in the order of the columns."""
     return {name: levels[name] for name in arranged(kinds)}
 
 
 def _numbers(kinds: Kinds) -> tuple[list[str], list[str], list[str]]:
-    """Columns taken together as numbers, counts apart, and words: counts are numbers where there are no words."""
+    """Numeric columns, counts and categories: counts are numbers if there are no categories."""
     real, counts, words = _of(kinds, "real"), _of(kinds, "count"), _of(kinds, *WORDS)
     return (real, counts, words) if words else (real + counts, [], [])
 

@@ -1,4 +1,4 @@
-"""How many states: the number whose model expects best what it has not seen, frame by frame."""
+"""Choosing the number of HMM states by cross-validated log-likelihood per frame."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from likely.metrics.confidence_intervals import mean
 from likely.model_selection.splits import Split, make_splits
 
 PLUS_MINUS = (
-    "± is one standard error of the paired difference to the best, sequence by sequence. "
-    "The fewest states within it are chosen."
+    "± is one standard error of the paired difference to the best over sequences. "
+    "The smallest number of states within it is chosen."
 )
-PIECES = 20  # into which few long sequences are cut, so that some can be left out
+PIECES = 20  # pieces of few long sequences, for cross-validation
 
 
 @dataclass(frozen=True, eq=False)
 class StateChoice:
-    """Held-out log-likelihood of each number of states, in nats per frame, and the number that is chosen.
+    """Held-out log-likelihood of each number of states, in nats per frame, and the chosen number.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -38,14 +38,14 @@ class StateChoice:
     """
 
     numbers: list[int]
-    held_out: Array  # (m,): −inf where some sequence left out is impossible, NaN where learning failed
+    held_out: Array  # (m,): −inf if some held-out sequence has density 0, NaN if the fit failed
     error: Array  # (m,): standard error of its difference to the best
-    failures: dict[int, str]  # why, by number
-    pieces: int  # sequences (or pieces of them) that were left out in turn
+    failures: dict[int, str]  # reasons, by number
+    pieces: int  # number of sequences (or pieces of them) held out in turn
 
     @property
     def best(self) -> int:
-        """The smallest number that is within one standard error of the largest."""
+        """The smallest number within one standard error of the best."""
         able = np.where(np.isfinite(self.held_out), self.held_out, -np.inf)
         top = float(able.max())
         near = (able >= top - np.where(np.isfinite(self.error), self.error, 0.0)) & np.isfinite(able)
@@ -62,7 +62,7 @@ class StateChoice:
 
 
 class _Tested(NamedTuple):
-    log_prob: Array  # (m,) of the sequences left out
+    log_prob: Array  # (m,) of the held-out sequences
     failure: str
 
 
@@ -71,9 +71,9 @@ def choose_states(
     sample_weight: Any = None, random_state: int = 0, n_jobs: int | None = None,
     tell: Callable[[int], None] = lambda k: None,
 ) -> StateChoice:  # fmt: skip
-    """Compare numbers of states of an `HMMDensity` on sequences left out; whole sequences are left out.
+    """Compare numbers of states of an `HMMDensity` by cross-validation over whole sequences.
 
-    Fewer than five sequences are cut into pieces for this, where a sequence may begin and stop anywhere.
+    Fewer than five sequences are split into pieces, if a sequence may begin and end anywhere.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -101,14 +101,14 @@ def choose_states(
 
 
 def _enough(density: Any, seqs: Ragged, weight: Any, groups: Any, cv: Any) -> tuple[Ragged, Array | None, Any]:
-    """Sequences that can be left out: as they are, or pieces of few long ones."""
+    """Sequences for cross-validation: unchanged, or pieces of few long ones."""
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     folds = cv if isinstance(cv, int) else 2
     if len(seqs) >= folds:
         return seqs, weight, groups
     anywhere = isinstance(density.topology, str) and density.topology in ("ergodic", "cyclic") and not density.final
     if not anywhere or len(seqs.values) < 2 * PIECES:
-        expected, remedy = f"to choose a number of states, {folds} sequences are needed", "say how many states"
+        expected, remedy = f"to choose a number of states, {folds} sequences are needed", "pass a number of states"
         raise DataError(sentence("choose_states", expected, len(seqs), remedy))
     share = np.maximum(np.round(PIECES * seqs.lengths / seqs.lengths.sum()).astype(int), 1)
     cuts = [len(part) for T, m in zip(seqs.lengths, share, strict=True) for part in np.array_split(np.empty(T), m)]
@@ -138,8 +138,8 @@ def _compared(
                 if any(t.failure for t in tests)}  # fmt: skip
     able = np.where(np.isfinite(held), held, -np.inf)
     if np.isneginf(able).all():
-        why = next(iter(failures.values()), "sequences left out are impossible under every model")
-        raise DataError(sentence("choose_states", "some number of states must learn these sequences", why))
+        why = next(iter(failures.values()), "held-out sequences have density 0 under every model")
+        raise DataError(sentence("choose_states", "the fit must succeed for some number of states", why))
     best = rates[int(able.argmax())]
     errors = [mean(best - one, frames / frames.sum()).se if np.isfinite(one).all() else np.nan for one in rates]
     return StateChoice(asked, held, np.array(errors), failures, len(at))

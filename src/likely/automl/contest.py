@@ -1,4 +1,4 @@
-"""Models compared by cross-validation with the same folds for all, and the rule by which one of them is chosen."""
+"""Model comparison by cross-validation with common folds, and the selection rule."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from likely.model_selection.splits import Split, fold_of, make_splits
 
 @dataclass(frozen=True)
 class Field:
-    """The rows on which all compete: who trains, who is tested, and what mistakes cost."""
+    """The data of a comparison: rows, splits, weights and costs."""
 
     X: Any  # (n, d) a data frame
     classes: NDArray[Any]  # (C,)
-    labels: Index  # (n,) place of each row's label among the classes
+    labels: Index  # (n,) class index of each row
     splits: list[Split]
     cost: Any = None
     reject_cost: float | None = None
-    weight: Array | None = None  # (n,) for learning
-    class_prior: Array | None = None  # (C,) what is expected in use, where that is not as in the sample
-    calibrate: bool = True  # soften posteriors where out-of-fold ones say so
-    cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
+    weight: Array | None = None  # (n,) training weights
+    class_prior: Array | None = None  # (C,) class priors in use, if they differ from the sample
+    calibrate: bool = True  # whether to calibrate posteriors
+    cluster: Index | None = None  # (n,) rows of one cluster are not independent
 
     @classmethod
     def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
            weight: Array | None = None, **more: Any) -> Field:  # fmt: skip
-        """Rows with splits as `cv` says (see `make_splits`)."""
+        """Rows with the splits of `cv` (see `make_splits`)."""
         splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
         splits = [split for split in splits if len(split.test) and len(split.train)]
         if not splits:
@@ -58,25 +58,25 @@ class Field:
 
     @property
     def fold(self) -> Index:
-        """The split that tests each row (n,), −1 where none does."""
+        """The split that tests each row (n,), −1 for none."""
         fold = fold_of(self.splits, len(self.labels))
-        assert fold is not None  # `make_splits` tests no row twice
+        assert fold is not None  # no row is tested twice
         return fold
 
     @property
     def tested(self) -> Index:
-        """The rows that are tested, in order."""
+        """The tested rows, in order."""
         return np.flatnonzero(self.fold >= 0)
 
     @property
     def costs(self) -> Cost:
-        """The table of all actions: classes, further actions, and refusing where it has a cost."""
+        """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = Cost.of(self.cost, self.classes)
         return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
 
     @property
     def judging(self) -> Array | None:
-        """Weights (n,) under which the classes are as frequent as they are expected in use."""
+        """Weights (n,) with the class frequencies expected in use."""
         if self.class_prior is None:
             return self.weight
         weight = np.ones(len(self.labels)) if self.weight is None else self.weight
@@ -84,7 +84,7 @@ class Field:
         return weight * (self.class_prior / share)[self.labels]
 
     def posteriors(self, model: Any, X: Any, split: Split) -> Array:
-        """log p(c | x) (n, C) of a model of that split, under the class probabilities expected in use."""
+        """log p(c | x) (n, C) of a model of that split, under the class priors in use."""
         found = log_posteriors(model, X, self.classes)
         if self.class_prior is None:
             return found
@@ -96,7 +96,7 @@ class Field:
         return moved - np.logaddexp.reduce(moved, axis=1, keepdims=True)
 
     def evaluation(self, log_posterior: Array) -> Evaluation:
-        """What posteriors (n, C) are worth on the tested rows."""
+        """The evaluation of posteriors (n, C) on the tested rows."""
         at, fold, weight = self.tested, self.fold, self.judging
         return Evaluation(
             log_posterior[at], self.labels[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
@@ -106,10 +106,10 @@ class Field:
 
 
 class Standing(NamedTuple):
-    """How one model fared beside the others.
+    """The result of one model in the comparison.
 
-    `behind` is the paired difference, row by row, of the first measure of the rule to the best of those that may win.
-    `loss_behind` is that of the log-loss to the least of those that are tied in the first measure.
+    `behind` is the paired difference (over rows) of the first measure to the best of the eligible models.
+    `loss_behind` is that of the log-loss to the smallest of those tied in the first measure.
     """
 
     candidate: Candidate
@@ -118,17 +118,17 @@ class Standing(NamedTuple):
     failure: str = ""
     behind: Mean | None = None
     loss_behind: Mean | None = None  # of those tied in the first measure
-    ties: tuple[str, ...] = ()  # measures in which it lies within one standard error of the best, in order
+    ties: tuple[str, ...] = ()  # measures in which it is within one standard error of the best, in order
     calibration: Recalibration | None = None
-    gain: float = 0.0  # of log-loss, in nats per row, by the calibration
+    gain: float = 0.0  # gain of log-loss by the calibration, in nats per row
 
     @property
     def cost(self) -> float:
-        """Mean cost of what was decided; infinite where the model failed."""
+        """Mean cost of the decisions; infinite if the model failed."""
         return self.by("cost")
 
     def by(self, measure: str) -> float:
-        """The mean of a measure (see `MEASURES`); infinite where the model failed."""
+        """The mean of a measure (see `MEASURES`); infinite if the model failed."""
         if self.evaluation is None:
             return np.inf
         e = self.evaluation
@@ -137,23 +137,23 @@ class Standing(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """All standings, the best in the first measure first, and the one that was chosen."""
+    """All results, the best in the first measure first, and the selected model."""
 
     standings: tuple[Standing, ...]
     winner: Standing
-    best: Standing  # in the first measure, of those that may win
-    truest: Standing  # with the least log-loss of those tied in the first measure
+    best: Standing  # the best in the first measure, of the eligible models
+    truest: Standing  # the smallest log-loss of those tied in the first measure
     choose_by: str = "cost"
 
     @property
     def rival(self) -> Standing | None:
-        """The best model that takes part for comparison only."""
+        """The best model that is compared but not eligible."""
         found = [s for s in self.standings if s.candidate.rival and s.evaluation is not None]
         return found[0] if found else None
 
     @property
     def next(self) -> Standing | None:
-        """The best of the others that could have won."""
+        """The best of the other eligible models."""
         found = [
             s for s in self.standings if s is not self.winner and not s.candidate.rival and s.evaluation is not None
         ]
@@ -164,15 +164,15 @@ def compete(
     field: Field, candidates: Sequence[Candidate], *, choose_by: str = "cost", jobs: int | None = None,
     tell: Callable[[Candidate], None] = lambda candidate: None,
 ) -> Contest:  # fmt: skip
-    """Fit every model in every split, in parallel, and choose (see `judged`); `tell` hears of each fit that is done.
+    """Fit every model in every split, in parallel, and select one (see `judged`); `tell` is called after each fit.
 
-    A model that fails is shown with its reason; it does not end the contest.
+    A model that fails is listed with its reason; the others are still compared.
     """
     _refuse_unknown(choose_by)
     tasks = [(candidate, split) for candidate in candidates for split in field.splits]
 
-    def run(task: tuple[Candidate, Split]) -> _Heat:
-        done = _heat(field, *task)
+    def run(task: tuple[Candidate, Split]) -> _SplitResult:
+        done = _run_split(field, *task)
         tell(task[0])
         return done
 
@@ -184,30 +184,30 @@ def compete(
     return judged(field, standings, choose_by)
 
 
-MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # by which models may be chosen: a value for each row (n,)
+MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # selection measures: one value per row (n,)
     "cost": lambda e: e.costs.table[e.decided, e.truth],
     "log-loss": lambda e: -e.log_posterior_of_truth,
     "error": lambda e: e.wrong.astype(np.float64),
 }
 
 
-RESOLUTION = 1e-3  # nats of log-loss per row that are worth nothing
+RESOLUTION = 1e-3  # negligible difference of log-loss, in nats per row
 
 
 def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost") -> Contest:
-    """Choose the simplest model of those that cannot be told from the best, first by `choose_by`, then by log-loss.
+    """Select the simplest of the models that are tied with the best, first by `choose_by`, then by log-loss.
 
-    1. Of all models that may win, keep those whose mean of `choose_by` ("cost", "log-loss" or "error") exceeds the
-       least by no more than one standard error of the difference. The difference is paired: row by row.
+    1. Of all eligible models, keep those whose mean of `choose_by` ("cost", "log-loss" or "error") exceeds the
+       smallest by no more than one standard error of the paired difference over rows.
     2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too,
-       or by no more than 0.001 nats: twins may be told apart by less, which is worth no richer model.
+       or by no more than 0.001 nats: smaller differences do not justify a more complex model.
     3. Of these, take the simplest: the one of the lowest rank.
     """
     _refuse_unknown(choose_by)
     able = [s for s in standings if s.evaluation is not None and not s.candidate.rival]
     if not able:
         reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
-        raise DataError(sentence("fit", "at least one model must learn these data", reasons))
+        raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
     best = min(able, key=lambda s: (s.by(choose_by), s.candidate.rank))
     told = [s._replace(behind=_behind(field, s, best, choose_by)) for s in standings]
     told = [s._replace(ties=(choose_by,)) if _tied(s.behind) and not s.candidate.rival else s for s in told]
@@ -233,12 +233,12 @@ def _refuse_unknown(choose_by: str) -> None:
 
 
 def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> Mean | None:
-    """Mean paired difference to the best with its standard error, over clusters where rows come in some."""
+    """Mean paired difference to the best with its standard error, cluster-robust where rows have clusters."""
     if standing.evaluation is None or best.evaluation is None:
         return None
     own, least = MEASURES[measure](standing.evaluation), MEASURES[measure](best.evaluation)
     with np.errstate(invalid="ignore"):
-        more = np.where(own == least, 0.0, own - least)  # two truths that were held impossible are level
+        more = np.where(own == least, 0.0, own - least)  # two infinite losses are equal
     cluster = None if field.cluster is None else field.cluster[field.tested]
     found = mean(more, best.evaluation.weight, cluster)
     over = found.se_folds
@@ -246,37 +246,37 @@ def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> M
 
 
 def _tied(behind: Mean | None, resolution: float = 0.0) -> bool:
-    """Whether a difference to the best lies within one standard error, or below what is worth telling apart.
+    """Whether a difference to the best is within one standard error, or negligible.
 
-    Where one row alone is decided otherwise, difference and error are 1/n: a tie, whatever the last bit says.
+    If a single row is decided differently, difference and error are 1/n: a tie, in spite of rounding.
     """
     if behind is None or not np.isfinite(behind.value):
         return False
     return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
 
 
-class _Heat(NamedTuple):
+class _SplitResult(NamedTuple):
     log_posterior: Array | None
     rows: Index
     seconds: float
     failure: str
 
 
-def _heat(field: Field, candidate: Candidate, split: Split) -> _Heat:
-    """One model in one split."""
+def _run_split(field: Field, candidate: Candidate, split: Split) -> _SplitResult:
+    """Fit and test one model in one split."""
     start = perf_counter()
     try:
         model = learned(candidate.estimator, field, split)
         found = field.posteriors(model, take_rows(field.X, split.test), split)
-        return _Heat(found, split.test, perf_counter() - start, "")
-    except Exception as error:  # whatever a model trips over, the others go on
-        return _Heat(None, split.test, perf_counter() - start, _words(error))
+        return _SplitResult(found, split.test, perf_counter() - start, "")
+    except Exception as error:  # the failure of one model does not stop the others
+        return _SplitResult(None, split.test, perf_counter() - start, _words(error))
 
 
 def learned(estimator: Any, field: Field, split: Split) -> Any:
-    """A fresh copy, fitted to the training rows of a split."""
+    """A clone fitted to the training rows of a split."""
     fresh, rows = clone(estimator), split.train
-    if hasattr(fresh, "_alarms"):  # alarms of novelty, two thirds of a fit's time, are not asked for here
+    if hasattr(fresh, "_alarms"):  # novelty thresholds, two thirds of the time of a fit, are not needed here
         fresh.__dict__["_alarms"] = False
     name = None if field.weight is None else weight_argument(fresh)
     weights = {} if field.weight is None or name is None else {name: field.weight[rows]}
@@ -284,14 +284,14 @@ def learned(estimator: Any, field: Field, split: Split) -> Any:
 
 
 def from_all_rows(estimator: Any, field: Field) -> Any:
-    """A fresh copy, fitted to all rows, with the class probabilities expected in use."""
+    """A clone fitted to all rows, with the class priors in use."""
     fresh = clone(estimator)
     if field.class_prior is not None:
         fresh.set_params(class_prior=field.class_prior.tolist())
     return fitted(fresh, field.X, field.classes[field.labels], field.weight)
 
 
-def _joined(field: Field, candidate: Candidate, heats: Sequence[_Heat]) -> Standing:
+def _joined(field: Field, candidate: Candidate, heats: Sequence[_SplitResult]) -> Standing:
     seconds = sum(heat.seconds for heat in heats)
     failure = next((heat.failure for heat in heats if heat.log_posterior is None), "")
     if failure:
@@ -306,13 +306,13 @@ def _joined(field: Field, candidate: Candidate, heats: Sequence[_Heat]) -> Stand
 
 
 def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float) -> Standing:
-    """A standing with posteriors that were calibrated where that helps; rivals have been, frequencies need none."""
+    """A result with posteriors calibrated where that helps; peers are calibrated already, priors need none."""
     if candidate.rival or not field.calibrate or candidate.key == "frequencies":
         return Standing(candidate, e, seconds)
 
     paid = MEASURES["cost"]
 
-    def as_cheap(log_posterior: Array) -> bool:  # truer on average may be worse where decisions are made
+    def as_cheap(log_posterior: Array) -> bool:  # a better log-loss may still mean worse decisions
         dearer = mean(paid(e.replace(log_posterior=log_posterior)) - paid(e), e.weight)
         return _tied(dearer)
 
@@ -325,13 +325,13 @@ def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float)
 
 
 def calibration_of(estimator: Any, X: Any, y: Any, weight: Any = None, cv: Any = 5) -> Calibration | None:
-    """The map that out-of-fold posteriors of a model teach, as a contest learns it; None where none helps."""
+    """The calibration map from out-of-fold posteriors of a model; None if none helps."""
     classes, labels, weight = checked_targets(X, y, weight, estimator)
     costs: dict[str, Any] = {name: getattr(estimator, name, None) for name in ("cost", "reject_cost")}
     field = Field.of(X, classes, labels, cv, weight=weight, **costs)
     try:
         found = compete(field, [Candidate("own", "the model", "", 0, estimator)]).winner.calibration
-    except DataError as error:  # what a part of the rows cannot teach, all of them may
+    except DataError as error:  # a failure on a part of the rows does not matter
         tell_of(sentence(type(estimator).__name__, "posteriors are not calibrated", remedy=str(error).rstrip(".")))
         return None
     return None if found is None else found.map
@@ -345,9 +345,9 @@ def _words(error: BaseException) -> str:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Warnings of folds are not shown: what a fold lacks, the whole may have, and the winner's own fit tells of it.
+    """Context manager that discards warnings of folds; the fit to all rows issues its own.
 
-    Recording holds whatever order threads open and close their own records in: none was opened before this one.
+    Recording works for any order in which threads open and close their own records: none was opened before this one.
     """
     with warnings.catch_warnings(record=True), unheard():
         warnings.simplefilter("ignore")

@@ -1,7 +1,6 @@
-"""Which rows of a table are unlike the ordinary ones, by how much, and which column is to blame.
+"""Novelty detection for tables: surprise of rows, thresholds, and the columns responsible.
 
-Any model that scores rows can watch: a classifier, clusters, a density. Its alarm is set by rows that it had not
-learned from.
+Any generative model can be used: a classifier, a clustering, a density. The threshold is set by held-out rows.
 """
 
 from __future__ import annotations
@@ -22,34 +21,34 @@ from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.novelty.novelty_score import Ordinary, _patterns, alarm
 
 BITS = 1 / np.log(2)
-DRAWN = 256  # rows of the model's own by which the usual gain of a column is known
+DRAWN = 256  # samples of the model for the usual gain of a column
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a watch saw: how surprising rows are, in spreads and in bits beyond an ordinary row."""
+    """Novelty scores of rows: in units of spread, and in bits relative to a typical row."""
 
-    surprise: Array  # (n,): infinite where a word was never seen
-    bits: Array  # (n,): (median of log p over ordinary rows − log p(x)) / log 2, gaps alike
+    surprise: Array  # (n,): infinite for an unknown level
+    bits: Array  # (n,): (median of log p over samples − log p(x)) / log 2, with the same missing values
     log_prob: Array  # (n,)
-    unseen: dict[str, Mask]  # column → which rows (n,) hold a word that training never saw
+    unseen: dict[str, Mask]  # column → mask of rows (n,) with an unknown level
 
     @property
     def strange(self) -> Mask:
-        """Rows (n,) with such a word."""
+        """Rows (n,) with an unknown level."""
         return np.logical_or.reduce([np.zeros(len(self.bits), bool), *self.unseen.values()])
 
     def why(self, i: int) -> str:
-        """Row i in words."""
+        """The reason for row i as text."""
         words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
         if words:
-            return f"a value of {', '.join(words)} was not seen in training"
-        return f"{self.bits[i]:.1f} bits beyond an ordinary row"
+            return f"a value of {', '.join(words)} did not occur in training"
+        return f"{self.bits[i]:.1f} bits beyond a typical row"
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A model with the columns it knows and the surprises of rows that it had not learned from.
+    """A model with its columns and the surprises of held-out rows.
 
     >>> import numpy as np, polars as pl
     >>> rng = np.random.default_rng(0)
@@ -61,14 +60,14 @@ class Watch:
     """
 
     schema: Schema
-    estimator: Any  # a BayesClassifier or a DensityEstimator, fitted
+    estimator: Any  # a fitted BayesClassifier or DensityEstimator
     held_out_surprise: (
         Array | None
-    )  # (3, m): surprises of rows not learned from, as `alarms` keeps them; None where there are none
+    )  # (3, m): surprises of held-out rows (see `estimation.novelty`); None if there are none
 
     @classmethod
     def over(cls, model: Any, schema: Schema | None = None) -> Watch:
-        """The watch of a model that `likely fit` or `likely cluster` wrote, or of a density with named columns."""
+        """The novelty detector of a model written by `likely fit` or `likely cluster`, or of a named density."""
         if isinstance(model, TableClusterer):
             return cls(model.schema, model.mixture_, model.held_out_surprise_)
         if isinstance(model, TableClassifier) and isinstance(model.classifier_, BayesClassifier):
@@ -76,13 +75,13 @@ class Watch:
         if isinstance(model, DensityEstimator) and hasattr(model, "model_") and schema is not None:
             return cls(schema, model, None)
         expected, remedy = (
-            "a model is needed that knows how likely a row is",
+            "a generative model, with a density of rows, is needed",
             by_caller("train one with --train", "fit one"),
         )
         raise DataError(sentence("novelty", expected, type(model).__name__, remedy))
 
     def look(self, frame: Any) -> Look:
-        """How surprising the rows of a typed frame are."""
+        """Novelty scores of the rows of a typed frame."""
         rows, unseen = self._known(frame)
         scores = np.asarray(self._model.log_prob(rows), dtype=np.float64)
         surprise, bits = np.empty(len(scores)), np.empty(len(scores))
@@ -96,34 +95,34 @@ class Watch:
         return Look(surprise, bits, scores, unseen)
 
     def level(self, rate: float) -> float:
-        """The surprise that a share `rate` of ordinary rows exceeds: by rows not learned from, else by draws."""
+        """The threshold that a share `rate` of normal rows exceeds: from held-out rows, else from samples."""
         if not 0 < rate < 1:
             raise DomainError(sentence("novelty", "rate is a share between 0 and 1", rate))
-        return alarm(self._calm, rate, "novelty")
+        return alarm(self._reference_surprises, rate, "novelty")
 
     def rarity(self, surprise: Array) -> Array:
-        """Share of ordinary rows that are as surprising (n,), the row itself among them: (1 + more) / (1 + all)."""
-        value, weight = self._calm[0], self._calm[1]
+        """p-value of each row (n,): the share of normal rows as surprising, (1 + more) / (1 + all)."""
+        value, weight = self._reference_surprises[0], self._reference_surprises[1]
         order = np.argsort(value)
         above = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
         more = above[np.searchsorted(value[order], surprise, side="left")]
         return np.asarray((1 + more) / (1 + weight.sum()))
 
     def blame(self, frame: Any) -> tuple[list[str], Array]:
-        """The column whose value is the most to blame for each row, and its bits (n,)."""
+        """The column most responsible for each row's surprise, and its bits (n,)."""
         names, bits = list(self.schema), self.ranking(frame)
         worst = bits.argmax(axis=1)
         return [names[j] for j in worst.tolist()], bits[np.arange(len(worst)), worst]
 
     def ranking(self, frame: Any) -> Array:
-        """How much each column is to blame for each row, in bits (n, d); −inf where its cell is missing.
+        """The contribution of each column to each row's surprise, in bits (n, d); −inf where its cell is missing.
 
-        Bits are what log p gains when the column is taken as missing, beyond what it gains in an ordinary row; so
-        units do not matter. A word never seen is to blame beyond measure, and so is a value that cannot be.
+        It is the gain of log p when the column is treated as missing, beyond the gain in a typical row; so
+        units do not matter. An unknown level contributes infinitely, and so does a value of density 0.
         """
         names, look = list(self.schema), self.look(frame)
         gain = np.stack([self._gain(frame, look.log_prob, name) for name in names], axis=1) - self._usual
-        if np.isnan(gain).any():  # impossible with the column and without it: each is asked alone
+        if np.isnan(gain).any():  # density 0 with the column and without it: each column is tested alone
             gain = np.where(np.isnan(gain), self._impossible(frame, names), gain)
         for j, name in enumerate(names):
             gain[look.unseen.get(name, np.zeros(len(gain), bool)), j] = np.inf
@@ -137,7 +136,7 @@ class Watch:
         return self.estimator.model_
 
     def _known(self, frame: Any) -> tuple[Any, dict[str, Mask]]:
-        """Rows inside the border, words never seen as missing; and where those were, by column."""
+        """Validated rows with unknown levels as missing; and their masks by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
             rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.components)
@@ -153,7 +152,7 @@ class Watch:
             return np.asarray(self._model.log_prob(self._known(without)[0]), dtype=np.float64) - scores
 
     def _impossible(self, frame: Any, names: list[str]) -> Array:
-        """∞ where a cell alone, all others missing, has probability 0; else 0 (n, d)."""
+        """∞ where a single cell, all others missing, has density 0; else 0 (n, d)."""
         import polars as pl
 
         out = np.zeros((frame.height, len(names)))
@@ -165,18 +164,18 @@ class Watch:
 
     @cached_property
     def _usual(self) -> Array:
-        """What each column's absence gains in an ordinary row (d,): the median over the model's own."""
+        """The gain of each missing column in a typical row (d,): the median over samples."""
         frame = self._drawn
         scores = np.asarray(self._model.log_prob(self._known(frame)[0]), dtype=np.float64)
         return np.array([float(np.median(self._gain(frame, scores, name))) for name in self.schema])
 
     @cached_property
     def _drawn(self) -> Any:
-        """Rows of the model's own as a typed frame."""
+        """Samples of the model as a typed frame."""
         return as_frame(Ordinary.of(self._model).draws[:DRAWN], list(self.schema))
 
     @cached_property
-    def _calm(self) -> Array:
+    def _reference_surprises(self) -> Array:
         if self.held_out_surprise is not None and self.held_out_surprise.shape[1]:
             return self.held_out_surprise
         draws = self._model.sample(2048, np.random.default_rng(1))
@@ -185,7 +184,7 @@ class Watch:
 
 
 def as_frame(rows: Any, names: list[str]) -> Any:
-    """Rows that a model drew, as a frame of these columns; parts stand in the order of the columns."""
+    """Samples of a model as a frame of these columns; parts are in the order of the columns."""
     import polars as pl
 
     parts = [np.asarray(part) for part in rows.parts.values()] if hasattr(rows, "parts") else [np.asarray(rows)]

@@ -1,4 +1,4 @@
-"""Other libraries' best, calibrated: they show what could be reached, though no model file can hold them."""
+"""scikit-learn classifiers as calibrated reference models for comparison."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from likely.automl.candidates import WORDS, Candidate, Kinds
 from likely.classify.calibration.calibrated import CalibratedClassifier
 
-MOST_LEVELS = 250  # of a category in boosting, which has 255 bins; rarer ones are taken together
+MOST_LEVELS = 250  # levels of a category in boosting, which has 255 bins; rarer ones are merged
 NOTE = "for comparison; cannot be written to a model file"
 
 
 def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Candidate]:
-    """Boosting, a forest and logistic regression, each with the encoding that it needs and calibrated posteriors.
+    """Gradient boosting, random forest and logistic regression, with encodings and calibrated posteriors.
 
     >>> [candidate.key for candidate in rivals({"size": "real", "color": "category"})]
     ['boosting', 'forest', 'logistic']
@@ -29,12 +29,12 @@ def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) 
     numbers = [name for name, kind in kinds.items() if kind not in WORDS]
     words = [name for name, kind in kinds.items() if kind in WORDS]
     rules = {name: rule for name, rule in (rules or {}).items() if name in ("cost", "reject_cost", "reject_below")}
-    at = list(range(len(numbers), len(numbers) + len(words)))  # where `_ordinal` puts the words
+    at = list(range(len(numbers), len(numbers) + len(words)))  # positions of the categories after `_ordinal`
     found = (
-        ("boosting", "gradient boosting", "Trees that mend each other's mistakes (scikit-learn).",
+        ("boosting", "gradient boosting", "Sequentially fitted trees (scikit-learn).",
          Pipeline([("encode", _ordinal(numbers, words)),
                    ("learn", HistGradientBoostingClassifier(categorical_features=at or None, random_state=seed))])),
-        ("forest", "random forest", "A vote of trees that were each shown other rows (scikit-learn).",
+        ("forest", "random forest", "Trees fitted to bootstrap samples (scikit-learn).",
          Pipeline([("encode", _ordinal(numbers, words)),
                    ("learn", RandomForestClassifier(min_samples_leaf=2, random_state=seed))])),
         ("logistic", "logistic regression", "Linear log-odds (scikit-learn).",
@@ -49,7 +49,7 @@ def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) 
 
 
 def _ordinal(numbers: list[str], words: list[str]) -> Any:
-    """Levels as numbers; what is missing or was never seen as NaN, which trees take."""
+    """Levels as integers; missing and unknown ones as NaN, which trees accept."""
     encoder = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, encoded_missing_value=np.nan,
         max_categories=MOST_LEVELS,
@@ -58,7 +58,7 @@ def _ordinal(numbers: list[str], words: list[str]) -> Any:
 
 
 def _scaled(numbers: list[str], words: list[str]) -> Any:
-    """Numbers with gaps filled and one scale; levels as indicators."""
+    """Numbers imputed and standardized; levels as indicators."""
     filled = make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())
     encoder = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=2, sparse_output=False)
     return ColumnTransformer([("numbers", filled, numbers), ("words", encoder, words)])

@@ -1,4 +1,4 @@
-"""Hidden Markov models from few states to many, built for the columns of a frame: who competes for sequences."""
+"""Candidate HMMs for sequence classification, from few states to many."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.topology import Topology
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
-FEW_COLUMNS = 4  # up to which a state's covariance is full unless one says otherwise
+FEW_COLUMNS = 4  # number of columns up to which a state's covariance is full by default
 
 
 def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | None = None) -> Any:
-    """Emission of a state: Gaussian for numbers, Poisson for counts, categorical for words, independent if mixed.
+    """Emission density of a state: Gaussian for numbers, Poisson for counts, categorical for categories.
 
     >>> emission({"x": "real", "y": "real"}), emission({"symbol": "category"})
     (GaussianDensity(), CategoricalDensity())
@@ -40,18 +40,18 @@ def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | No
     if components == 1:
         return distribution
     if len(kinds) == 1 and words:
-        expected, remedy = "a mixture needs numbers, or several columns", "leave components out, or use more states"
+        expected, remedy = "a mixture needs numbers, or several columns", "omit components, or use more states"
         raise DomainError(sentence("components", expected, "one column of words", remedy))
     return MixtureDensity(distribution, components)
 
 
 def _together(names: list[str]) -> str:
-    """What a part of several columns is called."""
+    """The name of a part of several columns."""
     return ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]}"
 
 
 def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
-    """An `HMMDensity` of so many states; `components` and `covariance` are those of `emission`."""
+    """An `HMMDensity` with the given number of states; `components` and `covariance` are those of `emission`."""
     distribution = emission(kinds, how.pop("components", 1), how.pop("covariance", None))
     return HMMDensity(distribution, states, **how)
 
@@ -60,16 +60,16 @@ def chain_candidates(
     kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any],
     topologies: Sequence[Any] = (), least: int | None = None,
 ) -> list[Candidate]:  # fmt: skip
-    """Class frequencies as the ground, then one HMM a class with so many states, from few to many.
+    """Class priors as a baseline, then one HMM per class with increasing numbers of states.
 
-    With several `topologies` each number of states competes with each; those through which the shortest sequence, of
-    `least` frames, cannot pass do not, nor do other topologies of a single state.
+    With several `topologies` all combinations are compared, except those that are too long for the shortest sequence,
+    of `least` frames, and other topologies of a single state.
     """
     ground = PriorClassifier(**rules)
-    candidates = [Candidate("frequencies", "class frequencies", "sequences are not looked at", 0, ground)]
+    candidates = [Candidate("frequencies", "class frequencies", "sequences are not used", 0, ground)]
     for K in states:
         words = (
-            "no memory: frames in any order"
+            "independent frames, in any order"
             if K == 1
             else f"{K} states per class, each with its own distribution of frames"
         )
@@ -78,6 +78,8 @@ def chain_candidates(
                 continue
             model = BayesClassifier(chain(kinds, K, **{**how, "topology": topology}), **rules)
             told, key = (f", {topology}", f"-{topology}") if i else ("", "")
-            rank = 2 * K + (not i)  # one that moves on only is the simpler one
-            candidates.append(Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} a class{told}", words, rank, model))
+            rank = 2 * K + (not i)  # a left-to-right topology is the simpler one
+            candidates.append(
+                Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} per class{told}", words, rank, model)
+            )
     return candidates

@@ -1,4 +1,4 @@
-"""Models of sequences that know their table: columns by name and kind, states by name, and how they came about."""
+"""Sequence models with named columns and states: SequenceClassifier and SequenceDensity."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ KINDS = ("real", "count", "category")
 
 
 class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """What both have: columns with kinds, and a card, as JSON."""
+    """Common base: columns with types, and a model card as JSON."""
 
     schema_: str
-    card_: str = ""  # JSON: how it came about
+    card_: str = ""  # JSON: the model card
 
     @property
     def schema(self) -> dict[str, Any]:
-        """`columns` (name → kind), `roles` (task → column), and `states`, the names of states where they have some."""
+        """`columns` (name → type), `roles` (role → column), and `states`, the names of states if given."""
         found: dict[str, Any] = json.loads(self._has("schema_"))
         return found
 
     @property
     def columns(self) -> Kinds:
-        """Kind of each column, in the order of a frame."""
+        """Type of each column, in the order of a frame."""
         found: Kinds = self.schema["columns"]
         return found
 
     @property
     def card(self) -> dict[str, Any]:
-        """How the model came about, as plain values."""
+        """The model card as plain values."""
         found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
 
     def frames(self, X: Any) -> Ragged:
-        """Sequences as the model takes them: `lk.Sequences`, whose columns go by name, or anything that holds some."""
+        """Sequences in the form of the model: `lk.Sequences`, with columns by name, or any other form."""
         seqs, names = _named(X)
         known = names is not None and (isinstance(seqs.values, Columns) or any(name in self.columns for name in names))
         return laid_out(seqs, names if known else list(self.columns), self.columns)
 
     def _noted(self, X: Any) -> Ragged:
-        """The same for the first time: what the columns are is found out, and noted."""
+        """The same in training: column types are inferred and stored."""
         seqs, names = _named(X)
         width = 1 if getattr(seqs.values, "ndim", 1) == 1 else seqs.values.shape[1]
         names = [f"x{j}" for j in range(width)] if names is None else names
@@ -70,14 +70,14 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return "schema_" in vars(self)
 
     def _has(self, name: str) -> Any:
-        """What was learned, or a word on how to learn it."""
+        """The fitted model, or an error."""
         if name not in vars(self):
             remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
         return vars(self)[name]
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
@@ -91,10 +91,10 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
 
 class SequenceClassifier(Deciding, _OfSequences):
-    """Decide about sequences whose frames have named columns: `likely fit --sequences --target` writes it.
+    """Classifier of sequences with named columns; written by `likely fit --sequences --target`.
 
     - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a distribution for each
-      column's kind. `around` puts a fitted one together with its columns.
+      column's type. `around` combines a fitted one with its columns.
 
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
@@ -105,13 +105,13 @@ class SequenceClassifier(Deciding, _OfSequences):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"classifier": [HasMethods(["fit", "decide"]), None]}
     _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
-    calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
+    calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None) -> None:
         self.classifier = classifier
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find out what the columns of X are, and learn from sequences with labels y (n,)."""
+        """Infer the column types of X, and fit to sequences with labels y (n,)."""
         from likely.automl.sequence_candidates import chain
 
         self._validate_params()
@@ -127,7 +127,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         cls, classifier: Any, columns: Kinds, roles: Mapping[str, str] | None = None,
         calibration: Calibration | None = None,
     ) -> Self:  # fmt: skip
-        """A fitted classifier together with the columns of a frame, in that order."""
+        """A fitted classifier combined with the columns of a frame, in that order."""
         made = cls(clone(classifier))
         made.classifier_, made.calibration_ = classifier, calibration
         made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": None})
@@ -150,14 +150,14 @@ class SequenceClassifier(Deciding, _OfSequences):
             return applied(self.calibration_, self.classifier_.log_posterior(frames))
 
     def score_samples(self, X: Any) -> Array:
-        """log p of each sequence (n,), whatever its class; NaN where class frequencies alone decide."""
+        """log p of each sequence (n,); NaN if class priors alone decide."""
         frames = self.frames(X)
         if isinstance(self.classifier_, PriorClassifier):
             return np.full(len(frames), np.nan)
         with self._spoken(self.classifier_):
             return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
 
-    # how to decide is the classifier's own affair
+    # decision parameters are those of the classifier
     cost = property(lambda self: self.classifier_.cost)
     reject_cost = property(lambda self: self.classifier_.reject_cost)
     reject_below = property(lambda self: self.classifier_.reject_below)
@@ -168,7 +168,7 @@ class SequenceClassifier(Deciding, _OfSequences):
             return self.classifier_._novel(self.frames(X), rate)
 
     def _check_state(self) -> None:
-        """After a file was read: texts are JSON, and the classifier is one for these columns."""
+        """After loading a file: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return
         try:
@@ -182,14 +182,14 @@ class SequenceClassifier(Deciding, _OfSequences):
         except (AttributeError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence("SequenceClassifier", "columns, card and classifier must fit together"))
+            raise DataError(sentence("SequenceClassifier", "columns, card and classifier must be consistent"))
 
 
 class SequenceDensity(_OfSequences):
-    """A hidden Markov model whose columns and states have names: `likely fit --sequences` writes it.
+    """Hidden Markov model with named columns and states; written by `likely fit --sequences`.
 
-    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's kind. `around` puts a fitted
-      one together with its columns and the names of its states.
+    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's type. `around` combines a
+      fitted one with its columns and the names of its states.
 
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
@@ -206,7 +206,7 @@ class SequenceDensity(_OfSequences):
         self.density = density
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """Find out what the columns of X are, and learn from sequences; `y` is ignored, `lengths` cut one array X."""
+        """Infer the column types of X, and fit to sequences; `y` is ignored, `lengths` split one array X."""
         from likely.automl.sequence_candidates import chain
 
         self._validate_params()
@@ -222,7 +222,7 @@ class SequenceDensity(_OfSequences):
     def around(
         cls, density: Any, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None
     ) -> Self:
-        """A fitted density together with the columns of a frame, in that order."""
+        """A fitted density combined with the columns of a frame, in that order."""
         made = cls(clone(density))
         made.density_ = density
         made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": states})
@@ -235,18 +235,18 @@ class SequenceDensity(_OfSequences):
 
     @property
     def state_names(self) -> list[str]:
-        """What the states are called; their numbers where nobody named them."""
+        """Names of the states; their numbers by default."""
         named: list[str] | None = self.schema["states"]
         return named or [str(k) for k in range(int(self.density_.topology_.original.max()) + 1)]
 
     def known(self, X: Any) -> tuple[Ragged, Mask]:
-        """Frames inside the border, words that training never saw as missing, and which sequences (n,) had one."""
+        """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
         return known_rows(self.density_, self.frames(X))
 
     def frame(self, y: Any) -> Any:
-        """One frame as the model takes it: a value, values in the order of `columns`, or a dict by column.
+        """One frame in the form of the model: a value, values in the order of `columns`, or a dict by column.
 
-        A word that training never saw is missing, as in `score_samples`.
+        An unknown level counts as missing, as in `score_samples`.
         """
         cells = dict(y) if isinstance(y, Mapping) else dict(zip(self.columns, self._cells(y), strict=True))
         odd = [name for name in cells if name not in self.columns]
@@ -274,19 +274,19 @@ class SequenceDensity(_OfSequences):
         return LiveFrames(self.model_, self)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """log p of each sequence (n,); a word that training never saw counts as missing."""
+        """log p of each sequence (n,); an unknown level counts as missing."""
         return self.model_.log_prob(self.known(cut(X, lengths))[0])
 
     def predict(self, X: Any, lengths: Any = None) -> Ragged:
-        """The number of each frame's state on the best path."""
+        """The state of each frame on the Viterbi path."""
         return states_of(self.density_, self.known(cut(X, lengths))[0])
 
     def predict_proba(self, X: Any, lag: int | None = None, lengths: Any = None) -> Ragged:
-        """p(state | sequence) of each frame; with a `lag`, from frames up to so many later."""
+        """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
     def _check_state(self) -> None:
-        """After a file was read: texts are JSON, and the model is one for these columns and states."""
+        """After loading a file: texts are JSON, and the model is one for these columns and states."""
         if not hasattr(self, "density_"):
             return
         try:
@@ -296,25 +296,25 @@ class SequenceDensity(_OfSequences):
         except (AttributeError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence("SequenceDensity", "columns, card and density must fit together"))
+            raise DataError(sentence("SequenceDensity", "columns, card and density must be consistent"))
 
 
 class LiveFrames:
-    """A chain that is followed through the border of its estimator, so that live means what a batch means."""
+    """Filtering of an HMM with the input validation of its estimator, so that live and batch results agree."""
 
     def __init__(self, model: Any, density: SequenceDensity) -> None:
         self.model, self.density = model, density
 
     def initial_belief(self) -> Any:
-        """The first state, before any frame."""
+        """The initial belief."""
         return self.model.initial_belief()
 
     def predict(self, belief: Any) -> Any:
-        """The state one frame on."""
+        """The predicted belief one frame ahead."""
         return self.model.predict(belief)
 
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
-        """The state once a frame is seen, and log p of what was observed in it."""
+        """The belief after a frame, and its predictive log-density."""
         found: tuple[Any, float] = self.model.update(belief, self.density.frame(y))
         return found
 
@@ -323,25 +323,25 @@ class LiveFrames:
 
 
 def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
-    """Frames as the model scores them, words never seen as missing, and which sequences (n,) had one."""
+    """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
     rows, strange = density._known(density._rows(X, reset=False), density._learned)
     return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
 
 
 def states_of(density: Any, rows: Ragged) -> Ragged:
-    """The best paths of such frames, in states of the topology that was asked for."""
+    """Viterbi paths of validated frames, in states of the requested topology."""
     own = density.topology_.original
     return density.model_.viterbi(rows).states.map(lambda states: own[states])
 
 
 def shares_of(model: Any, original: Index, rows: Ragged, lag: int | None = None) -> Ragged:
-    """p(state | sequence) of such frames, over the states that `original` (K,) says theirs stand for."""
+    """p(state | sequence) of validated frames, summed over the expanded states of each `original` (K,) state."""
     sums = np.eye(int(original.max()) + 1)[original]
     return model.posterior(rows, lag).map(lambda p: p @ sums)
 
 
 def cells_lost(before: Any, after: Any) -> list[Any]:
-    """The distinct words of frames that are missing afterwards.
+    """The distinct unknown levels of frames.
 
     >>> cells_lost(np.array(["a", "z", "z"], dtype=object), np.array([["a"], [None], [None]], dtype=object))
     ['z']
@@ -360,7 +360,7 @@ def cells_lost(before: Any, after: Any) -> list[Any]:
 
 
 def _named(X: Any) -> tuple[Ragged, Any]:
-    """Sequences, and the names of their columns where they have some."""
+    """Sequences, and the names of their columns if given."""
     names = getattr(X, "columns", None)
     if isinstance(names, tuple) and isinstance(getattr(X, "x", None), Ragged):
         return X.x, names
@@ -369,7 +369,7 @@ def _named(X: Any) -> tuple[Ragged, Any]:
 
 
 def kinds_found(seqs: Ragged, names: Any) -> Kinds:
-    """What each column of a frame is: numbers are "real", words "category"; one without any entry counts as numbers.
+    """The type of each column of a frame: numbers are "real", strings "category"; an empty column counts as numbers.
 
     >>> kinds_found(Ragged.from_list([[1.0, 2.0]]), ["x"])
     {'x': 'real'}
@@ -396,7 +396,7 @@ def _has_numbers(a: NDArray[Any]) -> bool:
 
 
 def laid_out(seqs: Ragged, names: Any, kinds: Kinds) -> Ragged:
-    """The columns that `kinds` names, in its order: numbers side by side, one column of words alone, else `Columns`.
+    """The columns of `kinds`, in order: numbers as a matrix, one categorical column alone, else `Columns`.
 
     >>> laid_out(Ragged.from_list([[1.0, 2.0]]), ["x"], {"x": "category"})[0].tolist()
     ['1', '2']
@@ -428,7 +428,7 @@ def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
     words = a.dtype.kind in "USO"
     if kind == "category":
         return np.array([None if is_gap(cell) else _text(cell) for cell in a.tolist()], dtype=object)
-    if words and all(is_gap(cell) for cell in a.tolist()):  # a column without any entry has no kind of its own
+    if words and all(is_gap(cell) for cell in a.tolist()):  # a column without any entry has no type
         return np.full(len(a), np.nan)
     if words:
         odd = next(cell for cell in a.tolist() if not is_gap(cell))
@@ -437,5 +437,5 @@ def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
 
 
 def _text(cell: Any) -> str:
-    """A level as a text: 1.0 is "1"."""
+    """A level as a string: 1.0 is "1"."""
     return str(int(cell)) if isinstance(cell, float) and cell == int(cell) else str(cell)

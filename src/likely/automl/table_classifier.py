@@ -1,4 +1,4 @@
-"""A classifier that knows its table: columns by name, their kinds and levels, and how it came about."""
+"""TableClassifier: a classifier with named, typed columns and a model card."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
-SHOWN = 20  # names of columns in a message
+SHOWN = 20  # maximum number of column names in a message
 
 
 class TableModel:
-    """What models of a table share: the columns of training by name, and new rows in the form that was learned.
+    """Base of models of a table: the training columns by name, and conversion of new rows.
 
     Frames and dicts give columns by name. An array has no names: its columns are those of the training table, in its
-    order, with those that training set aside.
+    order, including excluded ones.
     """
 
-    schema_: str  # JSON: kind and levels of each column in use, in the order of the model inside
+    schema_: str  # JSON: type and levels of each feature, in the order of the inner model
     columns_: str  # JSON: names of all columns of the training table, in its order
-    card_: str = ""  # JSON: how it came about
+    card_: str = ""  # JSON: the model card
 
     @property
     def schema(self) -> Schema:
-        """Kind of each column, and levels of those that are words."""
+        """Type of each column, and levels of categorical ones."""
         check_is_fitted(self, "schema_")
         found: Schema = json.loads(self.schema_)
         return found
 
     @property
     def card(self) -> dict[str, Any]:
-        """How the model came about, as plain values: data, choice, figures."""
+        """The model card as plain values: data, selection, figures."""
         found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """The columns of the training table in its order, with those that were set aside."""
+        """The columns of the training table in its order, including excluded ones."""
         check_is_fitted(self, "schema_")
         return np.array(json.loads(self.columns_), dtype=object)
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of the training table: those that an array must have."""
+        """Number of columns of the training table, required of an array."""
         return len(self.feature_names_in_)
 
     def frame(self, X: Any) -> Any:
-        """Rows as the model inside takes them: a Polars frame of the learned columns, numbers and words."""
+        """Rows in the form of the inner model: a Polars frame of the features."""
         from likely.data.table import Table
 
         if isinstance(X, Typed):
@@ -71,11 +71,11 @@ class TableModel:
         return laid_out(Table.like(self.schema, named, whose=type(self).__name__).frame, list(self.schema))
 
     def _know(self, schema: Schema, columns: Sequence[str] | None) -> None:
-        """Note the columns in use, and all columns of the training table; None: the former are all."""
+        """Store the features, and all columns of the training table; None: the features are all."""
         self.schema_, self.columns_ = json.dumps(schema), json.dumps(list(schema if columns is None else columns))
 
     def _sound_columns(self) -> bool:
-        """After a file was read: whether schema, columns and card are what `_know` writes."""
+        """After loading a file: whether schema, columns and card are valid."""
         try:
             schema, columns, card = (json.loads(one) for one in (self.schema_, self.columns_, self.card_ or "{}"))
         except (AttributeError, TypeError, ValueError):
@@ -88,16 +88,16 @@ class TableModel:
 
 
 class TableClassifier(TableModel, Deciding, BaseEstimator):
-    """Decide about rows of a table with named columns: a data frame, a dict of columns, a file.
+    """Classifier of table rows with named columns: a data frame, a dict of columns, a file.
 
     Columns may come in any order, others are ignored, cells may be missing. An array has no names: its columns must be
-    `feature_names_in_`, all columns of the training table in its order. A word that training never saw counts as
-    missing, and `unseen` tells of it. This is what `likely fit` writes.
+    `feature_names_in_`, all columns of the training table in its order. An unknown level counts as
+    missing (see `unseen`). `likely fit` writes this model.
 
-    - **classifier**: a `BayesClassifier` or its like; None: naive Bayes with a distribution for each column's kind.
-    - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. A
-      classifier that `likely fit` has calibrated has it set, so that copies of it are calibrated, too.
+    - **classifier**: a `BayesClassifier` or similar; None: naive Bayes with a distribution for each column's type.
+    - **kinds**: types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
+    - **calibrate**: whether `fit` calibrates posteriors on out-of-fold ones where that helps, as `likely fit` does. It
+      is set in a classifier that `likely fit` has calibrated, so that clones are calibrated, too.
 
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "color": ["red", "red", "blue", None]}
     >>> clf = TableClassifier().fit(X, ["a", "a", "b", "b"])
@@ -109,7 +109,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
     _saved: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
-    calibration_: Calibration | None = None  # from the classifier's log-posteriors to those that it gives
+    calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
         self.classifier = classifier
@@ -118,11 +118,11 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
     @property
     def _fit_calibrates(self) -> bool:
-        """Whether each fit learns a calibration map of its own."""
+        """Whether each fit learns its own calibration map."""
         return bool(self.calibrate)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find out what the columns of X are, and learn from them with labels y (n,)."""
+        """Infer the column types of X, and fit to labels y (n,)."""
         from likely.data.table import Table
 
         self._validate_params()
@@ -142,7 +142,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         cls, classifier: Any, schema: Schema, calibration: Calibration | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip
-        """A fitted classifier together with the columns that it was fitted to, in that order.
+        """A fitted classifier combined with the columns that it was fitted to, in that order.
 
         - **columns**: all columns of the training table in its order, if there were others or another order.
         """
@@ -173,7 +173,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
             return applied(self.calibration_, self.classifier_.log_posterior(frame))
 
     def decide(self, X: Any, **how: Any) -> Any:
-        """Decide about each row of a table: the action of least expected cost, or a refusal.
+        """Decide about each row of a table: the action of smallest expected cost, or a rejection.
 
         `how` are `cost`, `reject_cost`, `reject_below`, `novelty`, `class_prior` and `full`: see
         `BayesClassifier.decide`, which also says what is returned.
@@ -181,7 +181,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         return super().decide(Typed(self.frame(X)), **how)
 
     def unseen(self, X: Any) -> dict[str, Mask]:
-        """Which rows (n,) hold a word that training never saw, by column; only columns that have some."""
+        """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
         return self._unseen(self.frame(X))
 
     def _unseen(self, frame: Any) -> dict[str, Mask]:
@@ -198,9 +198,9 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         return found
 
     def explain(self, X: Any) -> Any:
-        """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
+        """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
         if not hasattr(self.classifier_, "explain"):
-            expected, remedy = "there is nothing to explain", "it decides by class frequencies and looks at no column"
+            expected, remedy = "there is nothing to explain", "it decides by class priors and uses no column"
             raise DomainError(sentence("TableClassifier", expected, remedy=remedy))
         frame = self.frame(X)
         with self._spoken(self.classifier_):
@@ -208,7 +208,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
     # ---------------------------------------------------------------------- inside
 
-    # how to decide is the classifier's own affair
+    # decision parameters are those of the classifier
     cost = property(lambda self: self.classifier_.cost)
     reject_cost = property(lambda self: self.classifier_.reject_cost)
     reject_below = property(lambda self: self.classifier_.reject_below)
@@ -219,7 +219,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
             return self.classifier_._novel(self.frame(X), rate)
 
     def _check_state(self) -> None:
-        """After a file was read: texts are JSON, and the classifier is one for these columns."""
+        """After loading a file: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return
         sound = self._sound_columns() and isinstance(self.classifier_, Deciding)
@@ -230,31 +230,31 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
             names = getattr(learned, "feature_names_in_", None)
             sound = sound and (names is None or list(names) == list(self.schema))
         if not sound:
-            raise DataError(sentence("TableClassifier", "schema, card and classifier must fit together"))
+            raise DataError(sentence("TableClassifier", "schema, card and classifier must be consistent"))
 
 
 class Typed:
-    """Rows that have crossed the border already."""
+    """Validated rows."""
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
 
 def naive_bayes(kinds: dict[str, str]) -> Any:
-    """Independent columns, each with the distribution of its kind."""
+    """Naive Bayes, with the distribution of each column's type."""
     return next(
         candidate.estimator for candidate in model_candidates(kinds) if candidate.key in ("naive-bayes", "diagonal")
     )
 
 
 def arranged_schema(schema: Schema) -> Schema:
-    """Columns in the order of the ladder's models."""
+    """Columns in the order of the candidate models."""
     order = arranged({name: entry["kind"] for name, entry in schema.items()})
     return {name: schema[name] for name in order}
 
 
 def laid_out(frame: Any, names: list[str]) -> Any:
-    """Columns in that order, numbers as Float64, gaps as null."""
+    """Columns in that order, numbers as Float64, missing values as null."""
     import polars as pl
     import polars.selectors as cs
 
@@ -275,7 +275,7 @@ def with_names(X: Any, names: list[str] | None, whose: str) -> Any:
 
 
 def _without_names(a: NDArray[Any], names: list[str] | None, whose: str) -> DataError:
-    """An array whose columns cannot be told apart."""
+    """The error for an array whose columns cannot be identified."""
     remedy = "pass a data frame, whose columns have names"
     if names is None:
         return DataError(sentence(whose, "an array must have rows and columns", f"shape {a.shape}", remedy))

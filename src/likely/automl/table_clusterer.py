@@ -1,4 +1,4 @@
-"""Clusters of a table: a mixture that knows its columns by name, and gives new rows the cluster they belong to."""
+"""TableClusterer: mixture clustering of table rows with named, typed columns."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_surprise import left_out_surprises
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
-ROWS_A_CLUSTER = 3  # distinct rows that a cluster must be worth where their number is chosen: fewer are no group
+ROWS_A_CLUSTER = 3  # minimum number of distinct rows per cluster when the number is chosen
 
 
 class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
-    """Find clusters among rows of a table with named columns: a data frame, a dict of columns, a file.
+    """Mixture clustering of table rows with named columns: a data frame, a dict of columns, a file.
 
-    Real columns have a joint Gaussian in each cluster, counts are Poisson, words have a distribution of levels; cells
+    Real columns have a joint Gaussian in each cluster, counts are Poisson, categories categorical; cells
     may be missing. An array has no names: its columns must be `feature_names_in_`, in that order. Clusters are numbered
-    from 1, the largest first. This is what `likely cluster` writes.
+    from 1, the largest first. `likely cluster` writes this model.
 
     - **n_components**: number of clusters; None chooses it.
-    - **by**: how it is chosen: "bic", "held-out" (likelihood of rows not learned from) or "prior" (a sparse
-      distribution over the weights empties what does not pay for itself).
-    - **kinds**: the user's word on columns, {name: "real", "count", "binary", "category" or "ignore"}.
-    - **n_init, most, random_state**: runs from different starts, the largest number that is tried (never more than
-      one for three distinct rows), and the seed.
+    - **by**: how it is chosen: "bic", "held-out" (likelihood of held-out rows) or "prior" (a sparse
+      Dirichlet prior of the weights empties superfluous components).
+    - **kinds**: types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
+    - **n_init, most, random_state**: number of random initializations, the largest number of clusters (at most
+      one per three distinct rows), and the seed.
 
     >>> X = {"size": [1.0, 1.1, 0.9, 1.2, 7.0, 7.2, 6.9, 7.1], "color": ["red"] * 4 + ["blue"] * 4}
     >>> TableClusterer(2).fit(X).predict({"color": [None, "red"], "size": [7.0, 1.0]}).shape
@@ -63,7 +63,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find out what the columns of X are, and which clusters their rows form; `y` is ignored."""
+        """Infer the column types of X, and find clusters; `y` is ignored."""
         from likely.data.table import Table
 
         self._validate_params()
@@ -85,7 +85,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         cls, found: Found, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
         **settings: Any,
     ) -> Self:  # fmt: skip
-        """What was found in a frame of typed columns, together with these; `columns` are those of the whole table."""
+        """A mixture found in a frame of typed columns, combined with these; `columns` are those of the whole table."""
         made = cls(int(found.mixture.model_.size), **settings)
         made._adopt(found, schema, columns, frame, weight)
         return made
@@ -105,13 +105,13 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
     @property
     def weights_(self) -> Array:
-        """Share of each cluster (K,), the largest first."""
+        """Weight of each cluster (K,), the largest first."""
         return np.asarray(self.mixture_.model_.weights[self.order_])
 
     # ------------------------------------------------------------------------- use
 
     def rows(self, X: Any) -> Any:
-        """Rows inside the border, words that training never saw as missing."""
+        """Validated rows with unknown levels as missing."""
         mixture = self.mixture_
         rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learned)
         tell_of_strangers(strange, "TableClusterer")
@@ -123,7 +123,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         return self.mixture_.model_.posterior(self.rows(X))[:, self.order_]
 
     def predict(self, X: Any) -> Index:
-        """The most probable cluster of each row (n,), counted from 1."""
+        """The most probable cluster of each row (n,), numbered from 1."""
         return self.predict_proba(X).argmax(axis=1) + 1
 
     def score_samples(self, X: Any) -> Array:
@@ -132,13 +132,13 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         return self.mixture_.model_.log_prob(self.rows(X))
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
 
     def _check_state(self) -> None:
-        """After a file was read: texts are JSON, and the mixture is one for these columns."""
+        """After loading a file: texts are JSON, and the mixture is one for these columns."""
         if not hasattr(self, "mixture_"):
             return
         try:
@@ -149,11 +149,11 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         except (AttributeError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence("TableClusterer", "schema, card and mixture must fit together"))
+            raise DataError(sentence("TableClusterer", "schema, card and mixture must be consistent"))
 
 
 def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
-    """The largest number of clusters worth a try: at most one for three distinct rows that count, at least 1.
+    """The largest number of clusters to try: at most one per three distinct rows of positive weight, at least 1.
 
     >>> import polars as pl
     >>> most_clusters(pl.DataFrame({"a": [1.0, 2.0, 3.0]}), 10), most_clusters(pl.DataFrame({"a": range(100)}), 10)
@@ -161,7 +161,7 @@ def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
     """
     counted = frame if weight is None else frame.filter(np.asarray(weight) > 0)
     enough = ROWS_A_CLUSTER * most
-    distinct = counted.head(10 * enough).n_unique()  # mostly that is all there is to ask
+    distinct = counted.head(10 * enough).n_unique()  # usually enough
     if distinct < enough:
         distinct = counted.n_unique()
     return int(max(min(most, distinct // ROWS_A_CLUSTER), 1))

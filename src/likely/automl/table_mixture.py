@@ -1,4 +1,4 @@
-"""A mixture for the columns of a table: the shape of its parts and their number, each chosen and said why."""
+"""Mixture models for table columns: selection of the covariance shape and the number of clusters."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from likely.estimation.foreign_tables import take_rows
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 BY = ("bic", "held-out", "prior")
-MOST = 10  # clusters that are tried
-ROWS_A_PARAMETER = 3  # that a full covariance must have; with fewer, correlations are noise
-CELLS, ROWS = 60_000, 5_000  # by which the number of clusters is chosen; all rows learn afterwards
-RARE = 8  # times that a word must occur, so that it is hardly ever in one fold alone
-SMALL = 1_000  # rows up to which every number is tried from several starts
-PATIENCE = 3  # numbers of clusters that are tried beyond the one of the lowest BIC
+MOST = 10  # maximum number of clusters
+ROWS_A_PARAMETER = 3  # rows per parameter of a full covariance; with fewer, correlations are noise
+CELLS, ROWS = 60_000, 5_000  # rows for choosing the number of clusters; the final fit uses all rows
+RARE = 8  # minimum frequency of a level, so that it is hardly ever in one fold only
+SMALL = 1_000  # number of rows up to which every number has several initializations
+PATIENCE = 3  # numbers of clusters tried beyond the lowest BIC
 QUICK: dict[str, Any] = {
     "tol": 1e-4,
     "max_iter": 100,
-}  # of EM while numbers are compared: they differ by far more than that
-SETTLED: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # of EM for the mixture that is kept
-FACTORS_FROM = 10  # columns from which on few causes may explain them
+}  # EM tolerance while numbers are compared: they differ by far more
+SETTLED: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # EM tolerance of the final mixture
+FACTORS_FROM = 10  # number of columns from which few factors are tried
 WORDS_OF = {
     "full": "a full covariance for each cluster", "diagonal": "columns independent within a cluster",
-    "factors": "a few causes for all real columns", "": "columns independent within a cluster",
+    "factors": "a few factors for all real columns", "": "columns independent within a cluster",
 }  # fmt: skip
 WHY = {
-    "bic": "the lowest BIC", "held-out": "the best likelihood of rows not learned from",
-    "prior": "what a sparse prior over the weights left", "told": "as you said",
+    "bic": "the lowest BIC", "held-out": "the best held-out likelihood",
+    "prior": "the components left by a sparse prior of the weights", "told": "as requested",
 }  # fmt: skip
 
 
 class Found(NamedTuple):
-    """A mixture learned from all rows, and how its shape and number were chosen."""
+    """A mixture fitted to all rows, and how its shape and number were chosen."""
 
     mixture: MixtureDensity
     shape: str  # "full", "diagonal", "factors" or "": no real columns
-    bic: dict[str, float]  # of each shape that was tried, at its best number
-    choice: Any  # a ComponentChoice; None where the number was told
+    bic: dict[str, float]  # BIC of each shape, at its best number
+    choice: Any  # a ComponentChoice; None if the number was given
     by: str  # "bic", "held-out", "prior" or "told"
-    chosen_on: int  # rows that the choice was made on
-    most: int = MOST  # clusters that might have been tried
+    chosen_on: int  # number of rows used for the choice
+    most: int = MOST  # maximum number of clusters
 
     @property
     def why(self) -> str:
-        """Number and shape in words."""
+        """Number and shape with the reason, as text."""
         k = self.mixture.model_.size
         words = f"{k} cluster{'s' * (k != 1)}: {WHY[self.by]}"
         return f"{words}{self._among}; {self._why_shape}"
 
     @property
     def _among(self) -> str:
-        """The numbers that were compared."""
+        """The compared numbers, as text."""
         if self.choice is None:
             return ""
         if self.by == "prior":
             return f" of {self.most}"
         tried = max(self.choice.numbers)
-        told = f" (of {self.most}: the search stops three beyond the least BIC)" if tried < self.most else ""
+        told = f" (of {self.most}: the search stops three beyond the lowest BIC)" if tried < self.most else ""
         return f" among 1 … {tried}{told}"
 
     @property
@@ -78,9 +78,9 @@ class Found(NamedTuple):
 
 
 def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, Any]:
-    """The densities of one cluster that are worth a try, by the shape of their real part.
+    """Candidate densities of one cluster, by the shape of the covariance of real columns.
 
-    A full covariance needs rows for its parameters. With X, few causes (PPCA) are tried where it has too few of them.
+    A full covariance needs rows for its parameters. With X, few factors (PPCA) are tried if there are too few rows.
 
     >>> list(shapes({"a": "real", "b": "real"}, 100)), list(shapes({"a": "real", "b": "real"}, 10))
     (['full', 'diagonal'], ['diagonal'])
@@ -95,12 +95,12 @@ def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, An
     if rows >= ROWS_A_PARAMETER * d * (d + 3) / 2:
         return {"full": joint(kinds, GaussianDensity("full")), **found}
     if X is not None and d >= FACTORS_FROM:
-        found["factors"] = joint(kinds, _few_causes(X.select(real).to_numpy(), rows))
+        found["factors"] = joint(kinds, _few_factors(X.select(real).to_numpy(), rows))
     return found
 
 
-def _few_causes(table: Array, rows: float) -> Any:
-    """PPCA with the number of factors that serves one Gaussian best."""
+def _few_factors(table: Array, rows: float) -> Any:
+    """PPCA with the number of factors that is best for one Gaussian."""
     from likely.decomposition.estimators.factor_analysis import PPCA
 
     return PPCA(int(PPCA().fit(table).model_.factors))
@@ -110,10 +110,10 @@ def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, by: str = "bic", weight: Any = None,
     n_init: int = 3, most: int = MOST, seed: int = 0, density: bool = False, tell: Callable[[str], object] = str,
 ) -> Found:  # fmt: skip
-    """A mixture of the rows of a typed frame: of the shape with the lowest BIC, of `number` parts or as `by` says.
+    """A mixture of the rows of a typed frame: the shape with the lowest BIC, `number` components or chosen by `by`.
 
-    With `density` the parts need not be clusters: few causes may explain many columns, and BIC alone is looked at.
-    `tell` hears of every number that was tried, in words.
+    With `density` the components need not be clusters: few factors are allowed, and BIC alone is used.
+    `tell` is called with a text for every number that was tried.
     """
     if by not in BY:
         raise DomainError(sentence("discover", f"by must be one of {', '.join(BY)}", repr(by)))
@@ -137,7 +137,7 @@ def discover(
 
 
 def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
-    """−2 log-likelihood + parameters · log rows: lower is better   (Schwarz 1978)."""
+    """BIC: −2 log-likelihood + parameters · log rows; lower is better   (Schwarz 1978)."""
     scores = mixture.score_samples(X)
     w = np.ones(len(scores)) if weight is None else weight
     counted = w > 0
@@ -147,27 +147,27 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
 def _chosen(
     tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
 ) -> tuple[str, Any, Any]:
-    """The shape of the lowest BIC, that of each, and for the chosen one what every way would choose."""
+    """The shape of the lowest BIC, the BIC of each, and for the chosen one the result of every criterion."""
     quick = {**settings, **QUICK, "n_init": settings["n_init"] if X.height <= SMALL else 1}
     curves = {
-        shape: _by_bic(MixtureDensity(part, **quick), X, w, most, tell=_about(shape, tell))
+        shape: _by_bic(MixtureDensity(part, **quick), X, w, most, tell=_with_shape(shape, tell))
         for shape, part in tried.items()
     }
     bics = {shape: float(curve.bic.min()) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])
     if not every:
         return shape, bics, curves[shape]
-    tell(f"{WORDS_OF[shape]}: asking rows not learned from, and a sparse prior")
-    return shape, bics, _every_way(tried[shape], X, w, settings, quick, most, curves[shape])
+    tell(f"{WORDS_OF[shape]}: held-out likelihood and sparse prior")
+    return shape, bics, _all_criteria(tried[shape], X, w, settings, quick, most, curves[shape])
 
 
-def _about(shape: str, tell: Callable[[str], object]) -> Callable[[str], object]:
-    """Whoever tells of numbers need not know of which shape."""
+def _with_shape(shape: str, tell: Callable[[str], object]) -> Callable[[str], object]:
+    """A progress callback that adds the shape."""
     return lambda text: tell(f"{WORDS_OF[shape]}: {text}")
 
 
-def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
-    """BIC, rows left out and a sparse prior, each over all numbers up to the largest that one of them chose."""
+def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
+    """BIC, held-out likelihood and a sparse prior, each over all numbers up to the largest that one of them chose."""
     from likely.mixture.estimators.choose_components import choose_components
 
     numbers = range(1, most + 1)
@@ -188,14 +188,14 @@ def _every_way(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, 
 
 
 def _padded(curve: Array, like: Any, beyond: Any) -> Array:
-    """A curve over all numbers: rows without rare words may differ less, and then larger numbers were not tried."""
+    """A curve over all numbers, padded with NaN for numbers that were not tried."""
     return np.pad(curve, (0, len(like.numbers) - len(curve)), constant_values=beyond)
 
 
 def _by_bic(
     estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None, tell: Callable[[str], object] = str
 ) -> Any:
-    """BIC of 1, 2, … components, at least so many, until it has risen for a while above its least."""
+    """BIC of 1, 2, … components, at least so many, until it has increased for a while above its minimum."""
     from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
 
     found: list[float] = [] if known is None else known.bic.tolist()
@@ -212,7 +212,7 @@ def _by_bic(
 
 
 def without_rare_words(X: Any) -> Any:
-    """A frame in which words that occur a few times only are missing: rows left out must hold nothing unheard of.
+    """A frame with rare levels as missing: held-out rows must not hold unknown levels.
 
     >>> import polars as pl
     >>> without_rare_words(pl.DataFrame({"word": ["a"] * 8 + ["b"]}))["word"].null_count()
@@ -230,7 +230,7 @@ def without_rare_words(X: Any) -> Any:
 
 
 def _some(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
-    """At most so many rows that the choice takes seconds, drawn evenly among those that count."""
+    """A random subset of rows of positive weight, for a choice within seconds."""
     here = np.arange(X.height) if w is None else np.flatnonzero(w > 0)
     most = int(np.clip(CELLS // max(X.width, 1), 2_000, ROWS))
     if len(here) > most:
@@ -245,4 +245,4 @@ def _refuse_more_than_rows(number: int | None, rows: float) -> None:
         raise DataError(sentence("clusters", "some row must have a weight above 0", "none"))
     if number is not None and number > rows:
         whose = by_caller("--components", "n_components")
-        raise DataError(sentence(whose, f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer"))
+        raise DataError(sentence(whose, f"there are {rows:.0f} rows to cluster", number, "ask for fewer"))

@@ -1,4 +1,4 @@
-"""A classifier is a mixture whose labels were seen: one density per class, and Bayes' theorem."""
+"""BayesClassifier: one density per class, combined by Bayes' theorem; labels may be missing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ REJECT_RULES = ("reject_cost", "reject_below")
 
 
 def refuse_distributions(density: Any, whose: str) -> None:
-    """A class where a made estimator belongs, or a distribution where its estimator does: say which it is."""
+    """Raise an error for a class or a distribution where an estimator instance is needed."""
     kind = density if isinstance(density, type) else type(density)
     if not isinstance(density, type) and not isinstance(density, Distribution):
         return
@@ -63,24 +63,24 @@ def refuse_distributions(density: Any, whose: str) -> None:
     raise DomainError(sentence(whose, "density must be an estimator of densities", got, f"use {name}()"))
 
 
-Map = Temperature | LogisticMap | IsotonicMap  # of posteriors, learned from held-out ones
+Map = Temperature | LogisticMap | IsotonicMap  # calibration methods of posteriors, fitted to held-out ones
 
 
 class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
-    """Decide between classes, each with its own density: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
+    """Bayes classifier with one density per class: p(c | x) ∝ p(c) p(x | c)   (Ney 2, Herbst 4.2).
 
     - **density**: the estimator of p(x | c), any density; None: `GaussianDensity()`. `model_` is a `Mixture` with one
-      part per class. Missing entries of X (NaN, None) are integrated out.
+      component per class. Missing entries of X (NaN, None) are integrated out.
     - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by
-      label: fixed; a number a or a `Dirichlet`: the frequencies' mean after a fictitious rows of each class.
+      label: fixed; a number α or a `Dirichlet`: the posterior mean of the frequencies with α pseudo-counts per class.
     - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-      {action: {class: cost}} may name them. None: every mistake costs 1.
-    - **reject_cost, reject_below, novelty**: when `decide` refuses (see there). `predict` never does.
-    - **calibration**: None: posteriors as Bayes' theorem gives them; "temperature": softened by one temperature and a
-      lapse rate that are learned from rows left out in five folds, as by `CalibratedClassifier(...,
-      method="temperature")`; the most probable class stays. Sequences need it: their frames depend on each other, which
-      makes plain posteriors far too sure. "logistic", "isotonic" and "auto" as in `CalibratedClassifier`: these may
-      change the most probable class, and with hundreds of sequences per class they often correct it.
+      {action: {class: cost}} may name them. None: 0/1 loss.
+    - **reject_cost, reject_below, novelty**: when `decide` rejects (see there). `predict` never does.
+    - **calibration**: None: posteriors from Bayes' theorem; "temperature": temperature scaling with a
+      lapse rate, fitted to held-out rows of five folds, as by `CalibratedClassifier(...,
+      method="temperature")`; the most probable class is unchanged. Sequences need it: their frames are correlated,
+      which makes posteriors far overconfident. "logistic", "isotonic" and "auto" as in `CalibratedClassifier`: these
+      may change the most probable class, and with hundreds of sequences per class they often correct it.
 
     >>> import likely as lk, numpy as np
     >>> X, y = [[0.0], [1.0], [9.0], [11.0], [np.nan]], ["low", "low", "high", "high", "high"]
@@ -103,7 +103,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_surprise_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
-    calibration_: Map | None = None  # from log-posteriors under `calibration_prior_` to those that it gives
+    calibration_: Map | None = None  # map of log-posteriors under `calibration_prior_` to calibrated ones
 
     def __init__(
         self, density: Any = None, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
@@ -121,15 +121,15 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     @property
     def _fit_calibrates(self) -> bool:
-        """Whether each fit learns a calibration map of its own."""
+        """Whether each fit learns its own calibration map."""
         return self.calibration is not None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """Learn from rows X (n, d) with labels y (n,): strings, numbers or booleans.
+        """Fit to rows X (n, d) with labels y (n,): strings, numbers or booleans.
 
-        A missing label (None, NaN, `pd.NA`) is hidden, not left out: such rows are shared among the classes, by EM.
-        Of a density of sequences, a row is a sequence: `lengths` cut them out of one long array X, here and wherever
-        X is asked for.
+        Rows with a missing label (None, NaN, `pd.NA`) are unlabeled data, used by EM (semi-supervised learning).
+        For a density of sequences, a row is a sequence: `lengths` split one long array X, here and in all other
+        methods.
         """
         self._validate_params()
         X = self._cut(foreign(X), lengths)
@@ -155,7 +155,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self
 
     def _learn_calibration(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """The temperature from posteriors of rows that were left out; rows without a label have no say."""
+        """The calibration map from posteriors of held-out rows; unlabeled rows are ignored."""
         for name in ("calibration_", "floor_", "calibration_prior_"):
             self.__dict__.pop(name, None)
         if self.calibration is None or len(self.classes_) < 2:
@@ -178,7 +178,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, lengths: Any = None
     ) -> Self:
-        """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
+        """Update with more rows: statistics are added. The first call may name all `classes`."""
         self._validate_params()
         if self.calibration is not None:
             expected, remedy = (
@@ -197,14 +197,14 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         labels = labels_among(y, self.classes_, type(self).__name__)
         before = None if first else novelty_threshold.surprise_of(self, X)[0]
         hidden = self.density_._hides_labels or bool((labels < 0).any())
-        if first:  # what is hidden needs more than one look
+        if first:  # latent labels need more than one pass
             model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
         else:
             model, known = self._grown(X)
         new: Any = Threads().total(
             lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole()
         )
-        if first and not hidden and getattr(new, "filled", False):  # nothing is known yet to fill gaps by
+        if first and not hidden and getattr(new, "filled", False):  # no model yet to impute missing values
             with unheard():
                 learned = self._learn(X, labels, weight)
             model, new = learned.model, learned.stats
@@ -214,7 +214,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self._check_cost()
         if before is None:
             self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
-        else:  # rows that the model had not seen when it was asked about them
+        else:  # prequential: scored before learning
             self.held_out_surprise_ = novelty_threshold.streamed(
                 self.held_out_surprise_, before, weight, self.stats_.total_weight
             )
@@ -228,7 +228,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return Mixture.trusted(weights=np.full(C, 1.0 / C), components=self.density_._blank_for(X, C, weight))
 
     def _grown(self, X: Any) -> tuple[Mixture, Any]:
-        """The model and statistics so far, made wide enough for levels that are new in X."""
+        """The model and statistics so far, extended for new levels in X."""
         model, stats = self._learned, self.stats_
         parts, of_parts = self.density_._grown(model.components, stats.components, X)
         return model.replace(components=parts), stats.replace(components=of_parts)
@@ -236,7 +236,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _prior_rule(self, model: Mixture, stats: Any) -> MixturePrior:
         parts = resolve_prior(model.components, stats.components, self.density_._prior_rule())
         weights: Any = self._class_prior_distribution()
-        if weights is None and self.class_prior is not None and not stats.seen:  # hidden labels are shared by it
+        if (
+            weights is None and self.class_prior is not None and not stats.seen
+        ):  # used for the posteriors of missing labels
             weights = GivenWeights(self._fixed_shares())
         return MixturePrior.trusted(weights=weights, components=parts)
 
@@ -244,7 +246,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return class_probabilities(self.class_prior, self.classes_, type(self).__name__)
 
     def _class_prior_distribution(self) -> Dirichlet | None:
-        """The prior of the class probabilities, where they are learned with one."""
+        """The prior distribution of the class probabilities, if they are estimated with one."""
         if isinstance(self.class_prior, Real):
             return Dirichlet.symmetric(len(self.classes_), float(self.class_prior))
         return self.class_prior if isinstance(self.class_prior, Dirichlet) else None
@@ -259,7 +261,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self.point_model_ = report.model
 
     def _scoring(self, report: FitReport, density: Any) -> Mixture:
-        """The model that scores, from what was learned: class probabilities as requested, parts as `density` says."""
+        """The model that scores: class probabilities as requested, components by `density._finish`."""
         learned = report.model
         parts = density._finish(learned.components, report.stats.components, report.prior.components)
         weights = self._final_weights(learned, report.stats)
@@ -267,14 +269,14 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
     def _stepped(self, model: Any, stats: Any) -> FitReport:
-        """A model made better by one `refit`; final, if nothing was hidden."""
+        """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
         return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
     def _learn(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:
-        """Learn from rows that have crossed the border."""
+        """Fit to validated rows."""
         data = self._data(X, labels, weight)
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
@@ -288,7 +290,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return bool(getattr(self.density_, "hard", False)) and self.density_._hides_labels
 
     def _data(self, X: Any, labels: Index, weight: Any) -> Blocks:
-        """Rows with their labels; where some are missing, with what the label may be."""
+        """Rows with their labels; if some are missing, with masks of possible labels."""
         if not (labels < 0).any():
             return Blocks.of(X, weight, labels=labels)
         C = len(self.classes_)
@@ -296,7 +298,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return Blocks.of(X, weight, log_mask=np.concatenate([table, np.zeros((1, C))])[labels])
 
     def _starts(self, X: Any, labels: Index, weight: Any) -> list[Mixture]:
-        """First models: a blank one where one pass will do, else what the labeled rows teach."""
+        """Initial models: a blank one if one pass is enough, else fitted to the labeled rows."""
         hidden = self.density_._hides_labels or bool((labels < 0).any())
         sketch = (
             Sketch.of(X, weight, whose=type(self.density_).__name__) if hidden and self.density_._looks_once else None
@@ -307,18 +309,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         mine = np.flatnonzero(labels >= 0)
         w = None if weight is None else weight[mine]
         counts = np.bincount(labels[mine], w, len(self.classes_))
-        counts = np.maximum(counts, 1e-3 * counts.sum())  # a class that is named but not seen may still come
+        counts = np.maximum(counts, 1e-3 * counts.sum())  # a named class without rows may still occur
         parts = self.density_._started(blank.components, X[mine], labels[mine], w)
         fixed = self.class_prior is not None and self._class_prior_distribution() is None
         shares = self._fixed_shares() if fixed else counts / counts.sum()
         return [Mixture.trusted(weights=np.array(shares), components=p) for p in parts]
 
     def _seen_rows(self, X: Any, labels: Index, weight: Any) -> Block | None:
-        """Rows for a second pass, where all labels are known."""
+        """Rows for a second pass, if all labels are known."""
         return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
     def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
-        """What would score had this been learned; settings chosen after learning stay, or are chosen anew by `rows`."""
+        """The scoring model of another fit; hyperparameters are kept, or chosen again from `rows`."""
         if rows is None or not self.density_._wants_rows:
             return self._scoring(report, copy(self.density_))
         density = deepcopy(self.density_)
@@ -327,7 +329,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _final_weights(self, learned: Mixture, stats: Any) -> Array:
         distribution = self._class_prior_distribution()
-        if distribution is not None:  # the mean of the posterior: what the next row's class is expected by
+        if distribution is not None:  # the posterior mean: the predictive class probabilities
             alpha = distribution.alpha + stats.counts
             return alpha / alpha.sum()
         if self.class_prior is None:
@@ -338,7 +340,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _learned(self) -> Any:
         return getattr(self, "point_model_", self.model_)
 
-    # -------------------------------------------------------------------- border
+    # -------------------------------------------------------------------- validation
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
         if y is None:
@@ -350,10 +352,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             if hasattr(self.density_, "feature_names_in_"):
                 self.feature_names_in_ = self.density_.feature_names_in_
         if isinstance(X, Ragged) and len(X) == 1 and np.ndim(y) == 1 and len(y) > 1:
-            remedy = "say where sequences end with lengths=, or pass a list of arrays"
+            remedy = "give lengths= of the sequences, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
-        more: Any = {"gaps": True, "none": not reset, "each": labeled_things(X)}  # later, classes are known
+        more: Any = {"gaps": True, "none": not reset, "each": labeled_things(X)}  # in later calls, classes are known
         y = checked_labels(y, n_rows(X), type(self).__name__, **more)
         if sample_weight is None:
             return X, y, None
@@ -366,15 +368,15 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return (X, y, weight) if counts.all() else (X[counts], y[counts], weight[counts])
 
     def _cut(self, X: Any, lengths: Any) -> Any:
-        """Sequences that lengths cut out of one array; without any, X as it is."""
+        """Sequences split by `lengths` out of one array; without lengths, X unchanged."""
         if lengths is None:
             return X
         density: Any = self.__dict__.get("density_", getattr(self, "density", None))
         return cut(X, lengths, type(self).__name__, density is not None and density._of_sequences)
 
     def _rows(self, X: Any) -> Any:
-        """Foreign rows as the model takes them; what was never seen counts as unobserved."""
-        if "model_" not in self.__dict__:  # asking scikit-learn costs as much as a decision
+        """Validated rows in the form of the model; unknown levels count as missing."""
+        if "model_" not in self.__dict__:  # scikit-learn's validation costs as much as a decision
             check_is_fitted(self)
         rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learned.components)
         tell_of_strangers(strange, type(self).__name__)
@@ -389,7 +391,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _column_names(self) -> list[str]:
         return self.density_._column_names()
 
-    # ----------------------------------------------------------------------- use
+    # ----------------------------------------------------------------------- prediction
 
     def log_posterior(self, X: Any, lengths: Any = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -404,7 +406,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
 
     def _calibrated(self, rows: Any, calibration: Map) -> Array:
-        """Calibrated under the class probabilities of training, and only then under other ones."""
+        """Calibrated under the class probabilities of training, then converted to other ones."""
         trained, now = self.calibration_prior_, self.class_prior_
         if np.array_equal(trained, now):
             return calibration.log_posterior(self.floor_.applied(self._plain_log_posterior(rows)))
@@ -425,7 +427,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
-        """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
+        """The class of smallest expected cost (n,), without the reject option; see `decide`."""
         if self.calibration_ is not None:
             return super().predict(self._cut(X, lengths))
         rows, cost = self._rows(self._cut(X, lengths)), self._cost_of(None)
@@ -442,18 +444,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             top[np.isneginf(joint.max(axis=1))] = self.model_.weights.argmax()
             return top
 
-        small = np.min_scalar_type(len(self.classes_))  # a place takes a byte: no second column of eight bytes a row
+        small = np.min_scalar_type(
+            len(self.classes_)
+        )  # an index takes one byte: no second column of eight bytes per row
         if self._certain:
             return self.classes_[map_rows(best, rows, None, small)]
         return self.classes_[self._of_joint(rows, cheapest, None, small)]
 
     @property
     def _certain(self) -> bool:
-        """Whether every class has some density everywhere, so that no row is left to the prior alone."""
+        """Whether every class has a positive density everywhere."""
         return not isinstance(self.model_, Mixture) or isinstance(self.model_.components, Gaussian)
 
     def _of_joint(self, rows: Any, use: Any, columns: int | None, dtype: Any) -> Any:
-        """`use` of log p(c) p(x | c) of each block of rows; and a word on rows that no class has a density for."""
+        """`use` of log p(c) p(x | c) of each block of rows, with a warning for rows of density 0 under every class."""
         lost: list[int] = []
 
         def used(block: Any) -> Any:
@@ -464,32 +468,32 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         out = map_rows(used, rows, columns, dtype)
         if sum(lost) and self.novelty is None:
             text = f"{sum(lost)} of {n_rows(rows)} rows {NO_DENSITY}"
-            tell(f"{type(self).__name__}: {text}; use a density without ends, or novelty=")
+            tell(f"{type(self).__name__}: {text}; use a density with unbounded support, or novelty=")
         return out
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, class_prior: Any = None, full: bool = False, lengths: Any = None,
     ) -> Any:  # fmt: skip
-        """Decide about each row: the action of least expected cost, or a refusal.
+        """Decide about each row: the action of smallest expected cost, or a rejection.
 
-        The expected cost of action a is Σ_c cost[a, c] p(c | x). Whatever is None here is as the classifier was built;
-        without costs every mistake costs 1, so that the most probable class is decided for.
+        The expected cost of action a is Σ_c cost[a, c] p(c | x). Arguments that are None default to the parameters of
+        the classifier; without costs the loss is 0/1, so that the most probable class is chosen.
 
         - **X**: rows (n, d), or sequences.
         - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-          {action: {class: cost}} may name them. Actions beyond the classes may be decided for, such as "ask".
-        - **reject_cost**: what refusing costs: a row is refused where every action is expected to cost more.
-        - **reject_below**: a row is refused where its largest posterior is smaller than this probability.
-        - **novelty**: a false-alarm rate: a row is called novel where p(x) is smaller than for all but this share of
-          training rows that were left out of learning, and wherever p(x) = 0.
+          {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
+        - **reject_cost**: the cost of rejection: a row is rejected if every action has a larger expected cost.
+        - **reject_below**: a row is rejected if its largest posterior is smaller than this probability.
+        - **novelty**: a false-alarm rate: a row is novel (an outlier) if p(x) is smaller than for all but this share of
+          held-out training rows, and wherever p(x) = 0.
         - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
           `classes_`, or a dict by label. It changes p(x), and so what is novel, too.
         - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
         - **lengths**: of sequences that are one long array X.
 
-        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
-        row was refused, or `lk.NOVEL` where it is unlike all that was learned from.
+        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` for a
+        rejected row, or `lk.NOVEL` for an outlier.
 
         >>> import likely as lk, numpy as np
         >>> x, y = np.random.default_rng(0).normal(size=(400, 1)), np.repeat(["a", "b"], 200)
@@ -511,23 +515,23 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return self.with_class_prior(class_prior).decide(X, **how)
         rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
         if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
-            text = "posteriors of sequences are too sure for a reject rule"
+            text = "posteriors of sequences are too overconfident for a reject rule"
             tell(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
         return super().decide(X, **how)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """log p(x) of each row (n,), whatever its class."""
+        """Marginal log-density log p(x) of each row (n,)."""
         rows = self._rows(self._cut(X, lengths))
         return self.model_.log_prob(rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
-        """Rows and their labels drawn from what was learned; of chains that never end, of a `length`."""
+        """Rows and labels sampled from the fitted model; of HMMs without final probabilities, of a `length`."""
         check_is_fitted(self)
         X, labels = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
         return X, self.classes_[labels]
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities; everything else stays as it was learned."""
+        """A copy with other class probabilities."""
         check_is_fitted(self)
         other = copy(self)
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
@@ -536,22 +540,23 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return other
 
     def surprise(self, X: Any, lengths: Any = None) -> Array:
-        """How unlike training each row is (n,): the median of log p over the model's own draws with the same gaps,
-        minus log p(x), in units of their interquartile range; infinite where a level was never seen."""
+        """Novelty score of each row (n,): the median of log p over the model's samples with the same missing entries,
+        minus log p(x), in units of their interquartile range; infinite for an unknown level.
+        """
         check_is_fitted(self)
         return novelty_threshold.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """log p(c | x) per row (n, C) under a classifier learned from all other rows: fast, as statistics subtract.
+        """Leave-one-out log p(c | x) per row (n, C): fast, as statistics subtract.
 
-        Of copies, and of a whole weight, one is left out. Settings are this classifier's; what it learned is not used.
+        Of duplicates, and of an integer weight, one is left out. Only the parameters of this classifier are used.
         """
         from likely.classify.leave_one_out import leave_one_out
 
         return leave_one_out(self, X, y, sample_weight)[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
-        """Share of rows that are decided rightly; rows whose label is missing have no say."""
+        """Accuracy; rows with a missing label are ignored."""
         X = self._cut(foreign(X), lengths)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labeled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
@@ -562,7 +567,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return float(np.average(self.predict(rows) == labels[there], weights=weight))
 
     def explain(self, X: Any) -> Any:
-        """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
+        """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
         from likely.classify.explanation import Explanation
 
         check_is_fitted(self)
@@ -585,7 +590,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
-        with unheard():  # what there is to say of these rows is said where they are decided
+        with unheard():  # warnings on these rows are issued by the decision
             rows = self.density_._rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
         return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
@@ -596,16 +601,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self._cost_of(None)
 
     def _in_words(self) -> Any:
-        """Warnings speak of members and columns by number: say the classes' and columns' names, and whose it is."""
+        """Context manager: messages use names of classes and columns instead of numbers, and of this estimator."""
         return said_once(reworded=self._reworded)
 
     def _reworded(self, text: str) -> str:
         classes = self.classes_.tolist()
         text = by_name(text, "member", lambda k: repr(classes[k]), called="class")
-        return re.sub(r"^Gaussian\b", type(self).__name__, self.density_._in_names(text))  # only whose note it is
+        return re.sub(
+            r"^Gaussian\b", type(self).__name__, self.density_._in_names(text)
+        )  # only the name at the beginning
 
     def _check_state(self) -> None:
-        """After a file was read: rules must be numbers, and what was learned must fit together."""
+        """After loading a file: rules must be numbers, and the fitted attributes consistent."""
         for rule in ("reject_cost", "reject_below", "novelty"):
             if not isinstance(getattr(self, rule), Real | None):
                 came = type(getattr(self, rule)).__name__
@@ -635,7 +642,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
+            raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))
         self._check_cost()
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Why a row is decided as it is: what each column adds to the odds, and what knowing it saves."""
+"""Explanation of decisions: log-odds contribution of each column, and its effect on the expected cost."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from likely.decision.decide import why_not_the_likeliest
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics.special import LOG_2PI
 
-NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds that the table shows as 0.000, and what is worth a word
+NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds printed as 0.000, and the threshold for a note
 SATURATED = (
     "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
     " before it"
 )
-IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; novelty= calls it novel"
-SHOWN = 12  # columns that the text shows for each row
+IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; with novelty= it is novel"
+SHOWN = 12  # maximum number of printed columns per row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 CALIBRATED = (
     "Log-odds are what a column adds after calibration, given all other columns: they need not add up. Before"
@@ -42,7 +42,7 @@ ADD_UP = "add up to the log-odds of the uncalibrated posterior."
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """For each row, the evidence of each column between the class decided for and its strongest rival.
+    """Log-odds contribution of each column between the chosen class and the next best, for each row.
 
     `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival): the change of the log-odds when
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
@@ -53,8 +53,8 @@ class Explanation:
     `prior_before` those before it. In naive Bayes it is the latter that add up, to the log-odds of the uncalibrated
     posterior; after a map that is not linear (a temperature with a lapse rate, isotonic steps) they do not.
 
-    Far outside, a calibration map may give one and the same posterior with and without each column. Such a row is
-    `saturated`: what its columns say is then read from `before`, the log-odds that the map was given. An isotonic map
+    Far outside, a calibration map may give the same posterior with and without each column. Such a row is
+    `saturated`: its columns are then explained by `before`, the log-odds before the map. An isotonic map
     is flat between its steps everywhere (`stepwise`): there the text shows `before` and `prior_before` for all rows.
     """
 
@@ -66,14 +66,14 @@ class Explanation:
     log_odds: Array  # (n, d)
     prior_log_odds: Array  # (n,)
     cost_change: Array  # (n, d)
-    without: NDArray[Any]  # (n, d): what would be decided without each column
+    without: NDArray[Any]  # (n, d): the decision without each column
     values: list[list[Any]]  # (n, d): the cells
     before: Array | None = None  # (n, d): log-odds before calibration, where there was one
-    impossible: Mask | None = None  # (n,): rows that no class has a density for, which `decide` calls novel if asked
-    expected: Array | None = None  # (n, C): what deciding for each class would cost on average
+    impossible: Mask | None = None  # (n,): rows of density 0 under all classes, novel with `novelty`
+    expected: Array | None = None  # (n, C): expected cost of each class
     prior_before: Array | None = None  # (n,): log-odds of the class probabilities before calibration
     odds_before: Array | None = None  # (n,): log-odds of the posterior before calibration
-    stepwise: bool = False  # the calibration map is flat in places
+    stepwise: bool = False  # the calibration map is constant in places
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -81,7 +81,9 @@ class Explanation:
         rows, told = clf._rows(X), clf.class_prior_
         raw, cost = clf._log_joint(rows), Cost.of(clf.cost, clf.classes_)
         joint = applied(calibration, raw)
-        cost = cost if cost.decides_classes else Cost.zero_one(cost.n_classes)  # what classes are compared by
+        cost = (
+            cost if cost.decides_classes else Cost.zero_one(cost.n_classes)
+        )  # the log-joints by which classes are compared
         prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
         P = _shares(joint, told)
         expected = cost.expected_of(P)[:, : cost.n_classes]
@@ -114,19 +116,19 @@ class Explanation:
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
-        """Rows (n,) whose calibrated posterior stays as it is whichever column is left out, though some say much."""
+        """Rows (n,) whose calibrated posterior does not change with any column, although some log-odds are large."""
         if self.before is None:
             return np.zeros(len(self), dtype=bool)
         flat = np.abs(self.log_odds).max(axis=1, initial=0.0) < NOTHING
         return np.asarray(flat & (np.abs(self.before).max(axis=1, initial=0.0) > SOMETHING))
 
     def _evidence(self, i: int) -> Array:
-        """What the columns of row i say (d,), before a calibration that hides it."""
+        """The log-odds of the columns of row i (d,), before a saturated calibration."""
         return self.before[i] if self.before is not None and (self.stepwise or self.saturated[i]) else self.log_odds[i]
 
     @property
     def note(self) -> str:
-        """What must be known to read the log-odds; nothing where they add up to the log-odds of the posterior.
+        """A note on the interpretation of the log-odds; empty if they add up to the log-odds of the posterior.
 
         Of a calibrated model, it says whether those before calibration add up to the uncalibrated log-odds.
         """
@@ -144,7 +146,7 @@ class Explanation:
         return CALIBRATED if before else NOTE
 
     def cost_decided(self, i: int) -> str:
-        """Where the decision is not the most probable class: by how much it is cheaper; else nothing."""
+        """If the decision is not the most probable class, the explanation by costs; else ""."""
         names, top = self.classes.tolist(), int(self.posterior[i].argmax())
         decided = names.index(self.decided[i])
         if self.expected is None or decided == top:
@@ -153,7 +155,7 @@ class Explanation:
         return why_not_the_likeliest(names[top], self.posterior[i, top], names[decided], *costs)
 
     def ranking(self, i: int) -> Index:
-        """Columns of row i by the size of their evidence, largest first."""
+        """Columns of row i by absolute log-odds, largest first."""
         return np.argsort(-np.abs(self._evidence(i)), kind="stable")
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -210,7 +212,7 @@ def _add_up(prior: Any, each: Any, whole: Any) -> bool:
 
 
 def _shares(joint: Array, prior: Array) -> Array:
-    """p(c | x) (n, C) from log p(c, x) up to a constant of each row; what no class explains is left to the prior."""
+    """p(c | x) (n, C) from log p(c, x) up to a constant of each row; rows of density 0 get the prior."""
     top = joint.max(axis=1, keepdims=True)
     shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
     with np.errstate(invalid="ignore"):
@@ -226,17 +228,17 @@ def _gained(joint: Array, hidden: Array, decided: Index, rival: Index) -> Array:
 
 
 def _without(clf: Any, rows: Any, j: int) -> Array:
-    """log p(c, x) without column j, which not every distribution can tell."""
+    """log p(c, x) without column j, if the distribution supports marginalization."""
     try:
         return np.asarray(clf._log_joint(_hidden(rows, j)))
     except DataError as error:
-        expected, model = "explaining needs a model that can leave a column out", getattr(clf, "density", clf)
+        expected, model = "an explanation needs a model that can marginalize a column", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"
         raise DomainError(sentence(type(clf).__name__, expected, type(model).__name__, remedy)) from error
 
 
 def _conditional(clf: Any, rows: Any) -> Array | None:
-    """log p(x_j | all other columns, c) (n, C, d) of complete rows under Gaussians, from the precision matrix at once.
+    """log p(x_j | other columns, c) (n, C, d) of complete rows under Gaussians, from the precision matrix.
 
     With Λ = Σ⁻¹ and z = Λ(x − μ): log N(z_j/Λ_jj | 0, 1/Λ_jj). None where another way is needed.
     """
@@ -253,7 +255,7 @@ def _conditional(clf: Any, rows: Any) -> Array | None:
 
 
 def _best_two(expected: Array) -> tuple[Index, Index]:
-    """The cheapest class of each row, and the next."""
+    """The cheapest and the second cheapest class of each row."""
     order = np.argsort(expected, axis=1, kind="stable")
     return order[:, 0], order[:, min(1, order.shape[1] - 1)]
 
@@ -295,7 +297,7 @@ def _cells(rows: Any) -> list[list[Any]]:
 
 
 def _typical(column: tuple[Any, ...]) -> Any:
-    """What a column of a sequence is like: its mean, or its most frequent level."""
+    """A representative value of a column of a sequence: its mean, or its mode."""
     seen = [cell for cell in column if cell is not None and cell == cell]
     if not seen or isinstance(seen[0], float):
         return sum(seen) / len(seen) if seen else None

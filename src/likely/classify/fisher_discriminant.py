@@ -1,4 +1,4 @@
-"""Fisher's discriminant with scikit-learn's face: fewer columns that keep the classes apart, and a decision in them."""
+"""FisherDiscriminant: linear discriminant analysis as dimensionality reduction and classifier."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from likely.mixture.mixture import Mixture
 
 
 class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn the axes that separate classes: `axes_` is a `DiscriminantSubspace` (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
+    """Fisher's linear discriminant analysis: `axes_` is a `DiscriminantSubspace` (Herbst 4.1.4–4.1.6, Ney 8.2.3–8.2.4).
 
-    S_w and S_b are diagonalized together; coordinates (`transform`) have scatter I within classes. Both criteria are
-    reached by the same axes, those of the largest λ. A decision (`predict`, `decide`) is Bayes' with Gaussians of one
+    S_w and S_b are diagonalized simultaneously; coordinates (`transform`) have within-class scatter I. Both criteria
+    are maximized by the same axes, those of the largest λ. Decisions (`predict`, `decide`) use Gaussians with a shared
     covariance in these coordinates: with all K − 1 axes it is linear discriminant analysis. Where S_w is singular the
     directions along which classes do not vary at all, but differ, come first (λ = ∞); directions along which nothing
     varies are left out. Units of the columns change nothing, nor do rotations and other invertible linear maps while
-    correlations stay clear of 1: directions thinner than 10⁻⁶ of the widest are left out, with a warning.
+    correlations are not too close to 1: directions with less than 10⁻⁶ of the largest width are dropped, with a
+    warning.
 
-    - **n_components**: how many axes; None: as many as classes differ in, at most K − 1.
+    - **n_components**: number of axes; None: the rank of S_b, at most K − 1.
     - **criterion**: "trace", tr(s_w⁻¹ s_b), or "determinant", det(s_w⁻¹ s_b). With the determinant more than K − 1 axes
-      can be had: the total scatter then stands for that between classes (Ney 8.2.4), and axes with λ = 0 follow, those
-      of the widest columns first.
-    - **shrinkage**: 0 … 1: how far correlations within classes are drawn to 0; with fewer rows than columns some is
-      wise.
-    - **class_prior, cost, reject_cost, reject_below**: how `decide` decides, as in `BayesClassifier`.
+      are possible: the total scatter then replaces that between classes (Ney 8.2.4), and axes with λ = 0 follow, those
+      of the largest variance first.
+    - **shrinkage**: 0 … 1: shrinkage of within-class correlations to 0; recommended with fewer rows than columns.
+    - **class_prior, cost, reject_cost, reject_below**: parameters of decisions, as in `BayesClassifier`.
 
     `stats_` are the moments of each class: they add, so `partial_fit` equals the batch. Rows may have missing entries
-    (NaN): the moments are then those of Gaussians of one covariance, found by EM (in a stream, by what the chunks
-    before told). `transform` gives such a row the coordinates that are expected given what was observed of it, and
-    decisions integrate what is missing out.
+    (NaN): the moments are then those of Gaussians with a shared covariance, fitted by EM (in a stream, with the
+    model of the chunks before). `transform` gives the conditional expectation of the coordinates of such a row, and
+    decisions integrate missing entries out.
 
     >>> X, y = [[0, 0], [1, 2], [2, 0], [4, 1], [5, 3], [6, 1]], ["a", "a", "a", "b", "b", "b"]
     >>> f = FisherDiscriminant().fit(X, y)
@@ -83,14 +83,14 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d) with labels y (n,)."""
+        """Fit to rows X (n, d) with labels y (n,)."""
         self._validate_params()
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, labels = encoded(y)
         return self._adopt(self._gathered(X, labels, weight, None))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: moments are added. The first call may name all `classes` that will ever come."""
+        """Update with more rows: moments are added. The first call may name all `classes`."""
         self._validate_params()
         first = not hasattr(self, "axes_")
         X, y, weight = self._checked(X, y, sample_weight, reset=first)
@@ -151,10 +151,10 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         self._cost_of(None)
         return self
 
-    # ----------------------------------------------------------------------- use
+    # ----------------------------------------------------------------------- prediction
 
     def transform(self, X: Any) -> Any:
-        """Coordinates along the axes (n, q); of a row with missing entries, those that are expected of it."""
+        """Coordinates along the axes (n, q); of a row with missing entries, their conditional expectation."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
         return self.axes_.project(impute(self._mixture, X) if any_missing(X) else X)
@@ -182,7 +182,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     @property
     def _mixture(self) -> Mixture:
-        """Gaussians of one covariance W, of which complete rows get the same posteriors as in the coordinates.
+        """Gaussians with a shared covariance W that give complete rows the same posteriors as in the coordinates.
 
         Their means differ along the axes only: m + WBᵀ(BWBᵀ)⁻¹B (m_k − m).
         """
@@ -196,7 +196,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         )
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities; the axes stay."""
+        """A copy with other class probabilities; the axes are the same."""
         check_is_fitted(self)
         other = copy(self)
         other.class_prior = class_prior
@@ -210,7 +210,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     @property
     def criterion_(self) -> float:
-        """What the axes reach of the criterion that was asked for."""
+        """The value of the requested criterion."""
         return self.axes_.criterion(self.criterion)
 
     @property
@@ -227,7 +227,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _n_features_out(self) -> int:
         return len(self.axes_.axes)
 
-    _rows: Any = DensityEstimator._rows  # the border is that of the densities
+    _rows: Any = DensityEstimator._rows  # input validation as for densities
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,7 +235,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         return tags
 
     def _check_state(self) -> None:
-        """After a file was read: axes, moments and classes must fit together."""
+        """After loading a file: axes, moments and classes must be consistent."""
         axes, stats = getattr(self, "axes_", None), getattr(self, "stats_", None)
         if axes is None and stats is None:
             return
@@ -243,11 +243,13 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         sound = isinstance(axes, DiscriminantSubspace) and isinstance(stats, Moments) and type(width) is int
         sound = sound and _sized(axes, stats) == (width, K, (K, width))
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together", type(axes).__name__))
+            raise DataError(
+                sentence(type(self).__name__, "the fitted attributes must be consistent", type(axes).__name__)
+            )
         class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
         self._cost_of(None)
 
 
 def _sized(axes: Any, stats: Any) -> tuple[Any, ...]:
-    """Columns and classes of axes, and the shape of the moments' means."""
+    """Number of columns and classes of the axes, and the shape of the moments' means."""
     return axes.dim, len(axes.centroids), stats.shift.shape

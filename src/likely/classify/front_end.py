@@ -1,4 +1,4 @@
-"""A classifier with something in front: what people have becomes what a model takes, and the model decides."""
+"""Base class of recognizers that are a classifier behind a feature extractor."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from likely.estimation.decision_mixin import Deciding
 
 
 class Fronted(Deciding, BaseEstimator):
-    """For recognizers: `_built()` gives a classifier, `_front(X, learning)` its rows; all verbs of deciding follow.
+    """Base class of recognizers: `_built()` returns a classifier, `_front(X, learning)` its features.
 
-    What was learned is the fitted classifier, `classifier_`.
+    The fitted classifier is `classifier_`.
     """
 
     classifier_: BayesClassifier
     _saved: tuple[str, ...] = ("classifier_",)
 
     def _built(self) -> BayesClassifier:
-        """The classifier that these settings mean, not yet fitted."""
-        raise NotImplementedError  # every subclass has its own
+        """The unfitted classifier for these parameters."""
+        raise NotImplementedError  # abstract
 
     def _front(self, X: Any, learning: bool = False) -> Any:
-        """What the classifier takes, made of what came."""
-        raise NotImplementedError  # every subclass has its own
+        """The classifier's input, from the raw input."""
+        raise NotImplementedError  # abstract
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from things X and their labels y."""
+        """Fit to raw inputs X and their labels y."""
         classifier = self._built()
         self.classifier_ = classifier.fit(self._front(X, learning=True), y, sample_weight)
         return self
 
-    # ----------------------------------------------------------------------- use
+    # ----------------------------------------------------------------------- prediction
 
     @property
     def classes_(self) -> Any:
@@ -54,21 +54,21 @@ class Fronted(Deciding, BaseEstimator):
         return self.classifier_.log_posterior(self._front(X))
 
     def score_samples(self, X: Any) -> Array:
-        """log p(x) of each (n,), whatever its class."""
+        """Marginal log-density log p(x) of each input (n,)."""
         self._check_fitted()
         return self.classifier_.score_samples(self._front(X))
 
     # -------------------------------------------------------------------- inside
 
     def _check_fitted(self) -> None:
-        """NotFittedError before anything was learned."""
+        """Raise NotFittedError before fitting."""
         check_is_fitted(self)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         return self.classifier_._novel(self._front(X), rate)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must be a classifier that has learned something."""
+        """After loading a file: `classifier_` must be a fitted classifier."""
         inner = vars(self).get("classifier_")
         if inner is not None and not (isinstance(inner, BayesClassifier) and "model_" in vars(inner)):
             raise DataError(sentence(type(self).__name__, "classifier_ must be a classifier", type(inner).__name__))

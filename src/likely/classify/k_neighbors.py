@@ -1,4 +1,4 @@
-"""KNeighborsClassifier: a row gets the label of those it lies among."""
+"""KNeighborsClassifier: k-nearest-neighbor classification."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_
 from likely.neighbors.nearest_neighbors import NeighborSearch
 from likely.neighbors.voting import Voters
 
-CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # what "leave-one-out" chooses from
-EQUAL = 1e-12  # costs that differ by rounding only
-VOTES = 2**22  # entries that are held at once while k is chosen
-LEFT_OUT = 10_000  # rows that are left out one by one, at most: spread evenly over all
+CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # candidates of "leave-one-out"
+EQUAL = 1e-12  # tolerance for equal costs
+VOTES = 2**22  # entries in memory while k is chosen
+LEFT_OUT = 10_000  # maximum number of rows for leave-one-out: evenly spaced over all
 
 
 class KNeighborsClassifier(PlainDeciding, BaseEstimator):
-    """The k nearest rows vote: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
+    """k-nearest-neighbor classifier: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
 
     Of k neighbors within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
-    search is exact, and of equally near rows the first counts. A weight of w is w copies: k counts units of weight.
+    search is exact, and ties go to the first row. A weight of w is w copies: k counts units of weight.
 
-    - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the numbers that are given) that tells each
-      row's class best from the other rows: `k_`; `left_out_scores_` are lines of k, mean cost and mean log p(c | x).
-    - **criterion**: what is best then: "errors", the fewest (with `cost` or `reject_cost`, what decisions cost; of
-      equals the larger mean log p(c | x)), or "log", the largest mean log p(c | x): for those who need probabilities,
-      and mostly more neighbors, for a class without a vote costs much.
-    - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their deviation within classes),
-      "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows). **scale** gives
-      deviations (d,) or a covariance (d, d) instead of those learned.
+    - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the best
+      leave-one-out result: `k_`; `left_out_scores_` are rows of k, mean cost and mean log p(c | x).
+    - **criterion**: the criterion of leave-one-out: "errors" (with `cost` or `reject_cost`, the cost of decisions;
+      ties by mean log p(c | x)), or "log", the largest mean log p(c | x): for probabilities, mostly with more
+      neighbors, since a class without a vote costs much.
+    - **metric**: "l1", "l2", "linf", "lp" (with **p**), "scaled" (columns over their standard deviation within
+      classes), "mahalanobis" (rows whitened by the covariance within classes), "correlation" (1 − r of two rows).
+      **scale** gives standard deviations (d,) or a covariance (d, d) instead of estimated ones.
     - **weights**: "uniform", or "distance": votes count 1 / distance.
-    - **smoothing**: so many votes in all are added, shared as the classes are among all rows; so no posterior is 0, and
-      ties go to the more frequent class.
-    - **keep**: "edited" leaves out rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
-      "condensed" all that one neighbor can do without (`lk.condensed_nearest_neighbor`; what is left marks borders and
-      says nothing of probabilities, so each of these rows has one vote, whatever its weight). `kept_` are those that
-      stayed; N_c counts these.
-    - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k
-      neighbors are farther away than those of all but that share of training rows.
+    - **smoothing**: total number of pseudo-votes, distributed in proportion to the class frequencies; so no posterior
+      is 0, and ties go to the more frequent class.
+    - **keep**: "edited" drops rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
+      "condensed" keeps a consistent subset for one neighbor (`lk.condensed_nearest_neighbor`; these rows mark decision
+      boundaries, not probabilities, so each has one vote, whatever its weight). `kept_` are the kept rows; N_c counts
+      these.
+    - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k-th
+      neighbor is farther away than for all but that share of training rows.
 
-    NaN is "not observed": two rows are compared over the columns that both have, and the sum is scaled to all columns;
-    neighbors with no column in common have no vote. Squared Mahalanobis distances are those that are expected under
-    one Gaussian of all rows, found by EM; "correlation" needs complete rows.
+    Missing values (NaN): two rows are compared over the columns that both have, and the sum is scaled to all columns;
+    neighbors with no column in common have no vote. Squared Mahalanobis distances are expectations under
+    one Gaussian of all rows, fitted by EM; "correlation" needs complete rows.
 
     >>> import likely as lk
     >>> m = lk.KNeighborsClassifier(3, metric="l1").fit([[0.0], [1.0], [2.0], [8.0], [9.0]], ["a", "a", "a", "b", "b"])
@@ -107,7 +107,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remember rows X (n, d) and their labels y (n,)."""
+        """Store rows X (n, d) and their labels y (n,)."""
         self._validate_params()
         if y is None:
             checked_labels(y, 0, type(self).__name__)
@@ -122,7 +122,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Remember more rows. The first call may name all `classes` that will ever come."""
+        """Store more rows. The first call may name all `classes`."""
         self._validate_params()
         first = not hasattr(self, "rows_")
         x = plain_rows(self, X, reset=first)
@@ -153,33 +153,33 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         self._build(metric)
         self._check_priors()
         self.__dict__.pop("left_out_scores_", None)
-        self.k_ = self._k_asked()
+        self.k_ = self._requested_k()
         total = float(self._voters.weight.sum())
         if total < self.k_:
-            tell(f"{type(self).__name__}: all rows vote: they weigh {total:g}, k is {self.k_}")
+            tell(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.k_}")
         return self
 
     def _chosen(self, metric: Metric) -> Index:
-        """Which rows stay."""
+        """The kept rows."""
         if self.keep is None or len(np.unique(self.labels_)) < 2:
             return np.arange(len(self.rows_), dtype=np.int64)
         choose = edited_nearest_neighbors if self.keep == "edited" else condensed_nearest_neighbor
         return choose(self.rows_, self.labels_, metric=metric, weight=self.weight_).astype(np.int64)
 
     def _build(self, metric: Metric) -> None:
-        """What can be made of the rows at any time, and is not written to files."""
+        """Build the search structures, which are not stored in files."""
         at = self.kept_
         search = NeighborSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
             search=search, labels=self.labels_[at], weight=self._kept_weight(), classes=len(self.classes_)
         )
-        self._calm: dict[int, Array] = {}  # reach of neighbors in training, by k
+        self._calm: dict[int, Array] = {}  # distances to the k-th neighbor in training, by k
 
     def _kept_weight(self) -> Array:
-        """Votes of the rows that stayed: their weights, but one each of those that mark borders."""
+        """Votes of the kept rows: their weights, or one each after condensing."""
         return np.ones(len(self.kept_)) if self.keep == "condensed" else self.weight_[self.kept_]
 
-    def _k_asked(self) -> int:
+    def _requested_k(self) -> int:
         asked = self.n_neighbors
         if isinstance(asked, Integral):
             return int(asked)
@@ -192,22 +192,22 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         return choices[int(np.argmax(np.where(best, logs, -np.inf)))]
 
     def _left_out_scores(self, choices: list[int]) -> tuple[Array, Array]:
-        """For each k (K,): what decisions about training rows cost that the others tell, and their log-posterior."""
+        """Leave-one-out cost and log-posterior of training rows for each k (K,)."""
         n, C = len(self.rows_), len(self.classes_)
         asked = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-        judging = self.weight_ * (self.class_prior_ / self._shares)[self.labels_]  # as often as they will come
+        judging = self.weight_ * (self.class_prior_ / self._shares)[self.labels_]  # at the expected class frequencies
         asked = asked[judging[asked] > 0] if judging[asked].any() else asked
         step = max(64, VOTES // (len(choices) * C))
         total = np.zeros((2, len(choices)))
         for start in range(0, len(asked), step):
-            total += self._told_by_others(choices, asked[start : start + step], judging)
+            total += self._leave_one_out_sums(choices, asked[start : start + step], judging)
         costs, logs = total / (judging[asked].sum() or self.weight_[asked].sum())
         return costs, logs
 
-    def _told_by_others(self, choices: list[int], at: Index, judging: Array) -> Array:
-        """Σ of costs and log-posteriors (2, K) of some rows, those that stayed left out and the others as they are.
+    def _leave_one_out_sums(self, choices: list[int], at: Index, judging: Array) -> Array:
+        """Σ of costs and log-posteriors (2, K) of some rows, kept ones by leave-one-out.
 
-        Classes are as frequent as with the row: were its own smaller, all ties of even votes would go against it.
+        Class frequencies include the row: otherwise ties of even votes would always go against its class.
         """
         votes, place = np.empty((len(choices), len(at), len(self.classes_))), np.searchsorted(self.kept_, at)
         stayed = self.kept_[np.minimum(place, len(self.kept_) - 1)] == at
@@ -220,18 +220,18 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         out = []
         for each in votes:
             logs = self._posterior(each)
-            out.append([weight @ self._paid(logs, truth), weight @ logs[np.arange(len(at)), truth]])
+            out.append([weight @ self._decision_costs(logs, truth), weight @ logs[np.arange(len(at)), truth]])
         return np.transpose(out)
 
-    def _paid(self, logs: Array, truth: Index) -> Array:
-        """What the decision about each row costs (n,), its class being the true one; without costs, 1 a mistake."""
+    def _decision_costs(self, logs: Array, truth: Index) -> Array:
+        """The cost of the decision about each row (n,), given its true class; without costs, 0/1 loss."""
         if self.cost is None and self.reject_cost is None:
             return (logs.argmax(axis=1) != truth).astype(np.float64)
         cost = Cost.of(self.cost, self.classes_)
         cost = cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
         return np.asarray(cost.table[cost.expected_of(np.exp(logs)).argmin(axis=1), truth])
 
-    # ----------------------------------------------------------------------- use
+    # ----------------------------------------------------------------------- prediction
 
     def _log_joint(self, rows: Array) -> Array:
         return self._posterior(self._voters.votes(rows, self.k_, self.weights == "distance", type(self).__name__)[0])
@@ -249,7 +249,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         return away, self.kept_[rows]
 
     def leave_one_out(self) -> Array:
-        """log p(c | x) of each kept training row (n, C) as the others tell it."""
+        """Leave-one-out log p(c | x) of each kept training row (n, C)."""
         check_is_fitted(self)
         votes = self._voters.votes_left_out(self.k_, self.weights == "distance")[0]
         at = np.arange(len(self.kept_))
@@ -269,21 +269,21 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
 
     @property
     def _shares(self) -> Array:
-        """Shares of the classes among the rows that vote; a class that is named but was not seen yet has a little."""
+        """Class frequencies among the voting rows; a named class without rows has a small share."""
         return _shared(self._counts)
 
     @property
     def _counts(self) -> Array:
-        """Weight of each class (C,) among the rows that vote."""
+        """Weight of each class (C,) among the voting rows."""
         return np.asarray(np.bincount(self._voters.labels, self._voters.weight, len(self.classes_)), dtype=np.float64)
 
     def _shares_without(self, labels: Index, left: Array) -> Array:
-        """The same (m, C) for rows of which so much was left out of their class."""
+        """The same (m, C) for rows left out of their class with the given weight."""
         counts = self._counts
         return _shared(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
 
     def _posterior(self, votes: Array, shares: Array | None = None) -> Array:
-        """From votes to log-posteriors: with N_c/N as prior, (k_c + a N_c/N) / (k + a); with others, by Bayes."""
+        """Log-posteriors from votes: (k_c + a N_c/N) / (k + a) for the prior N_c/N; others by Bayes' theorem."""
         shares = self._shares if shares is None else shares
         logs = np.log(votes + self.smoothing * shares)
         if self.class_prior is not None:
@@ -297,13 +297,11 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         x = plain_rows(self, X, reset=False)
         reach = self._voters.votes(x, self.k_)[1]
-        text = (
-            f"its {self.k_} neighbors reach {{:.3g}}, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
-        )
+        text = f"neighbor {self.k_} is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return reach > limit, lambda i: text.format(reach[i])
 
     def _left_out_surprises(self) -> Array:
-        """How far the k neighbors of training rows among the others reach, and the rows' weights (2, m)."""
+        """Leave-one-out distances of training rows to the k-th neighbor, and weights (2, m)."""
         if self.k_ not in self._calm:
             n = len(self.kept_)
             at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
@@ -312,7 +310,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         return self._calm[self.k_]
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must fit together; then the search is built again."""
+        """After loading a file: the fitted attributes must be consistent; then the search is built."""
         asked, smoothing = self.n_neighbors, self.smoothing
         sound = (
             sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
@@ -325,7 +323,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         )
         sound = sound and type(smoothing) in (int, float) and 0 < smoothing < np.inf
         if not sound:
-            raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
+            raise DataError(sentence(type(self).__name__, "parameters must be valid"))
         if not whole_state(self, "left_out_scores_", "scale_", "distribution_"):
             return
         arrays: list[NDArray[Any]] = [self.rows_, self.labels_, self.weight_, self.kept_, self.classes_]
@@ -344,7 +342,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             or (isinstance(distribution, Gaussian) and distribution.mean.shape == (self.n_features_in_,))
         )
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
+            raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))
         self._build(Metric(self.metric, self.p, getattr(self, "scale_", None), distribution))
         self._check_priors()
 
@@ -355,13 +353,13 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
 
 
 def _shared(counts: Array) -> Array:
-    """Shares of counts (..., C), a thousandth of an even share at least."""
+    """Shares of counts (..., C), at least a thousandth of an even share."""
     counts = np.maximum(counts, 1e-3 * counts.sum(axis=-1, keepdims=True) / counts.shape[-1])
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
 def _several(asked: Any, whose: str) -> list[int]:
-    """Numbers of neighbors to choose from."""
+    """Candidate numbers of neighbors."""
     try:
         asked = np.ravel(asked).tolist()
     except ValueError as error:

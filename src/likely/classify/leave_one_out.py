@@ -1,4 +1,4 @@
-"""Every row judged by a classifier that never saw it: statistics add, so one row can be taken away again."""
+"""Exact leave-one-out posteriors of generative classifiers by subtraction of statistics."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from likely.estimation.foreign_tables import as_table, take_rows
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:
-    """Log-posteriors (n, C) of rows under a classifier learned from all the others; classes; true places (n,).
+    """Log-posteriors (n, C) of rows under a classifier fitted to all others; classes; true class indices (n,).
 
-    A whole weight of k is k rows, and one of them is left out; of other weights the whole row is. Without gaps no row
-    is learned from twice; with gaps, with settings that are chosen by the rows (the weight of a blend), or where
-    subtraction would leave too few digits, a row costs a fit, and with a calibration six.
+    An integer weight of k is k rows, and one of them is left out; with other weights the whole row is. Complete rows
+    need one fit; with missing values, with data-dependent hyperparameters (shrinkage intensities), or where
+    subtraction would lose too many digits, each row costs a fit, and with a calibration six.
     """
     X = as_table(X)
-    with unheard(), one_blas_thread():  # what is to be said of the whole, `fit` says; and many small solves
+    with unheard(), one_blas_thread():  # warnings are issued by `fit`; and many small solves
         whole = clone(clf).set_params(calibration=None).fit(X, y, sample_weight=sample_weight)
         rows, targets, weight = whole._checked(X, y, sample_weight, reset=False)
         labels = labels_among(targets, whole.classes_, type(clf).__name__)
@@ -36,7 +36,7 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
             i = int(group[0])
             unit = 1.0 if weight[i] == round(weight[i]) else float(weight[i])
             if clf.calibration is None:
-                out[group] = _judged(whole, rows, labels, weight, unit, i)
+                out[group] = _log_posterior_without(whole, rows, labels, weight, unit, i)
             else:
                 out[group] = _calibrated(clf, X, y, _without(weight, unit, i), i, whole.classes_)
     return out, whole.classes_, labels
@@ -49,12 +49,14 @@ def _without(weight: Array, unit: float, i: int) -> Array:
 
 
 def _calibrated(clf: BayesClassifier, X: Any, y: Any, weight: Array, i: int, classes: Any) -> Array:
-    """Log-posteriors (1, C) of row i under a classifier that was learned and calibrated without it."""
+    """Log-posteriors (1, C) of row i under a classifier fitted and calibrated without it."""
     fresh = fitted(clf, X, np.asarray(y), weight, np.flatnonzero(weight > 0), posteriors_only=True)
     return log_posteriors(fresh, take_rows(X, np.array([i])), classes)
 
 
-def _judged(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, unit: float, i: int) -> Array:
+def _log_posterior_without(
+    whole: BayesClassifier, rows: Any, labels: Index, weight: Array, unit: float, i: int
+) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
     if whole.stats_.complete and not whole.density_._wants_rows:
         try:
@@ -78,7 +80,7 @@ def _by_fitting(whole: BayesClassifier, rows: Any, labels: Index, weight: Array,
 
 
 def _alike(rows: Any, labels: Index, weight: Array) -> list[Index]:
-    """Rows that are judged alike: equal ones of one class, where each counts whole; else every row by itself."""
+    """Groups of equal rows of one class with equal weights, which have equal results; else single rows."""
     if (weight != np.round(weight)).any():
         return list(np.arange(len(labels))[:, None])
     which = np.unique(row_hashes(rows) + np.uint64(0x9E3779B9) * labels.astype(np.uint64), return_inverse=True)[1]

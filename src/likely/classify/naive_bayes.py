@@ -1,4 +1,4 @@
-"""Naive Bayes: columns independent within a class, each with a distribution of its own."""
+"""NaiveBayes: columns independent within a class, one distribution per column."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "triangular": TriangularDensity,
     "uniform": UniformDensity,
     "von-mises": VonMisesDensity,
-}  # of independent columns, however many
+}  # densities of any number of independent columns
 
 
 class NaiveBayes(BayesClassifier):
-    """p(x | c) = Π_j p_j(x_j | c): one distribution per column, whatever kind each is   (Ney 2.6).
+    """Naive Bayes classifier: p(x | c) = Π_j p_j(x_j | c), one distribution of any kind per column   (Ney 2.6).
 
     - **distributions**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density,
       or one of "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers),
       "exponential", "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson",
       "negative-binomial", "binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
       for some (the others as in "auto"), columns by name or number.
-    - The other settings are those of `BayesClassifier`.
+    - The other parameters are those of `BayesClassifier`.
 
     >>> import likely as lk
     >>> X = {"size": [1.0, 1.2, 3.0, 3.1], "visits": [0, 1, 7, 9], "color": ["red", "red", "blue", None]}
@@ -93,7 +93,7 @@ class NaiveBayes(BayesClassifier):
         self.calibration = calibration
 
     def _fresh_density(self, X: Any) -> Any:
-        """One distribution for all columns where that will do, which is faster than one each; else a product."""
+        """One distribution for all columns if possible, which is faster than one each; else a product."""
         if _takes_columns_apart(self.distributions) and not isinstance(X, dict | Columns):
             return clone(self.distributions)
         chosen = self.distributions if isinstance(self.distributions, dict) else {}
@@ -112,7 +112,7 @@ class NaiveBayes(BayesClassifier):
             if isinstance(distribution, str)
         }
         alike = len(plain) <= 1 and all(isinstance(distribution, str) for distribution in distributions.values())
-        if alike and not isinstance(X, dict | Columns):  # named parts of any width need a product
+        if alike and not isinstance(X, dict | Columns):  # named parts of any number of columns need a product
             density = DISTRIBUTIONS[plain.pop() if plain else "gaussian"]()
             density._chosen = bool(chosen)
             return density
@@ -138,7 +138,7 @@ class NaiveBayes(BayesClassifier):
 
 
 def _takes_columns_apart(distribution: Any) -> bool:
-    """True for a density that is a product of its columns anyway."""
+    """True for a density with independent columns."""
     if isinstance(distribution, GaussianDensity):
         return distribution.covariance == "diagonal"
     if isinstance(distribution, StudentTDensity):
@@ -147,7 +147,7 @@ def _takes_columns_apart(distribution: Any) -> bool:
 
 
 def _plain(distribution: str, kind: str) -> str:
-    """The name of a distribution, "auto" decided by what the column holds."""
+    """The name of a distribution, with "auto" resolved by the type of the column."""
     if distribution == "auto":
         return "gaussian" if kind == "number" else "categorical"
     return distribution
@@ -159,7 +159,7 @@ def _distribution(distribution: Any, kind: str) -> Any:
 
 
 def refuse_unknown(distribution: Any, whose: str) -> None:
-    """A distribution is an estimator of densities, or known by name."""
+    """Raise an error unless a distribution is a density estimator or a known name."""
     if isinstance(distribution, str) and distribution != "auto" and distribution not in DISTRIBUTIONS:
         near = get_close_matches(distribution, DISTRIBUTIONS, n=1, cutoff=0.5)
         expected = f"{whose} must be a density or one of auto, {', '.join(DISTRIBUTIONS)}"
@@ -172,8 +172,8 @@ def refuse_unknown(distribution: Any, whose: str) -> None:
 
 
 def _kinds(X: Any) -> dict[Any, str]:
-    """What each column holds, numbers or categories, by name or number."""
-    if issparse(X):  # of counts, which the density takes or refuses; some of them are dicts, too
+    """The type of each column, numbers or categories, by name or number."""
+    if issparse(X):  # sparse counts, validated by the density; some sparse formats are dicts, too
         return dict.fromkeys(range(X.shape[1]), "number")
     if isinstance(X, dict | Columns):
         return {name: _kind(part) for name, part in Columns.of(X).parts.items()}

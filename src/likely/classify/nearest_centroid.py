@@ -1,4 +1,4 @@
-"""NearestCentroidClassifier: the nearest center decides; the density of the distance gives the probabilities."""
+"""NearestCentroidClassifier: classification by the nearest class mean or median, with probabilities."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from likely.estimation.novelty.novelty_threshold import folds
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 
-KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # distances that stand for Gaussians
+KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # metrics equivalent to Gaussians
 
 
 class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
-    """A row belongs to the class whose center is nearest: argmin d(x, μ_c)   (Ney 2.5).
+    """Nearest-centroid classifier: argmin d(x, μ_c)   (Ney 2.5).
 
-    - **metric**: "l2", "scaled" (columns over their deviation within classes), "mahalanobis" (covariance within
-      classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and center).
+    - **metric**: "l2", "scaled" (columns over their standard deviation within classes), "mahalanobis" (covariance
+      within classes), "l1", "linf", "lp" (with **p**), "correlation" (1 − r of row and centroid).
     - **centroid**: "mean", or "median" of each column.
-    - **class_prior**: "uniform", so that distances alone decide; None: relative frequencies; numbers, or a dict by
+    - **class_prior**: "uniform", so that only distances matter; None: relative frequencies; numbers, or a dict by
       label.
     - **cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if it is farther from its
-      nearest center than all but that share of training rows are, each from centers and widths learned without it.
+      nearest centroid than all but that share of training rows (cross-validated).
 
-    Every distance stands for a density, whose width is learned: l2 for Gaussians with one variance, scaled for one
-    variance per column, mahalanobis for one covariance, l1 for Laplace distributions of one width. These give
-    posteriors, and missing entries (NaN) are integrated out. linf, lp and correlation get a softmax of −distance /
-    temperature, the temperature that explains the training labels best (maximum likelihood); there a row with gaps is
-    compared over what it has, and correlation needs complete rows.
+    Most metrics correspond to a density with estimated scale: l2 to Gaussians with one variance, scaled to one
+    variance per column, mahalanobis to one covariance, l1 to Laplace distributions of one scale. These give
+    posteriors, and missing entries (NaN) are integrated out. linf, lp and correlation use a softmax of −distance /
+    temperature, with the maximum-likelihood temperature of the training labels; there a row with missing values is
+    compared over its observed columns, and correlation needs complete rows.
 
-    `partial_fit` adds statistics: means and spreads exactly, but for the covariance of mahalanobis where rows have gaps
-    (these are filled in by what was learned before, and that is told). Medians, the width of l1 and temperatures come
-    from the same sample in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
+    `partial_fit` adds statistics: means and variances exactly, except the covariance of mahalanobis with missing values
+    (these are imputed by the model so far, with a warning). Medians, the scale of l1 and temperatures come
+    from the same sketch in batches and streams, up to 10,000 distinct rows of smallest hash (`sample_`).
 
     >>> import likely as lk
     >>> X = [[0.0, 0.0], [0.0, 2.0], [6.0, 6.0], [8.0, 6.0]]
@@ -92,7 +92,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn centers and widths from rows X (n, d) with labels y (n,)."""
+        """Fit centroids and scales to rows X (n, d) with labels y (n,)."""
         x, targets, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, labels = encoded(targets)
         tell_of_labels(self.classes_, labels, type(self).__name__)
@@ -101,12 +101,12 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
             report = fit(blank, Blocks.of(x, w, labels=labels), prior="weak", stop=Stop(100, 1e-6))
         if self._named == "mahalanobis" and any_missing(x):
             tell_of_expected(report, type(self).__name__)
-        self._adopt(report.model, report.stats, Sketch.of(_beside(x, labels), w))
+        self._adopt(report.model, report.stats, Sketch.of(_with_class_column(x, labels), w))
         self._tell_of_novelty()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: statistics are added. The first call may name all `classes` that will ever come."""
+        """Update with more rows: statistics are added. The first call may name all `classes`."""
         first = not hasattr(self, "stats_")
         x, targets, w = self._checked(X, y, sample_weight, reset=first)
         if first:
@@ -115,18 +115,18 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         labels = labels_among(targets, self.classes_, type(self).__name__)
         distribution = self._blank(x) if first else self._learned()
         stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
-        sketch = Sketch.of(_beside(x, labels), w)
+        sketch = Sketch.of(_with_class_column(x, labels), w)
         if not first:
             stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
         if self._named == "mahalanobis" and np.isnan(x).any():
-            text = "a stream fills gaps in by what it knows so far, so that covariances are approximate"
+            text = "a stream imputes missing values by the model so far, so that covariances are approximate"
             tell(f"{type(self).__name__}: {text}; fit all rows at once, or use metric='scaled'")
         with self._in_own_name():
             distribution = distribution.refit(stats, distribution.weak_prior(stats))
         return self._adopt(distribution, stats, sketch)
 
     def _in_own_name(self) -> Any:
-        """What the Gaussians inside have to say, the classifier says."""
+        """Context manager: messages of the inner Gaussians are reported in the name of the classifier."""
         return said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1))
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
@@ -149,12 +149,12 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         self.sample_, self.sample_weight_ = np.array(sketch.rows), np.array(sketch.weight)
         x, labels, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
         self.centers_, self.spread_ = self._means(), np.array(distribution.covariance)
-        fallback = distribution.mean  # a class, or a column of it, that was not seen yet
+        fallback = distribution.mean  # a class, or a column of it, without observed values
         self.centers_ = np.where(np.isfinite(self.centers_), self.centers_, fallback)
         if self.centroid == "median":
             middle = weighted_medians(x, labels, w, len(self.classes_))
             middle = np.where(np.isnan(middle), self.centers_, middle)
-            self.spread_ = _about(self.spread_, middle - self.centers_, self.class_count_)
+            self.spread_ = _scatter_about(self.spread_, middle - self.centers_, self.class_count_)
             self.centers_ = middle
         self.rate_ = self._rate(x, labels, w)
         self.__dict__.pop("_usual", None)
@@ -162,7 +162,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return self
 
     def _learned(self) -> Gaussian:
-        """The distribution that reads more rows: with gaps, it says what they may have been."""
+        """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
         return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)
 
@@ -173,7 +173,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return np.where(seen, means, np.nan)
 
     def _rate(self, x: Array, labels: Index, w: Array) -> float:
-        """How much a unit of distance means, where no Gaussian says so."""
+        """The rate of the distance, for metrics without a Gaussian."""
         if self._named in KINDS:
             return 1.0
         away = self._prototypes(1.0).distances(x)
@@ -182,7 +182,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         with np.errstate(divide="ignore"):
             return softmax_rate(away, labels, w, np.log(self.class_prior_))
 
-    # ----------------------------------------------------------------------- use
+    # ----------------------------------------------------------------------- prediction
 
     def _log_joint(self, rows: Array) -> Array:
         with np.errstate(divide="ignore"):
@@ -190,7 +190,9 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
         def evaluate(block: Any) -> Array:
             logs = self._scores(block) + prior
-            logs = np.where(np.isneginf(logs).all(axis=1, keepdims=True), prior, logs)  # so far that all are alike
+            logs = np.where(
+                np.isneginf(logs).all(axis=1, keepdims=True), prior, logs
+            )  # so far that all distances are equal
             logs = logs - logs.max(axis=1, keepdims=True)
             out: Array = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
             return out
@@ -198,13 +200,13 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return np.asarray(map_rows(evaluate, rows, len(self.classes_)))
 
     def distances(self, X: Any) -> Array:
-        """d(x, center) of each row to each class (n, C)."""
+        """d(x, centroid) of each row to each class (n, C)."""
         check_is_fitted(self)
         return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))
 
     @property
     def distribution_(self) -> Gaussian | Prototypes:
-        """What scores rows: a `Gaussian` stack with one covariance for all classes, or `Prototypes`."""
+        """The scoring distribution: a `Gaussian` stack with a shared covariance, or `Prototypes`."""
         check_is_fitted(self)
         return (
             self._distribution_of(self.centers_, self.spread_) if self._named in KINDS else self._prototypes(self.rate_)
@@ -228,7 +230,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     @property
     def _named(self) -> str:
-        """The metric's name here: "euclidean" means l2, and so on."""
+        """The canonical name of the metric: "euclidean" means l2, and so on."""
         return str(plain_name(self.metric))
 
     def _distribution_of(self, centers: Array, spread: Array) -> Gaussian:
@@ -251,7 +253,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         away = self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False)).min(axis=1)
-        text = f"its nearest center is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        text = f"its nearest centroid is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return exceeds(away, limit), lambda i: text.format(away[i])
 
     def _left_out_surprises(self) -> Array:
@@ -259,7 +261,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         rows' weights (2, m)."""
         if "_usual" not in self.__dict__:
             fold, usual = folds(self.sample_), np.empty(len(self.sample_))
-            with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
+            with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows
                 for f in np.unique(fold):
                     here = fold == f
                     usual[here] = self._without(here)._prototypes(1.0).distances(self.sample_[here, :-1]).min(axis=1)
@@ -267,7 +269,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return np.stack([self._usual, self.sample_weight_])
 
     def _without(self, some: Mask) -> Self:
-        """What would have been learned without some rows of the sample: statistics are taken away."""
+        """The fit without some rows of the sketch, by subtraction of statistics."""
         rest, distribution, other = ~some, self._learned(), copy(self)
         try:
             stats = without(self.stats_, self._collected(distribution, some))
@@ -283,9 +285,9 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must fit together."""
+        """After loading a file: the fitted attributes must be consistent."""
         if not (sound_rules(self) and self.centroid in ("mean", "median")):
-            raise DataError(sentence(type(self).__name__, "settings must be what they are in code"))
+            raise DataError(sentence(type(self).__name__, "parameters must be valid"))
         if not whole_state(self):
             return
         labels, d = self.classes_, self.n_features_in_
@@ -301,7 +303,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
         sound = sound and bool(np.isfinite(self.spread_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
+            raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))
         if self._named in KINDS:
             Gaussian(self.centers_, self.spread_, KINDS[self._named])
         self._metric()
@@ -313,13 +315,13 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         return tags
 
 
-def _beside(x: Array, labels: Index) -> Array:
-    """Rows with their class as one more column: what a sketch keeps together."""
+def _with_class_column(x: Array, labels: Index) -> Array:
+    """Rows with their class as one more column, for the sketch."""
     return np.concatenate([x, labels[:, None].astype(np.float64)], axis=1)
 
 
-def _about(spread: Array, moved: Array, counts: Array) -> Array:
-    """The spread about centers that were moved: a second moment about another point is larger by its square."""
+def _scatter_about(spread: Array, moved: Array, counts: Array) -> Array:
+    """The variance about shifted centroids: the second moment plus the squared shift."""
     share = counts / counts.sum()
     if spread.ndim == 2:
         return np.asarray(spread + (share[:, None] * moved).T @ moved)

@@ -1,4 +1,4 @@
-"""What classifiers of plain rows of numbers share: posteriors, other class probabilities, explanations."""
+"""Mixin of classifiers of numeric rows: posteriors, other class priors, explanations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from likely.estimation.decision_mixin import Deciding
 
 
 class PlainDeciding(Deciding):
-    """Decide about rows (n, d) of numbers; a subclass scores them by `_log_joint`, up to a constant of each row."""
+    """Mixin for classifiers of numeric rows (n, d); a subclass implements `_log_joint`, up to a constant per row."""
 
     class_prior: Any
     n_features_in_: int
 
     def _log_joint(self, rows: Array) -> Array:
-        """log p(c | x) (n, C) of rows that were checked."""
+        """log p(c | x) (n, C) of validated rows, up to a constant per row."""
         raise NotImplementedError
 
     def log_posterior(self, X: Any) -> Array:
@@ -28,7 +28,7 @@ class PlainDeciding(Deciding):
         return self._log_joint(plain_rows(self, X, reset=False))
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities."""
+        """A copy with other class probabilities."""
         check_is_fitted(self)
         self._prior_for(class_prior)
         other = copy(self)
@@ -36,7 +36,7 @@ class PlainDeciding(Deciding):
         return other
 
     def explain(self, X: Any) -> Any:
-        """Why each row is decided as it is: log-odds by column, and what each column saves (`Explanation`)."""
+        """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
         from likely.classify.explanation import Explanation
 
         check_is_fitted(self)

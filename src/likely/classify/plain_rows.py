@@ -1,4 +1,4 @@
-"""The border of estimators that keep rows as they are: numbers, NaN where nothing was observed, in any container."""
+"""Input validation of estimators of numeric rows, with NaN for missing values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from likely.neighbors.distances import METRICS, plain_name
 
 
 def plain_rows(estimator: Any, X: Any, reset: bool) -> Array:
-    """Foreign rows as float64 (n, d), contiguous; infinity is named by row and column."""
+    """Rows as contiguous float64 (n, d); an infinite entry is an error by row and column."""
     x = np.ascontiguousarray(numeric_rows(estimator, X, reset), dtype=np.float64)
     refuse_infinite(x, type(estimator).__name__)
     return x
 
 
 def sound_rules(estimator: Any) -> bool:
-    """Whether settings from a file are what they must be (scikit-learn's own check reads code; a file must not)."""
+    """Whether parameters from a file are valid (scikit-learn's own check is not used for files)."""
     rules = [getattr(estimator, name) for name in ("reject_cost", "reject_below", "novelty")]
     prior = estimator.class_prior
     sound = all(rule is None or (type(rule) in (int, float) and rule >= 0) for rule in rules)
@@ -32,17 +32,17 @@ def sound_rules(estimator: Any) -> bool:
 
 
 def whole_state(estimator: Any, *optional: str) -> bool:
-    """Whether all was read that must be there; False if nothing was, an error if some of it was."""
+    """Whether all fitted attributes were read; False if none was, an error if some are missing."""
     must = [name for name in estimator._saved if name not in ("feature_names_in_", *optional)]
     there = [name in vars(estimator) for name in must]
     if any(there) and not all(there):
         lacking = must[there.index(False)]
-        raise DataError(sentence(type(estimator).__name__, "all that was learned must be there", f"no {lacking}"))
+        raise DataError(sentence(type(estimator).__name__, "all fitted attributes must be present", f"no {lacking}"))
     return all(there)
 
 
 def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
-    """Weights (n,) of rows, ones without any; some must be above 0."""
+    """Weights (n,) of rows, ones by default; some must be positive."""
     if sample_weight is None:
         return np.ones(len(X))
     w = input_validation.row_weights(sample_weight, X)

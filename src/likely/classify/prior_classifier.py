@@ -1,4 +1,4 @@
-"""What can be decided without looking: classes by their frequencies alone, the ladder's ground floor."""
+"""PriorClassifier: decisions by class priors alone, as a baseline."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from likely.estimation.input_validation import row_weights
 
 
 class PriorClassifier(Deciding, BaseEstimator):
-    """p(c | x) = p(c): whatever the row holds, the decision is the one that is cheapest before looking   (Ney 2.2).
+    """Baseline p(c | x) = p(c): the decision of smallest prior expected cost, independent of the row   (Ney 2.2).
 
     - **class_prior**: None: relative frequencies; "uniform", numbers in the order of `classes_`, or a dict by label.
-    - The other settings are those of `BayesClassifier`. Nothing is novel to a model that never looks.
+    - The other parameters are those of `BayesClassifier`. Novelty is not available.
 
     >>> clf = PriorClassifier().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"])
     >>> clf.predict([[9.0]]), clf.predict_proba([[9.0]]).round(2)
@@ -45,7 +45,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         self.novelty = novelty
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count labels y (n,); of X only the number of rows matters."""
+        """Count labels y (n,); of X only the number of rows is used."""
         self._validate_params()
         targets = checked_labels(y, _num_samples(X), type(self).__name__)
         weight = row_weights(sample_weight, targets)
@@ -71,12 +71,12 @@ class PriorClassifier(Deciding, BaseEstimator):
         return np.zeros(_num_samples(X), dtype=bool), None
 
     def _check_state(self) -> None:
-        """After a file was read: one probability per class."""
+        """After loading a file: one probability per class."""
         if not hasattr(self, "classes_"):
             return
         count: Any = getattr(self, "class_count_", None)
         alike = isinstance(count, np.ndarray) and count.ndim == 1 and count.shape == np.shape(self.classes_)
         if not (alike and (count >= 0).all()):
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together"))
+            raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))
         class_probabilities(self.class_prior_, np.asarray(self.classes_), type(self).__name__)
         self._cost_of(None)

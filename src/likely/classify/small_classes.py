@@ -1,4 +1,4 @@
-"""Classes of which training says too little: one row, or none that differs."""
+"""Warnings on classes with too few training rows: a single row, or no variation."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from likely.core.errors import enumerated
 
-SHOWN = 5  # columns that a note names
+SHOWN = 5  # maximum number of columns named in a warning
 
 
 def notes_on_classes(clf: Any, rows: int) -> Iterator[str]:
-    """What a careful person would want to know of the classes that a classifier has learned from so many rows."""
+    """Warnings on the classes of a classifier fitted to the given number of rows."""
     single = [repr(c) for c, n in zip(clf.classes_.tolist(), clf.class_count_, strict=True) if n <= 1]
     total = clf.stats_.total_weight
     if single and rows > 2 * total:
-        told = f"weights sum to {total:.3g} for {rows} rows, so the prior outweighs them"
-        yield f"{told}: a weight counts rows, multiply them"
+        note = f"weights sum to {total:.3g} for {rows} rows, so the prior outweighs them"
+        yield f"{note}: weights are frequencies, rescale them"
     elif len(single) == 1:
-        yield f"class {single[0]} has one row: its spread is what the prior says"
+        yield f"class {single[0]} has one row: its variance is that of the prior"
     elif single:
-        yield f"{enumerated('class', single)} have one row each: their spread is what the prior says"
+        yield f"{enumerated('class', single)} have one row each: their variance is that of the prior"
     for label, columns in constant_columns(clf):
-        told = f"class {label!r} does not vary in {', '.join(map(repr, columns))}"
-        yield f"{told}: its spread there is what the prior says"
+        note = f"class {label!r} does not vary in {', '.join(map(repr, columns))}"
+        yield f"{note}: its variance there is that of the prior"
 
 
 def constant_columns(clf: Any) -> Iterator[tuple[Any, list[str]]]:

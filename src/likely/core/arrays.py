@@ -1,4 +1,4 @@
-"""The border: foreign input becomes float64 rows, a block at a time."""
+"""Input validation: conversion to float64 arrays, parameters, weights, labels, missing values (NaN)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = 16  # numbers up to which Python's own sum takes half the time of a call o
 
 
 def frozen(a: NDArray[Any]) -> NDArray[Any]:
-    """The same array, read-only; a writable view of somebody's memory is copied first."""
+    """The same array, read-only; a writable view of another array is copied first."""
     if a.flags.writeable:
         if a.base is not None:
             a = a.copy()
@@ -27,7 +27,7 @@ def frozen(a: NDArray[Any]) -> NDArray[Any]:
 
 
 def unmasked(x: Any) -> Any:
-    """The same with what a masked array hides as missing: NaN among numbers, None among anything else.
+    """A masked array with its masked entries as missing values: NaN among numbers, None among anything else.
 
     >>> unmasked(np.ma.masked_array([1, 2], [False, True]))
     array([ 1., nan])
@@ -47,7 +47,7 @@ def unmasked(x: Any) -> Any:
 
 
 def is_gap(cell: Any) -> bool:
-    """None, NaN, NaT and pandas' NA were not observed."""
+    """Whether a cell is a missing value: None, NaN, NaT or pandas' NA."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
 
 
@@ -63,13 +63,13 @@ def parameter(value: Any, whose: str, name: str) -> Array:
 
 
 def all_finite(a: Array) -> bool:
-    """True if no entry is NaN or infinite; a sum or product that overflows only makes it look twice."""
+    """True if no entry is NaN or infinite; a sum that overflows leads to a second, entrywise check."""
     whole = sum(a.ravel().tolist()) if a.size <= FEW else np.vdot(a, a)
     return math.isfinite(whole) or bool(np.isfinite(a).all())
 
 
 def aligned(*shape: int) -> Array:
-    """An empty array that begins on a cache line: elsewhere NumPy's vector loops take a third longer."""
+    """An uninitialized array aligned to a cache line: otherwise NumPy's vector loops take a third longer."""
     size = math.prod(shape)
     raw = np.empty(size + 8)
     start = -raw.ctypes.data % 64 // 8
@@ -77,16 +77,16 @@ def aligned(*shape: int) -> Array:
 
 
 def n_rows(x: Any) -> int:
-    """Number of rows of anything that has rows: arrays, sparse matrices, Ragged, Columns, lists."""
+    """Number of rows (samples) of an array, sparse matrix, Ragged, Columns or list."""
     shape = getattr(x, "shape", None)
     if shape == () or not (shape or hasattr(x, "__len__")):
         got = "one number" if isinstance(x, int | float | np.number | np.ndarray) else type(x).__name__
-        raise ShapeError(sentence("rows", "something with rows is needed", got, "pass [x] for one row"))
+        raise ShapeError(sentence("rows", "data with rows are needed", got, "pass [x] for one row"))
     return int(shape[0]) if shape else len(x)
 
 
 def sliceable(x: Any, columns: int | None) -> Any:
-    """Rows to be scored that can be cut: lists become arrays, and where rows have one column a number is a row.
+    """Rows to be scored, as something that can be sliced: lists become arrays; with one column a number is one row.
 
     >>> sliceable(3.0, 1), sliceable([3.0, 4.0], 1)
     (array([3.]), array([3., 4.]))
@@ -96,10 +96,10 @@ def sliceable(x: Any, columns: int | None) -> Any:
 
 
 def numbers(x: Any, whose: str) -> Array:
-    """Anything numeric as float64, C-contiguous; what is there already is not copied, what is masked is NaN."""
+    """Numeric input as a C-contiguous float64 array, without a copy where possible; masked entries become NaN."""
     x = unmasked(x)
     if getattr(getattr(x, "dtype", None), "kind", "") == "c":
-        raise DataError(sentence(whose, "rows must be real numbers", "complex ones"))
+        raise DataError(sentence(whose, "rows must be real numbers", "complex numbers"))
     try:
         return np.asarray(x, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -107,7 +107,7 @@ def numbers(x: Any, whose: str) -> Array:
 
 
 def _cell_by_cell(x: Any, whose: str, error: Exception) -> Array:
-    """Numbers among objects, NaN where a cell is missing; the first that is neither is named."""
+    """Objects converted one by one, NaN where a cell is missing; an error names the first that is not a number."""
     cells = np.asarray(x, dtype=object)
     out = np.empty(cells.shape)
     for at, cell in np.ndenumerate(cells):
@@ -115,9 +115,9 @@ def _cell_by_cell(x: Any, whose: str, error: Exception) -> Array:
             out[at] = np.nan if is_gap(cell) else float(cell)
         except (TypeError, ValueError):
             unlike = hasattr(cell, "__len__") and not isinstance(cell, str | bytes)
-            where = f"row {at[0]}, column {at[1]}" if len(at) > 1 else f"row {at[0]}" if at else "the only place"
-            got = "rows of unlike lengths" if unlike else f"{cell!r} at {where}"
-            expected = "rows must be numbers, NaN where nothing was observed"
+            where = f"row {at[0]}, column {at[1]}" if len(at) > 1 else f"row {at[0]}" if at else "the only entry"
+            got = "rows of different lengths" if unlike else f"{cell!r} at {where}"
+            expected = "rows must be numbers, with NaN for missing values"
             raise DataError(sentence(whose, expected, got)) from error
     return out
 
@@ -133,12 +133,12 @@ def rows(x: Any, columns: int | None, whose: str) -> Array:
         a = a[:, None]
     if a.ndim != 2 or (columns is not None and a.shape[1] != columns):
         wanted = f"(n, {columns})" if columns else "(n, d)"
-        raise ShapeError(sentence(whose, f"rows must have shape {wanted}", a.shape, "one row an observation"))
+        raise ShapeError(sentence(whose, f"rows must have shape {wanted}", a.shape, "one row per observation"))
     return a
 
 
 def weights(weight: Any, n: int, whose: str) -> Array | None:
-    """Weights of n rows as (n,) or (n, K): finite and not negative; None means ones."""
+    """Weights of n rows as (n,) or (n, K): finite and non-negative; None means ones."""
     if weight is None:
         return None
     try:
@@ -149,64 +149,64 @@ def weights(weight: Any, n: int, whose: str) -> Array | None:
         raise ShapeError(sentence(whose, f"weight must have one entry per row ({n})", w.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         # one sum finds NaN and infinity; min finds negatives: two passes, no temporary
-        sound = not w.size or (np.isfinite(w.sum()) and w.min() >= 0)
-    if not sound:
+        valid = not w.size or (np.isfinite(w.sum()) and w.min() >= 0)
+    if not valid:
         raise DataError(sentence(whose, "weights must be finite and not negative", _first_bad(w)))
     return w
 
 
 def checked_labels(labels: Any, n: int, members: int, whose: str) -> Index:
-    """The member that each of n rows belongs to (n,): 0 … members − 1, or −1 for nobody."""
+    """Validated labels of n rows (n,): the component 0 … members − 1, or −1 for an unlabeled row."""
     o = np.asarray(unmasked(labels))
     if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
         raise ShapeError(sentence(whose, f"labels must be whole numbers, one per row ({n})", f"{o.dtype} {o.shape}"))
     if n and (o.min() < -1 or o.max() >= members):
         bad = o[(o < -1) | (o >= members)][0]
-        raise DataError(sentence(whose, f"labels must lie in 0 … {members - 1}, or be −1 for nobody", bad))
+        raise DataError(sentence(whose, f"labels must lie in 0 … {members - 1}, or be −1 for unlabeled rows", bad))
     return o.astype(np.intp, copy=False)
 
 
 def _kind_of(given: Any) -> str:
-    """What somebody gave instead of numbers, in a word or two."""
+    """The type of input that is not numeric, for an error message."""
     dtype = getattr(given, "dtype", None)
     return type(given).__name__ if dtype is None else f"an array of {dtype}"
 
 
 def _first_bad(w: Array) -> str:
     bad = np.argwhere(~(np.isfinite(w) & (w >= 0)))
-    return f"{w[tuple(bad[0])]} at row {bad[0][0]}" if len(bad) else "a sum beyond the largest number"
+    return f"{w[tuple(bad[0])]} at row {bad[0][0]}" if len(bad) else "a sum that overflows"
 
 
 class BadEntry(DataError):
-    """An entry that no model can use, named by row and column; who cuts rows into blocks adds where one began."""
+    """An invalid entry, named by row and column; callers that split data into blocks add the block's row offset."""
 
     def __init__(self, whose: str, expected: str, value: Any, row: int, column: int, remedy: str = "") -> None:
         super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))
-        self.told, self.row = (whose, expected, value, row, column, remedy), row
+        self.arguments, self.row = (whose, expected, value, row, column, remedy), row
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadEntry, self.told
+        return BadEntry, self.arguments
 
     def after(self, rows: int) -> BadEntry:
-        """The same, counted from `rows` rows earlier."""
-        whose, expected, value, row, column, remedy = self.told
+        """The same error with the row number increased by `rows`."""
+        whose, expected, value, row, column, remedy = self.arguments
         return BadEntry(whose, expected, value, rows + row, column, remedy)
 
     def inside(self, part: str) -> BadEntry:
-        """The same, in a part of that name."""
-        return BadEntry(f"{self.told[0]} ({part})", *self.told[1:])
+        """The same error, attributed to a named part of the model."""
+        return BadEntry(f"{self.arguments[0]} ({part})", *self.arguments[1:])
 
 
 def refuse_infinite(x: Array, whose: str, at: Index | None = None) -> None:
-    """NaN is 'not observed'; infinity is a mistake, named by row and column; `at` (n,) says which rows these are."""
+    """Raise an error that names row and column of an infinite entry; NaN is a missing value. `at` (n,): row numbers."""
     bad = np.argwhere(np.isinf(x))
     if len(bad):
         i, j = bad[0]
         row = int(i if at is None else at[i])
-        expected = "values must be finite, or NaN where nothing was observed"
+        expected = "values must be finite, or NaN for missing values"
         raise BadEntry(whose, expected, x[i, j], row, int(j), "correct it, or replace it by NaN")
 
 
 def like_input(out: NDArray[Any], x: Any) -> NDArray[Any]:
-    """float32 comes back as float32."""
+    """The result as float32 if the input was float32."""
     return out.astype(np.float32) if getattr(x, "dtype", None) == np.float32 else out

@@ -1,4 +1,4 @@
-"""Data in two levels: parts that engines hand out, and blocks of rows that fit the cache."""
+"""Data in two levels: parts that engines distribute to workers, and cache-sized blocks of rows."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
 
-ROWS = 4096  # rows a block: half the time of 256 for 32 columns, and statistics of a block stay in cache
-BLOCKS = 16  # blocks a part, what one worker takes at a time: 65,536 rows cost a tenth less than 32,768
+ROWS = 4096  # rows per block: half the time of 256 for 32 columns, and statistics of a block stay in cache
+BLOCKS = 16  # blocks per part, the unit of work of one worker: 65,536 rows cost a tenth less than 32,768
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows, what each counts, and what is known of their labels."""
+    """A block of rows with weights and optional label information."""
 
     x: Any
     weight: Array | None = None  # (n,)
     log_mask: Any = (
-        None  # (n, K): log-mask added to the joint, 0 where the label may be, −inf where not; or a Ragged of them
+        None  # (n, K): log-mask added to the joint, 0 for allowed labels, −inf for excluded ones; or a Ragged of them
     )
-    labels: Index | None = None  # (n,): the label itself, where all are known
-    start: int = 0  # rows that came before, so that an error can name its row
+    labels: Index | None = None  # (n,): the labels, where all are known
+    start: int = 0  # number of rows before this block, so that an error can name its row
 
     def __len__(self) -> int:
         return n_rows(self.x)
@@ -36,7 +36,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A part that cuts consecutive blocks out of data in memory, when they are asked for."""
+    """A part that slices consecutive blocks out of data in memory, lazily."""
 
     data: Block
     edges: tuple[int, ...]  # block i is rows edges[i]:edges[i + 1]
@@ -47,7 +47,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A part that a function reads when it is asked for: a file, a row group, a query."""
+    """A part that a function loads lazily: a file, a row group, a query."""
 
     read: Callable[[], Iterable[Block]]
 
@@ -77,14 +77,16 @@ class Blocks:
         cls, x: Any, weight: Any = None, *, log_mask: Any = None, labels: Any = None, sequences: bool | None = None,
         rows: int = ROWS, blocks: int = BLOCKS,
     ) -> Blocks:  # fmt: skip
-        """Cut data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them a part.
+        """Split data in memory into blocks of about `rows` rows (for Ragged: frames), `blocks` of them per part.
 
-        Whether a row is a sequence a model knows (`sequences`, see `for_model`); without one, a list of matrices, or of
+        `sequences` says whether a row is a sequence (see `for_model`); by default a list of matrices, or of
         vectors of unequal length, holds sequences.
         """
         if isinstance(x, Blocks):
             if not (weight is log_mask is labels is None):
-                raise DataError(sentence("Blocks", "blocks carry their own weight, given and label", "blocks and more"))
+                raise DataError(
+                    sentence("Blocks", "blocks carry their own weight, log_mask and labels", "blocks and more")
+                )
             return x
         if isinstance(x, Iterator):
             return cls(x)  # type: ignore[arg-type]  # refused there, with the sentence
@@ -105,24 +107,24 @@ class Blocks:
 
     @classmethod
     def for_model(cls, model: Any, x: Any) -> Blocks:
-        """Data for a model, which knows whether a row is a sequence of frames."""
+        """Data in blocks for a model; sequence models take a row as a sequence of frames."""
         return cls.of(x, sequences=getattr(model, "of_sequences", None))
 
     @classmethod
     def read(cls, readers: Iterable[Callable[[], Iterable[Block]]]) -> Blocks:
-        """Parts that are read when asked for: one function a file or row group, each giving its blocks anew."""
+        """Parts that are loaded lazily: one function per file or row group, which returns its blocks at each call."""
         return cls([Loaded(r) for r in readers])
 
     def __iter__(self) -> Iterator[Block]:
         return (block for part in self.parts for block in part)
 
     def whole(self) -> Blocks:
-        """The same parts, those in memory as one block each: for models that cut strips for themselves."""
+        """The same parts, each one in memory as a single block: for models that split rows themselves."""
         return Blocks([Rows(p.data, p.edges[:1] + p.edges[1:][-1:]) if isinstance(p, Rows) else p for p in self.parts])
 
     @property
     def first(self) -> Block:
-        """The first block that has rows; an error if there is none."""
+        """The first block with rows; an error if there is none."""
         for block in self:
             if len(block):
                 return block
@@ -130,7 +132,7 @@ class Blocks:
 
 
 def _is_sequences(x: Any) -> bool:
-    """A list of matrices, or of vectors of unequal length: each is a sequence, not a row."""
+    """Whether a list holds sequences: matrices, or vectors of unequal length."""
     if not isinstance(x, list) or not x or not all(hasattr(s, "__len__") and not isinstance(s, str) for s in x):
         return False
     return getattr(x[0], "ndim", 1) > 1 or len({len(s) for s in x}) > 1
@@ -140,7 +142,7 @@ def _as_array(x: Any) -> Any:
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise DataError(sentence("Blocks", "rows must be alike", "rows of unlike lengths")) from error
+        raise DataError(sentence("Blocks", "rows must have the same length", "rows of different lengths")) from error
 
 
 def _edges(x: Any, n: int, rows: int) -> list[int]:
@@ -152,7 +154,7 @@ def _edges(x: Any, n: int, rows: int) -> list[int]:
 
 
 def runs(x: Any, rows: int = ROWS) -> list[tuple[int, int]]:
-    """Where blocks of about so many rows (for Ragged: frames) begin and end.
+    """Start and end of blocks of about the given number of rows (for Ragged: frames).
 
     >>> runs(np.zeros((5, 1)), 2)
     [(0, 2), (2, 4), (4, 5)]

@@ -1,4 +1,4 @@
-"""The role of whatever can be decided by: it knows how probable each class is."""
+"""The Classifier protocol: log-posteriors of classes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from likely.core.arrays import Array
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Gives log-posteriors; costs, refusals, combination and evaluation need nothing else of it."""
+    """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
 
     def log_posterior(self, x: Any, /) -> Array:
-        """log p(c | x) of each row (n, C); each row's exponentials add to 1."""
+        """log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
         ...

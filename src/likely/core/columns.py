@@ -1,4 +1,4 @@
-"""Rows made of named parts of unlike kinds: a real vector here, a count there, a color."""
+"""Columns: rows of named parts of different types, such as real vectors, counts and categories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.core.errors import DataError, ShapeError, sentence
 
 
 class Columns(Mapping[str, Any]):
-    """Named parts with the same number of rows; slicing slices them all.
+    """Named arrays with the same number of rows; slicing slices all of them.
 
     >>> c = Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])
     >>> len(c), list(c), c[1:]["color"].tolist()
@@ -35,7 +35,7 @@ class Columns(Mapping[str, Any]):
 
     @classmethod
     def of(cls, x: Any) -> Columns:
-        """A plain dict is converted; Columns pass through."""
+        """Columns from a dict of arrays; Columns pass through."""
         if isinstance(x, Columns):
             return x
         if isinstance(x, Mapping):
@@ -44,17 +44,17 @@ class Columns(Mapping[str, Any]):
         raise DataError(sentence("Columns", expected, type(x).__name__))
 
     def __len__(self) -> int:
-        """Number of rows (not of parts: rows are what the library counts)."""
+        """Number of rows (not of parts)."""
         return self._n
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and parts."""
+        """Number of rows, number of parts."""
         return self._n, len(self.parts)
 
     @property
     def dtype(self) -> Any:
-        """float32 where every part is: answers then come back as such."""
+        """float32 if every part is float32, else float64."""
         alike = all(getattr(part, "dtype", None) == np.float32 for part in self.parts.values())
         return np.dtype(np.float32 if alike else np.float64)
 
@@ -62,7 +62,7 @@ class Columns(Mapping[str, Any]):
         return iter(self.parts)
 
     def __getitem__(self, which: Any) -> Any:
-        """A name gives that part; a slice, mask or index array gives those rows of all parts."""
+        """One part by name; or a slice, mask or index array of rows of all parts."""
         if isinstance(which, str):
             return self.parts[which]
         if isinstance(which, tuple) and len(which) == 2 and which[1] is Ellipsis:  # as scikit-learn takes rows
@@ -77,7 +77,7 @@ class Columns(Mapping[str, Any]):
 
 
 def _indexable(part: Any) -> Any:
-    """Lists and data-frame columns become arrays; what already has rows stays as it is."""
+    """Lists and data-frame columns as arrays; what already has rows is unchanged."""
     if isinstance(part, np.ndarray):
         return unmasked(part)
     if isinstance(part, Columns) or hasattr(part, "offsets") or hasattr(part, "tocsr"):

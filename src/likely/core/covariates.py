@@ -1,4 +1,4 @@
-"""Frames and what drives them: covariates are known, frames are explained."""
+"""Sequences with covariates: frames are modeled given known covariates per frame."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WHOSE = "covariates"
 
 
 class Driven(NamedTuple):
-    """Sequences of frames, and the covariates of every frame (T, p)."""
+    """Sequences of frames, with covariates for every frame (T, p)."""
 
     frames: Ragged
     covariates: Array
 
 
 def with_covariates(x: Any, covariates: Any) -> Ragged:
-    """Sequences whose frames carry covariates: Columns of "frames" and "covariates", which travel together.
+    """Sequences with covariates per frame: Columns of "frames" and "covariates".
 
     Both are given as sequences are: a `Ragged`, a list of arrays, or one array; covariates are numbers, (T_i, p) or
     (T_i,).
@@ -34,7 +34,7 @@ def with_covariates(x: Any, covariates: Any) -> Ragged:
     """
     frames, u = Ragged.of(x), Ragged.of(covariates)
     if len(frames) != len(u):
-        expected = f"as many sequences as there are of frames ({len(frames)}) are needed"
+        expected = f"as many sequences of covariates as of frames ({len(frames)}) are needed"
         raise ShapeError(sentence(WHOSE, expected, len(u)))
     unlike = np.flatnonzero(frames.lengths != u.lengths)
     if len(unlike):
@@ -46,7 +46,7 @@ def with_covariates(x: Any, covariates: Any) -> Ragged:
 
 
 def table(values: Any) -> Array:
-    """Covariates as numbers (T, p); named columns side by side."""
+    """Covariates as a matrix (T, p); named columns are concatenated."""
     if isinstance(values, Columns):
         return np.column_stack([numbers(part, WHOSE) for part in values.parts.values()])
     a = numbers(values, WHOSE)
@@ -54,19 +54,19 @@ def table(values: Any) -> Array:
 
 
 def apart(x: Any, covariates: Any = None, lengths: Any = None) -> Driven:
-    """Frames and covariates, given side by side or as `with_covariates` put them together; `lengths` cut one array."""
+    """Frames and covariates, given as two arguments or combined by `with_covariates`; `lengths` split one array."""
     if lengths is not None:
         x, covariates = Ragged.of(x, lengths), None if covariates is None else Ragged.of(covariates, lengths)
     both = Ragged.of(x) if covariates is None else with_covariates(x, covariates)
     if not (isinstance(both.values, Columns) and {FRAMES, COVARIATES} <= set(both.values)):
-        remedy = "give covariates=, or put both together with with_covariates(x, covariates)"
+        remedy = "pass covariates=, or combine both with with_covariates(x, covariates)"
         raise DataError(sentence(WHOSE, "every frame needs its covariates", "frames alone", remedy))
     frames = Ragged.trusted(values=both.values[FRAMES], offsets=both.offsets, names=both.names)
     return Driven(frames, table(both.values[COVARIATES]))
 
 
 def features(u: Array, units: Array | None, offsets: Index | None = None, before: int = 0, frame: int = 0) -> Array:
-    """(1, u) in the model's units (T, p + 1); the first frame of a sequence is not moved to, and its u does not matter.
+    """Design matrix (1, u) of the covariates in the model's units (T, p + 1).
 
     What is missing or infinite elsewhere is an error that names sequence, frame and column. Without `offsets`, every
     row matters; so it does in a piece that goes on with sequence `before` at a `frame` above 0.
@@ -85,6 +85,6 @@ def _refuse_missing(z: Array, offsets: Index | None, before: int, frame: int) ->
     t, column = np.argwhere(~np.isfinite(z))[0]
     sequence = -1 if offsets is None else int(np.searchsorted(offsets, t, side="right")) - 1
     place = f"row {t}" if offsets is None else f"sequence {before + sequence}, frame {frame + t - offsets[sequence]}"
-    remedy = "fill it in first: what drives a chain must be known"
+    remedy = "impute it first: covariates must be observed"
     got = f"{z[t, column]} at {place}, column {column}"
     raise DataError(sentence(WHOSE, "covariates must be finite numbers", got, remedy))

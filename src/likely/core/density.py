@@ -1,4 +1,4 @@
-"""The first role: a model scores what it sees and imagines what it might see."""
+"""The Density and Learnable protocols: log-density, sampling, sufficient statistics, refitting."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ S = TypeVar("S", bound=Stats)
 
 @runtime_checkable
 class Density(Protocol[X]):
-    """A distribution of x: its log-density, and draws from it."""
+    """A probability distribution of x: log-density and sampling."""
 
     def log_prob(self, x: X, /) -> Array:
-        """log p(x) for each row: (n,), or (n, K) for a stack of K members."""
+        """Log-density log p(x) of each row: (n,), or (n, K) for a stack of K distributions."""
         ...
 
     def sample(self, n: int, rng: Generator, /) -> X:
-        """n independent draws; a stack gives (n, K, …)."""
+        """Draw n independent samples; a stack gives (n, K, …)."""
         ...
 
 
 @runtime_checkable
 class Learnable(Density[X], Protocol[X, S]):
-    """A density that learns by adding: `collect` what the data say, `+`, `refit`."""
+    """A density with additive sufficient statistics: `collect` (E-step), `+`, `refit` (M-step)."""
 
     def collect(self, x: X, weight: Array | None = None) -> S:
-        """The statistics of weighted rows; where something is hidden, its expectation under this model."""
+        """Sufficient statistics of weighted rows; latent variables contribute their expectation under this model."""
         ...
 
     def refit(self, stats: S, prior: Prior[S, Any] | None = None) -> Self:
-        """A new model that is best for the statistics: maximum likelihood, or the posterior mode."""
+        """The model that maximizes the likelihood (or the posterior, with a prior) given the statistics."""
         ...
 
     def objective(self, stats: S, prior: Prior[S, Any] | None = None) -> float:
-        """What `refit` maximizes, at this model: expected log-likelihood + entropy of the hidden + log prior.
+        """What `refit` maximizes, at this model: expected log-likelihood + entropy of latent variables + log prior.
 
-        For statistics that this very model collected it is the log-likelihood of the data (plus the
-        log prior), whatever was hidden (Neal and Hinton's free energy is tight there).
+        For statistics collected by this model it is the log-likelihood of the data (plus the
+        log prior), with latent variables too (Neal and Hinton's free-energy bound is tight there).
         """
         ...
 
     def weak_prior(self, stats: S) -> Prior[S, Any]:
-        """The prior that `prior="weak"` stands for, scaled by the statistics it is given."""
+        """The prior that `prior="weak"` selects, scaled by the given statistics."""
         ...

@@ -1,4 +1,4 @@
-"""Who adds up: one thread or several, and the same bits from either."""
+"""Engines: sums of statistics over blocks, serial or in threads, with bitwise equal results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ B = TypeVar("B")
 
 
 class Engine(Protocol):
-    """Runs `collect` over blocks and adds the results, in the order of the blocks."""
+    """Runs `collect` over blocks and sums the results in the order of the blocks."""
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks, /) -> S:
         """Σ collect(block): within each part in order, then over parts in order."""
@@ -35,7 +35,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Serial:
-    """One part after another: the oracle that every other engine equals bit for bit."""
+    """Single-threaded engine: the reference that every other engine equals bit for bit."""
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
         """Σ collect(block), in order."""
@@ -45,41 +45,41 @@ class Serial:
 
 @dataclass(frozen=True)
 class Threads:
-    """Parts handed to threads; NumPy, BLAS and compiled loops release the lock, so cores are used.
+    """Multithreaded engine; NumPy, BLAS and compiled loops release the lock.
 
     >>> from likely.core.engine import Serial, Threads
     >>> Threads(2).workers
     2
     """
 
-    workers: int | None = None  # None: as many as there are cores
+    workers: int | None = None  # None: number of cores
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise DomainError(sentence("Threads", "at least one worker is needed", self.workers))
 
     def total(self, collect: Callable[[Block], S], blocks: Blocks) -> S:
-        """Σ collect(block): the order of the sum does not depend on who finishes first."""
+        """Σ collect(block), in an order that does not depend on which thread finishes first."""
         with one_blas_thread():
             return _join(ordered_map(lambda part: part_total(collect, part), blocks.parts, self.workers or cores()))
 
 
 def part_total(collect: Callable[[Block], S], part: Iterable[Block]) -> S | None:
-    """The sum over one part's blocks, in order; None where it has none."""
+    """The sum over the blocks of one part, in order; None if it has no blocks."""
     return _sum(_counted(collect, block, block.start) for block in part)
 
 
 def _counted(f: Callable[[A], B], block: A, start: int) -> B:
-    """f(block); an error about one of its rows counts them from the first row of all."""
+    """f(block), where an error names its row by the number in the whole data set."""
     try:
         return f(block)
     except BadEntry as error:
-        beyond = error.row >= n_rows(block)  # then f looked at all rows to count from the first
+        beyond = error.row >= n_rows(block)  # f validated all rows: the number is that in the whole data set already
         raise error if beyond else error.after(start) from None
 
 
 def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
-    """f over items in threads, results in the order of the items, at most 2·workers of them in flight."""
+    """Map f over items in threads, results in order, at most 2·workers of them in flight."""
     items = list(items)
     if workers == 1 or len(items) < 2:
         yield from map(f, items)
@@ -98,15 +98,14 @@ def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterat
                 future.cancel()
 
 
-FEW = 256  # rows up to which the 15 µs of asking BLAS for one thread would show
+FEW = 256  # rows up to which the 15 µs of setting BLAS to one thread would show
 
 
 def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None, dtype: Any = None) -> NDArray[Any]:
-    """f of each block of rows, written into one (n,) or (n, columns) array; large inputs use all cores.
+    """Apply f to blocks of rows and write the results into one (n,) or (n, columns) array; large inputs use all cores.
 
-    Intermediate arrays exist for one block at a time only; unless told otherwise, float32 rows come back as float32.
-    Numbers may leave their range without a warning (what single precision cannot hold becomes infinite): f looks at
-    what comes out.
+    Intermediate arrays exist for one block at a time only; float32 rows give float32 results, unless `dtype` is given.
+    Overflow gives no warning (what single precision cannot hold becomes infinite): f checks its results.
     """
     n = n_rows(x)
     dtype = _float_like(x) if dtype is None else dtype
@@ -128,10 +127,10 @@ def map_rows(f: Callable[[Any], NDArray[Any]], x: Any, columns: int | None, dtyp
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, each BLAS call keeps to its own thread: the cores belong to the engine, and bits stay the same.
+    """Context manager that limits BLAS to one thread: the engine uses the cores, and results stay bitwise equal.
 
-    The number of threads is the process's: the first to enter changes it, the last to leave gives it back. (Each
-    with a limit of its own, the second of two user threads would take the first's 1 for what was there before.)
+    The number of threads is global: the first to enter changes it, the last to leave restores it. (Each
+    with a limit of its own, the second of two user threads would restore the first one's limit of 1.)
     """
     _blas().enter()
     try:
@@ -141,15 +140,15 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class _Blas:
-    """The BLAS libraries of this process, and how many are inside `one_blas_thread`."""
+    """The BLAS libraries of this process, and the number of threads inside `one_blas_thread`."""
 
     def __init__(self) -> None:
-        import scipy.linalg.blas  # its BLAS must be loaded before the controller looks around
+        import scipy.linalg.blas  # its BLAS must be loaded before the controller lists the libraries
         import threadpoolctl
 
         del scipy
         self.libraries = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
-        # from 3.8 on a library obeys only the Python thread that spoke first, until it is told to forget that one
+        # from 3.8 on a library obeys only the first Python thread that set a limit, until that is reset
         forget = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
         self.forget: Callable[[], None] = forget or (lambda: None)
         self.lock, self.inside, self.before = Lock(), 0, [1] * len(self.libraries)
@@ -176,7 +175,7 @@ class _Blas:
 
 @cache
 def cores() -> int:
-    """Cores this process may use."""
+    """Number of cores available to this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

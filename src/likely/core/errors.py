@@ -1,4 +1,4 @@
-"""What can go wrong, in words: whose it is, what was expected, what came, what to do."""
+"""Exceptions and the form of their messages: whose, expected, got, remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _from_shell: ContextVar[bool] = ContextVar("from_shell", default=False)
 
 
 class LikelyError(ValueError):
-    """The base of every error that `likely` raises on purpose."""
+    """Base class of the errors that `likely` raises."""
 
 
 class ShapeError(LikelyError):
@@ -23,23 +23,23 @@ class DomainError(LikelyError):
 
 
 class DataError(LikelyError):
-    """The data hold something no model can use: infinite values, negative counts, nothing at all."""
+    """The data hold values that the model cannot use: infinite values, negative counts, no rows."""
 
 
 class ModelFileError(LikelyError):
-    """A model file is damaged, foreign, or of a kind that cannot be read here."""
+    """A model file is damaged, of another format, or of an unsupported version."""
 
 
 class NotConverged(LikelyError, RuntimeError):
-    """An iteration ended before its objective settled, and the caller asked for that to be an error."""
+    """An iteration stopped before the objective converged, and the caller asked for an error in that case."""
 
 
 class FitWarning(UserWarning):
-    """A model was fitted, but something in the data deserves a look; the sentence says what was done."""
+    """A model was fitted, but the data need attention; the message says what was done."""
 
 
 def sentence(whose: str, expected: str, got: object = None, remedy: str = "") -> str:
-    """Build the one form of message: whose, expected, got, and what to do.
+    """Build a message: whose, expected, got, remedy.
 
     >>> sentence("Gaussian", "mean must have shape (3,)", (2,), "pass one number per column")
     'Gaussian: mean must have shape (3,), got (2,): pass one number per column.'
@@ -55,7 +55,7 @@ def sentence(whose: str, expected: str, got: object = None, remedy: str = "") ->
 
 
 def unread(whose: str, error: BaseException) -> str:
-    """The sentence about a file that cannot be read: there is none, the system refuses it, or it is damaged.
+    """The message for a file that cannot be read: not found, refused by the system, or damaged.
 
     >>> unread("a.csv", FileNotFoundError(2, "No such file or directory"))
     'a.csv: there is no such file.'
@@ -64,7 +64,7 @@ def unread(whose: str, error: BaseException) -> str:
     """
     if isinstance(error, FileNotFoundError):
         return sentence(whose, "there is no such file")
-    why = str(getattr(error, "strerror", None) or "it is damaged, or of another kind")
+    why = str(getattr(error, "strerror", None) or "it is damaged, or in another format")
     return sentence(whose, "the file cannot be read", remedy=why[:1].lower() + why[1:])
 
 
@@ -72,7 +72,7 @@ MANY = 20  # columns, members or classes up to which all are named
 
 
 def enumerated(noun: str, which: Iterable[object]) -> str:
-    """A noun and those that it stands for, as a sentence names them; of many, the first five.
+    """A noun with a list of names or numbers; of more than twenty, the first five.
 
     >>> enumerated("column", [3]), enumerated("column", [0, 3]), enumerated("class", ["'a'", "'b'", "'c'"])
     ('column 3', 'columns 0 and 3', "classes 'a', 'b' and 'c'")
@@ -91,20 +91,20 @@ def about_columns(which: Iterable[object]) -> str:
     >>> about_columns([1]), about_columns([1, 2])
     ('column 1 is', 'columns 1 and 2 are')
     """
-    told = enumerated("column", which)
-    return f"{told} {'are' if told.startswith('columns') else 'is'}"
+    subject = enumerated("column", which)
+    return f"{subject} {'are' if subject.startswith('columns') else 'is'}"
 
 
 def by_name(text: str, noun: str, named: Callable[[int], str], called: str = "") -> str:
-    """A text that `enumerated` things by number, with their names instead; `called` replaces the noun.
+    """Replace the numbers in a text made by `enumerated` by names; `called` replaces the noun.
 
     >>> by_name("x: columns 0 and 2 are constant", "column", lambda j: repr("abc"[j]))
     "x: columns 'a' and 'c' are constant"
     """
 
     def renamed(found: re.Match[str]) -> str:
-        told = re.sub(r"\d+(?!\d| more)", lambda number: named(int(number[0])), found[2])
-        return f"{_plural(called or noun) if found[1] else called or noun} {told}"
+        names = re.sub(r"\d+(?!\d| more)", lambda number: named(int(number[0])), found[2])
+        return f"{_plural(called or noun) if found[1] else called or noun} {names}"
 
     listed = r"\d+(?:(?:, | and )\d+)*(?: more)?(?=\)| (?:is|are|was|were)\b)"
     return re.sub(rf"\b{noun}(s?) ({listed})", renamed, text)
@@ -116,7 +116,7 @@ def _plural(noun: str) -> str:
 
 @contextmanager
 def from_shell() -> Iterator[None]:
-    """Inside, whoever reads a message called a command: it speaks of options rather than of arguments."""
+    """Context manager: messages name command-line options instead of Python arguments."""
     before = _from_shell.set(True)
     try:
         yield
@@ -125,7 +125,7 @@ def from_shell() -> Iterator[None]:
 
 
 def by_caller(option: str, argument: str) -> str:
-    """An option of the command line where a command was called, and else what it is in Python.
+    """The name of a command-line option inside `from_shell`, else of the Python argument.
 
     >>> by_caller("--target", "target")
     'target'

@@ -1,4 +1,4 @@
-"""The filter role: a belief about what is hidden, carried from one observation to the next."""
+"""The Filter protocol (belief state, predict, update) and recursive filtering of live observations."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from likely.core.stream_checkpoint import Following, Keeper, refuse_other_model
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
-STREAMS = ("__iter__", "__getitem__")  # what a loop can go through
+STREAMS = ("__iter__", "__getitem__")  # types that can be iterated over
 
 
 class Filter(Protocol[B, Y]):
-    """Whoever can say what it believes now, what then, and what an observation changes. Beliefs are values."""
+    """A recursive Bayesian filter: initial belief state, predict step, update step. Beliefs are immutable values."""
 
     def initial_belief(self) -> B:
-        """The belief before anything was seen."""
+        """The belief state before any observation."""
         ...
 
     def predict(self, belief: B, /) -> B:
-        """The belief one step on, with nothing seen."""
+        """The predicted belief one time step ahead."""
         ...
 
     def update(self, belief: B, y: Y, /) -> tuple[B, float]:
-        """The belief once y is seen, and log p(y | all before)."""
+        """The belief after observing y, and the predictive log-density log p(y | past observations)."""
         ...
 
 
 def playing(model: Any) -> Any:
-    """Who plays the filter: a value such as `HMM`, the value in a fitted estimator, an online learner, a prior.
+    """The object with the filter methods: a value such as `HMM`, a fitted estimator's value, a learner, a prior.
 
     >>> import likely as lk
     >>> type(playing(lk.Dirichlet([1.0, 1.0]))).__name__
@@ -42,7 +42,7 @@ def playing(model: Any) -> Any:
     if isinstance(model, type):
         expected, name = "a model is needed, not its class", model.__name__
         raise DomainError(sentence("step", expected, f"the class {name}", f"make one: {name}(…)"))
-    if hasattr(model, "_live"):  # an estimator whose border observations cross, too
+    if hasattr(model, "_live"):  # an estimator that validates observations, too
         return model._live()
     inner = getattr(model, "model_", model)
     if hasattr(inner, "update") and hasattr(inner, "initial_belief"):
@@ -51,13 +51,13 @@ def playing(model: Any) -> Any:
         return Learner(model)
     if hasattr(model, "update") and hasattr(model, "log_evidence"):
         return BayesianLearner(model)
-    expected = "a model that can be followed live is needed: initial_belief, predict, update"
+    expected = "a model with the methods initial_belief, predict and update is needed"
     remedy = "pass an HMM, a fitted HMMDensity, an estimator with partial_fit, or a prior"
     raise DomainError(sentence("step", expected, type(inner).__name__, remedy))
 
 
 def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
-    """One observation of a live stream: the belief after it, and log p(y | all before). A belief of None is the first.
+    """One filter step: the belief after an observation, and log p(y | past observations). The first belief is None.
 
     `model` is a value such as `HMM`, a fitted estimator of one, or an online learner: an estimator with
     `partial_fit`, whose belief is the estimator so far, or a conjugate prior, whose belief is the posterior so far.
@@ -75,7 +75,7 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
 
 
 def _predicted(plays: Any, belief: Any) -> Any:
-    """The belief one step on; what is no belief of this model is said to be none."""
+    """The predicted belief; an error if the belief is not one of this model."""
     try:
         return plays.predict(belief)
     except (AttributeError, TypeError) as error:
@@ -91,12 +91,13 @@ def follow(
     model: Any, observations: Iterable[Any], belief: Any = None, *, keep: Keeper | None = None, every: int = 1,
     replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
-    """The belief and log p(y | all before) after each of many observations, as they come.
+    """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
 
-    `keep` brings back what it holds of this stream, and is given the progress after every `every` observations and
-    at the end. An observation counts once its successor is asked for: what nobody got to see is taken again.
-    `replay`: whether the observations begin again with the first, so that those taken before are passed over; None:
-    what has a length (a list, an array) does, a stream goes on. Those passed over must be those that were taken.
+    `keep` restores the progress of this stream, and saves it after every `every` observations and at the end.
+    An observation counts once the next one is requested: results that the caller never received are computed again.
+    `replay`: whether the observations begin again with the first, so that those processed before are skipped; None:
+    skip if the observations have a length (a list, an array), continue if they are a stream. Skipped observations
+    must equal the processed ones.
 
     >>> import likely as lk
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -109,7 +110,7 @@ def follow(
     if keep is None:
         return _unkept(plays, observations, belief)
     if every < 1 or every != int(every):
-        raise DomainError(sentence("follow", "every must be a whole number above 0", every))
+        raise DomainError(sentence("follow", "every must be a positive integer", every))
     whose = fingerprint(plays)
     kept = keep.load()
     if kept is None:
@@ -120,15 +121,15 @@ def follow(
 
 
 def _refuse_no_stream(observations: Any) -> None:
-    """A text would be followed letter by letter, and one number not at all."""
+    """Raise an error for a text (it would be iterated letter by letter) or a single number."""
     single = isinstance(observations, str | bytes) or getattr(observations, "ndim", 1) == 0
     if single or not any(hasattr(observations, name) for name in STREAMS):
-        expected, remedy = "many observations are needed, one after the other", "give a list, an array or a generator"
+        expected, remedy = "a sequence of observations is needed", "pass a list, an array or a generator"
         raise DataError(sentence("follow", expected, repr(observations)[:40], remedy))
 
 
 def _row_by_row(observations: Any) -> Any:
-    """A data frame is its rows, where Python would go through the names of its columns."""
+    """The rows of a data frame (iteration would give its column names)."""
     frame = hasattr(observations, "to_numpy") and getattr(observations, "ndim", 2) == 2
     return observations.to_numpy() if frame else observations
 
@@ -142,7 +143,7 @@ def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tu
 
 
 def _noticing(plays: Any, belief: Any) -> Callable[[Any], None]:
-    """What each new belief is shown to: a model may watch how its beliefs fare, and warn once per stream."""
+    """A callback for each new belief: a model may monitor its beliefs and warn once per stream."""
     return plays._noticing(belief) if hasattr(plays, "_noticing") else lambda belief: None
 
 
@@ -159,7 +160,7 @@ def _kept(
             if now.taken % every == 0:
                 keep.save(now)
                 saved = now
-    finally:  # the end, an error, or a consumer who had enough
+    finally:  # the end, an error, or a consumer that stopped
         if now is not saved:
             keep.save(now)
 
@@ -170,14 +171,16 @@ def _further(now: Following, y: Any, belief: Any, news: float) -> Following:
 
 
 def _after(observations: Iterable[Any], kept: Following) -> Iterator[Any]:
-    """The observations that were not yet taken; the others must be there again."""
+    """The observations not yet processed; the processed ones must be there again."""
     left, passed, seen = iter(observations), 0, ""
     for y in islice(left, kept.taken):
         passed, seen = passed + 1, in_a_row(seen, y)
-    remedy = "say replay=False for observations that go on"
+    remedy = "pass replay=False for observations that continue the stream"
     if passed < kept.taken:
-        expected = f"the observations must begin again with the first: {kept.taken} of them were taken already"
+        expected = f"the observations must begin again with the first: {kept.taken} of them were processed already"
         raise DataError(sentence("follow", expected, passed, remedy))
     if seen != kept.seen:
-        raise DataError(sentence("follow", "the observations must begin with those taken already", "others", remedy))
+        raise DataError(
+            sentence("follow", "the observations must begin with those processed already", "others", remedy)
+        )
     return left

@@ -1,4 +1,4 @@
-"""The only learning loop: collect, add, refit, until the objective settles, and an honest report."""
+"""The fit loop: EM iterations (collect, add, refit) until the objective converges, and a convergence report."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
 from likely.core.warnings import said_once
 
-FALLS = 1e-8  # of the objective's size: what rounding may take away; EM itself never does
+FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
 INTERRUPTED = "interrupted"
-SETTLED = 100  # times the tolerance: by so much a rule's prior at the end may say otherwise than the one that stands
-PATIENCE = 3  # passes in which rows set aside may be explained no better before we stop
+SETTLED = 100  # times the tolerance: allowed difference between the held prior and the rule's prior at the end
+PATIENCE = 3  # passes without improvement of the held-out log-likelihood before early stopping
 
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: the objective gained less than `tol` a unit of weight, or `max_iter` passes were made."""
+    """Stopping rule: a gain of the objective below `tol` per unit of weight, or `max_iter` passes."""
 
     max_iter: int = 100
     tol: float = 1e-6
@@ -36,47 +36,48 @@ class Stop:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One pass over the data: the model that looked, what it saw, and how well it explains it."""
+    """One pass over the data: the model, its statistics, its objective and the prior."""
 
     model: Any
     stats: Any
     objective: float
     prior: Any
-    standing: bool = True  # False while a rule still makes another prior of each pass
+    standing: bool = True  # False while the prior is still recomputed in each pass
 
 
 class Keeper(Protocol):
-    """Keeps the progress of a fit safe, as `lk.Checkpoint` does."""
+    """A store for the progress of a fit, such as `lk.Checkpoint`."""
 
     def load(self) -> Progress | None:
-        """What was kept, None if nothing was."""
+        """The saved progress, None if there is none."""
         ...
 
     def save(self, progress: Progress, /) -> None:
-        """Keep it: whole or not at all."""
+        """Save the progress atomically."""
         ...
 
 
 def gather(model: Any, block: Block, hard: bool = False) -> Any:
-    """`collect` on a block, with whatever is known of its labels."""
-    known: dict[str, Any] = {k: v for k, v in (("log_mask", block.log_mask), ("labels", block.labels)) if v is not None}
+    """`collect` on a block, with its label information."""
+    optional = {"log_mask": block.log_mask, "labels": block.labels}
+    label_arguments: dict[str, Any] = {name: value for name, value in optional.items() if value is not None}
     if hard:
-        known["hard"] = True
-    return model.collect(block.x, block.weight, **known)
+        label_arguments["hard"] = True
+    return model.collect(block.x, block.weight, **label_arguments)
 
 
 def units(stats: Any) -> float:
-    """How many units a gain is divided by before it counts as none: rows, or frames of sequences."""
+    """The number of units that a gain is divided by: rows, or frames of sequences."""
     return float(getattr(stats, "units", stats.total_weight))
 
 
 def reached(model: Any, stats: Any, prior: Any) -> float:
-    """What `refit` maximizes: the model's objective, and the log prior of a smoothing that it does by itself."""
+    """The objective of `refit`: the model's objective, plus the log prior of its built-in smoothing."""
     return float(model.objective(stats, prior) + getattr(model, "log_smoothing", 0.0))
 
 
 def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
-    """A rule becomes a prior once there are statistics to scale it: `"weak"`, or a function of (model, stats)."""
+    """The prior for the given statistics: a rule (`"weak"`, or a function of (model, stats)) is evaluated."""
     if isinstance(prior, str):
         if prior != "weak":
             raise DomainError(sentence("fit", 'prior must be a Prior, "weak" or None', repr(prior)))
@@ -87,14 +88,14 @@ def resolve_prior(model: Any, stats: Any, prior: Any) -> Any:
 
 
 def _suits(model: Any, prior: Any) -> None:
-    """Refuse a prior of another distribution: priors name theirs; distributions made of others check their parts."""
+    """Raise an error if the prior belongs to another distribution; composite distributions check their components."""
     if prior is None or not getattr(model, "one_distribution", False):
         return
     me, whose = type(model).__name__, getattr(prior, "serves", None)
     if not hasattr(prior, "update"):
         raise DomainError(sentence(me, 'prior must be a Prior, "weak" or None', repr(prior)))
     if whose is not None and not any(base.__name__ in whose for base in type(model).__mro__):
-        expected, remedy = f"{type(prior).__name__} is no prior of {me}", f"it is one of {', '.join(whose)}"
+        expected, remedy = f"{type(prior).__name__} is not a prior of {me}", f"it is one of {', '.join(whose)}"
         raise DomainError(sentence(me, expected, remedy=remedy))
 
 
@@ -102,22 +103,21 @@ def iterate(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False,
     stop: Stop | None = None,
 ) -> Iterator[Step]:  # fmt: skip
-    """Endless passes over re-iterable data: each yields the model with its statistics and objective.
+    """Unbounded EM iterations over re-iterable data: each pass yields the model with its statistics and objective.
 
-    Progress bars, checkpoints and plots watch this iterator; `fit` is a loop over it. `hard` gives each row to the
-    one label that explains it best (the maximum approximation), for models with hidden labels. Where rows have gaps
-    and the prior is a rule such as "weak", steps of EM come before the first pass until the prior has settled, as
-    `stop` says.
+    Progress bars, checkpoints and plots use this iterator; `fit` is a loop over it. `hard` assigns each row to its
+    most probable label (hard EM), for models with latent labels. Where rows have missing values and the prior is a
+    rule such as "weak", EM steps come before the first pass until the prior has converged, as `stop` says.
     """
     return (step for step in _passes(model, data, prior, engine, hard, stop or Stop()) if step.standing)
 
 
 def _passes(
-    model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: Stop, looked: int = 0
+    model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: Stop, prior_passes: int = 0
 ) -> Iterator[Step]:
-    """The same, with the passes in which the prior does not stand yet; so many of them have been made before."""
+    """The same, with the passes in which the prior is still recomputed; `prior_passes` of them were made before."""
     if hard and not getattr(model, "hides_labels", False):
-        expected = "hard=True is for models with hidden labels, such as mixtures"
+        expected = "hard=True is for models with latent labels, such as mixtures"
         raise DomainError(sentence("fit", expected, type(model).__name__))
     blocks, engine = Blocks.for_model(model, data), engine or Threads()
     if getattr(model, "takes_parts", False):
@@ -128,8 +128,8 @@ def _passes(
 
     stats = collected(model)
     step = _step(model, stats, resolve_prior(model, stats, prior))
-    if _follows(prior, stats):
-        step = yield from _settling(step, collected, prior, stop, looked)
+    if _depends_on_model(prior, stats):
+        step = yield from _converging_prior(step, collected, prior, stop, prior_passes)
     while True:
         yield step
         model = step.model.refit(step.stats, step.prior)
@@ -140,49 +140,49 @@ def _step(model: Any, stats: Any, prior: Any) -> Step:
     return Step(model, stats, reached(model, stats, prior), prior)
 
 
-def _follows(rule: Any, stats: Any) -> bool:
-    """True if a rule makes the prior of statistics that are partly the model's own, because it filled gaps in.
+def _depends_on_model(rule: Any, stats: Any) -> bool:
+    """True if a rule computes the prior from statistics that depend on the model, because it imputed missing values.
 
-    A first model knows no correlations, and a prior made of what it filled in would say that there are none.
+    An initial model has no correlations, and a prior computed from its imputed values would have none either.
     """
     return bool((isinstance(rule, str) or callable(rule)) and getattr(stats, "filled", False))
 
 
-def _settling(
-    step: Step, collected: Callable[[Any], Any], rule: Any, stop: Stop, looked: int
+def _converging_prior(
+    step: Step, collected: Callable[[Any], Any], rule: Any, stop: Stop, prior_passes: int
 ) -> Generator[Step, None, Step]:
-    """Steps of EM, the rule applied again after each, until the new prior says the same of the model as the last.
+    """EM steps, with the rule applied again after each, until the new prior gives the same objective as the last.
 
-    The last one stands from then on. The first pass under it is by a model that it made: what it allows, such as the
-    least noise of factors, may be more than the prior before it allowed.
+    The last prior is held from then on. The first pass with it uses a model that it produced, because its
+    constraints, such as the noise floor of factor analysis, may differ from those of the prior before it.
     """
-    stands = step
-    for _ in range(looked, stop.max_iter):
+    held = step
+    for _ in range(prior_passes, stop.max_iter):
         yield replace(step, standing=False)
         model = step.model.refit(step.stats, step.prior)
-        stands = _step(model, collected(model), step.prior)
-        step = _step(model, stands.stats, resolve_prior(model, stands.stats, rule))
-        if not abs(step.objective - stands.objective) > stop.tol * units(step.stats):
+        held = _step(model, collected(model), step.prior)
+        step = _step(model, held.stats, resolve_prior(model, held.stats, rule))
+        if not abs(step.objective - held.objective) > stop.tol * units(step.stats):
             break
-    return stands
+    return held
 
 
 def fit(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
     hard: bool = False, held_out: Any = None, checkpoint: Keeper | None = None,
 ) -> FitReport:  # fmt: skip
-    """Improve a model on data until its objective settles.
+    """Fit a model to data: EM (or the closed form) until the objective converges.
 
-    With complete data one pass is the maximum. With something hidden (missing entries, labels,
+    With complete data one pass gives the maximum. With latent variables (missing entries, labels,
     states) this is the EM algorithm, and the objective never falls (Dempster, Laird and Rubin).
 
-    - **hard**: the maximum approximation: each row belongs to the one label that explains it best.
-    - **held_out**: other rows; learning stops when they are explained no better for three passes, and the model that
-      explained them best is returned.
-    - **checkpoint**: an `lk.Checkpoint`: progress is kept there, and a fit that was cut off goes on to the same bits.
+    - **hard**: hard EM (Viterbi training): each row is assigned to its most probable label.
+    - **held_out**: rows for early stopping: the fit stops when their log-likelihood has not improved for three passes,
+      and the model with the best held-out log-likelihood is returned.
+    - **checkpoint**: an `lk.Checkpoint` that saves progress; an interrupted fit resumes with bitwise equal results.
 
-    Where rows have gaps and the prior is a rule such as "weak", up to `max_iter` steps more come first, until the prior
-    has settled; the report counts from there.
+    Where rows have missing values and the prior is a rule such as "weak", up to `max_iter` additional steps come first,
+    until the prior has converged; the report counts from there.
 
     Ctrl-C returns the best model so far with `converged=False`.
 
@@ -193,28 +193,28 @@ def fit(
     (True, [0.5, 9.5])
     """
     with said_once():
-        return _Climb(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)
+        return _FitRun(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)
 
 
-class _Climb:
-    """One run of `fit`: what has been reached so far, and whether it is time to stop."""
+class _FitRun:
+    """One run of `fit`: the progress so far and the stopping criteria."""
 
     def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: Keeper | None) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
-        self.aside = None if held_out is None else Blocks.for_model(model, held_out)
+        self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []
         self.held_out: list[float] = []
         self.last: Step | None = None
-        self.best: Any = None  # the model that explains the rows set aside best
-        self.asked = prior
-        self.looks: list[float] = []  # objectives while the prior does not stand yet
+        self.best: Any = None  # the model with the best held-out log-likelihood
+        self.requested_prior = prior
+        self.prior_trace: list[float] = []  # objectives of the passes before the prior is held
         self.kept = checkpoint.load() if checkpoint else None
         if self.kept is not None:
             self._resume(self.kept)
 
     def run(self, data: Any, engine: Engine | None, hard: bool) -> FitReport:
         def passes(model: Any, prior: Any) -> Iterator[Step]:
-            return _passes(model, data, prior, engine, hard, self.stop, len(self.looks))
+            return _passes(model, data, prior, engine, hard, self.stop, len(self.prior_trace))
 
         try:
             for step in passes(self.model, self.prior):
@@ -223,7 +223,7 @@ class _Climb:
                     continue
                 if report.stopped_early and report.model is not step.model:
                     report = replace(report, stats=next(passes(report.model, report.prior)).stats)
-                return self._noted(report)
+                return self._saved(report)
         except KeyboardInterrupt:
             if self.last is None:
                 raise
@@ -234,89 +234,92 @@ class _Climb:
         raise DataError(sentence("fit", "data must give at least one pass", "none"))  # pragma: no cover
 
     def _after(self, step: Step) -> FitReport | None:
-        """The report, if this pass was the last."""
+        """The report, if this pass was the last one."""
         if step.stats.complete:
             return _closed_form(step)
         kept, self.kept = self.kept, None
         if kept is not None:
             _same_data(step, kept)
         if not step.standing:
-            self._look(step)
+            self._record_prior_pass(step)
             return None
         if kept is not None:
-            _same_prior(resolve_prior(step.model, step.stats, self.asked), kept.prior)
-            if self._ended(kept):
+            _same_prior(resolve_prior(step.model, step.stats, self.requested_prior), kept.prior)
+            if self._had_ended(kept):
                 return replace(self._report(step, kept.converged, kept.reason, True), stopped_early=kept.early)
-        if self._fell(step):
+        if self._has_decreased(step):
             if len(self.trace) > 1:
-                return self._beyond_maximum()
-            self.trace, self.held_out = [], []  # a start that no refit could have given is no mark to beat
+                return self._before_decrease()
+            self.trace, self.held_out = (
+                [],
+                [],
+            )  # the initial model need not satisfy the constraints of refit: do not compare with it
         self.trace.append(step.objective)
-        settled, self.last = self._settled(step), step
-        if self.aside is not None and self._overlearned(step.model, self.aside):
-            return self._early(step, f"rows set aside were explained no better in {PATIENCE} passes")
-        if settled:
+        converged, self.last = self._has_converged(step), step
+        if self.held_out_blocks is not None and self._is_overfitting(step.model, self.held_out_blocks):
+            return self._stopped_early(step, f"the held-out log-likelihood did not improve in {PATIENCE} passes")
+        if converged:
             return self._final(step, True, f"gain below {self.stop.tol:g} a {getattr(step.stats, 'unit', 'row')}")
         if len(self.trace) > self.stop.max_iter:
-            return self._final(step, False, self._out_of_passes())
-        self._keep(step.model, step)
+            return self._final(step, False, self._not_converged_reason())
+        self._save_progress(step.model, step)
         return None
 
-    def _look(self, step: Step) -> None:
-        """A pass before the prior stands: it is kept, and it is the answer if nothing comes after it."""
-        self.looks.append(step.objective)
+    def _record_prior_pass(self, step: Step) -> None:
+        """Record a pass before the prior is held: it is the result if no pass follows."""
+        self.prior_trace.append(step.objective)
         self.last, self.best = step, step.model
-        self._keep(step.model, step, best=None)
+        self._save_progress(step.model, step, best=None)
 
     def _final(self, step: Step, converged: bool, reason: str) -> FitReport:
-        """The report of this pass, or of an earlier one that explained the rows set aside better."""
-        if converged and not self._prior_settled(step):
+        """The report of this pass, or of an earlier one with a better held-out log-likelihood."""
+        if converged and not self._prior_has_converged(step):
             reason = f"{reason}; the prior was held after {self.stop.max_iter} passes, while it still moved"
-        if self.aside is None or self.best is step.model:
+        if self.held_out_blocks is None or self.best is step.model:
             return self._report(step, converged, reason)
-        return self._early(step, f"rows set aside were explained best some passes before; then: {reason}")
+        return self._stopped_early(step, f"the held-out log-likelihood was best some passes before; then: {reason}")
 
-    def _prior_settled(self, step: Step) -> bool:
-        """True unless a rule that follows the model has run out of passes before it gave the prior that stands."""
-        if not _follows(self.asked, step.stats):
+    def _prior_has_converged(self, step: Step) -> bool:
+        """False if a rule that depends on the model ran out of passes before its prior converged."""
+        if not _depends_on_model(self.requested_prior, step.stats):
             return True
-        now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.asked))
+        now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.requested_prior))
         return bool(abs(now - step.objective) <= SETTLED * self.stop.tol * units(step.stats))
 
-    def _out_of_passes(self) -> str:
+    def _not_converged_reason(self) -> str:
         if np.isneginf(self.trace[-1]):
-            return "some rows are impossible under every part, whatever is learned: the objective is −inf"
+            return "some rows have density 0 under every component: the objective is −inf"
         many = "refit" if self.stop.max_iter == 1 else "refits"
         return f"{self.stop.max_iter} {many} made, the objective still moving"
 
-    def _ended(self, kept: Progress) -> bool:
-        """True if a run that is found again was at its end also by what is asked for now."""
+    def _had_ended(self, kept: Progress) -> bool:
+        """True if a resumed run had ended by the present stopping rule, too."""
         if not kept.converged:
             return kept.early
         gain = abs(float(kept.trace[-1] - kept.trace[-2])) if len(kept.trace) > 1 else 0.0
         return gain <= self.stop.tol * max(kept.weight, 1e-300)
 
-    def _settled(self, step: Step) -> bool:
+    def _has_converged(self, step: Step) -> bool:
         if len(self.trace) < 2 or np.isneginf(self.trace[-2]):
             return False
         gain = abs(self.trace[-1] - self.trace[-2])
         return bool(gain <= self.stop.tol * max(units(step.stats), 1e-300))
 
-    def _fell(self, step: Step) -> bool:
-        """True if the objective is lower than before by more than rounding, as where a covariance met its floor."""
+    def _has_decreased(self, step: Step) -> bool:
+        """True if the objective decreased by more than rounding, as where a covariance reached its floor."""
         if np.isnan(step.objective):
-            told = "a number is not finite any more"
-            raise DomainError(sentence("fit", "the objective must stay a number", told, 'give a prior, as "weak"'))
+            got = "NaN"
+            raise DomainError(sentence("fit", "the objective must be a number", got, 'use a prior, such as "weak"'))
         before = self.trace[-1] if self.last is not None and self.last.standing else -np.inf
         return bool(step.objective < before - FALLS * max(abs(before), float(step.stats.total_weight)))
 
-    def _beyond_maximum(self) -> FitReport:
+    def _before_decrease(self) -> FitReport:
         assert self.last is not None
-        told = _why_worse(self.last.model, self.last.prior)
-        return self._report(self.last, False, f"the next step would be worse: {told}")
+        why = _why_worse(self.last.model, self.last.prior)
+        return self._report(self.last, False, f"the next step would be worse: {why}")
 
-    def _overlearned(self, model: Any, aside: Blocks) -> bool:
-        self.held_out.append(mean_log_prob(model, aside))
+    def _is_overfitting(self, model: Any, held_out: Blocks) -> bool:
+        self.held_out.append(mean_log_prob(model, held_out))
         if self.held_out[-1] >= max(self.held_out):
             self.best = model
         return len(self.held_out) - 1 - self._best_at >= PATIENCE
@@ -325,7 +328,7 @@ class _Climb:
     def _best_at(self) -> int:
         return len(self.held_out) - 1 - int(np.argmax(self.held_out[::-1]))
 
-    def _early(self, step: Step, reason: str) -> FitReport:
+    def _stopped_early(self, step: Step, reason: str) -> FitReport:
         self.trace = self.trace[: self._best_at + 1]
         return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
 
@@ -337,49 +340,49 @@ class _Climb:
     # ------------------------------------------------------------- checkpoints
 
     def _resume(self, kept: Progress) -> None:
-        """Go on at the model that looked last: it looks again, and must see the same."""
+        """Resume at the last model: its statistics are collected again and must give the same objective."""
         _same_kind(self.model, kept.model)
         self.model, self.best = kept.model, kept.best
         if not kept.standing:
-            self.looks = kept.objectives[:-1]
+            self.prior_trace = kept.objectives[:-1]
             return
         self.prior, self.trace = kept.prior, kept.objectives[:-1]
         self.held_out = kept.held_out.tolist() if kept.early else kept.held_out.tolist()[:-1]
 
-    def _keep(self, model: Any, step: Step, **more: Any) -> None:
+    def _save_progress(self, model: Any, step: Step, **more: Any) -> None:
         if self.checkpoint:
             best = None if self.best is model else self.best
             weight = step.stats.total_weight
             more = {"best": best, "standing": step.standing, **more}
-            trace = self.trace if step.standing else self.looks
+            trace = self.trace if step.standing else self.prior_trace
             self.checkpoint.save(Progress.at(model, step.prior, weight, trace, self.held_out, **more))
 
-    def _noted(self, report: FitReport) -> FitReport:
-        """The report, kept as the end of this run."""
+    def _saved(self, report: FitReport) -> FitReport:
+        """The report, saved as the end of this run."""
         if self.checkpoint and not report.stats.complete:
             step = Step(report.model, report.stats, report.objective, report.prior)
             end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
-            self._keep(report.model, step, **end, best=None)
+            self._save_progress(report.model, step, **end, best=None)
         return report
 
 
 def _why_worse(model: Any, prior: Any) -> str:
-    """What a step down comes from: what the model or its parts say of it, else what is known of its covariances."""
+    """The reason for a decrease of the objective, from the model or its components, else from its covariances."""
     own = getattr(model, "why_worse", None) or getattr(getattr(model, "components", None), "why_worse", None)
     if own is not None:
         return str(own)
     if prior is None or (hasattr(prior, "components") and prior.components is None):
-        return "an estimate had to be lifted off a singularity; a prior avoids this"
+        return "a singular estimate had to be regularized; a prior avoids this"
     if getattr(model, "smallest_eigenvalue", None) is None:
-        return "an estimate met the edge of what it may be, or rounding decides"
-    return "a covariance is so nearly singular that rounding decides; leave out columns that others determine"
+        return "an estimate reached the boundary of its domain, or rounding errors dominate"
+    return "a covariance is so nearly singular that rounding errors dominate; leave out linearly dependent columns"
 
 
-def _same_kind(asked: Any, kept: Any) -> None:
-    """What was kept must be a model like the one that is asked for, else another one would come out of the fit."""
-    if type(asked) is not type(kept) or asked.dim != kept.dim or asked.n_parameters != kept.n_parameters:
-        expected = f"the model must be like the one asked for, a {_kind(asked)}"
-        remedy = "resume with the settings that it was begun with, or delete the file"
+def _same_kind(requested: Any, kept: Any) -> None:
+    """Raise an error unless the saved model has the type and size of the requested one."""
+    if type(requested) is not type(kept) or requested.dim != kept.dim or requested.n_parameters != kept.n_parameters:
+        expected = f"the model must be like the requested one, a {_kind(requested)}"
+        remedy = "resume with the original settings, or delete the file"
         raise DataError(sentence("checkpoint", expected, f"a {_kind(kept)}", remedy))
 
 
@@ -392,38 +395,38 @@ def _same_data(step: Step, kept: Progress) -> None:
     slack = 1e-9 * max(abs(objective), 1.0)
     same = step.objective == objective or abs(step.objective - objective) <= slack
     if abs(weight - kept.weight) > 1e-9 * kept.weight or not same:
-        remedy = "resume with the data and settings that it was begun with, or delete the file"
-        came = f"objective {step.objective:.10g} for {objective:.10g}"
-        raise DataError(sentence("checkpoint", "the same data must give the same objective", came, remedy))
+        remedy = "resume with the original data and settings, or delete the file"
+        got = f"objective {step.objective:.10g} instead of {objective:.10g}"
+        raise DataError(sentence("checkpoint", "the same data must give the same objective", got, remedy))
 
 
-def _same_prior(asked: Any, kept: Any) -> None:
-    """A prior of the kind that is asked for; what of it is scaled by the first pass is not compared."""
-    distributions = [getattr(p, "weights", None) for p in (asked, kept)]
+def _same_prior(requested: Any, kept: Any) -> None:
+    """Raise an error unless the saved prior is of the requested type; scales from the first pass are not compared."""
+    distributions = [getattr(p, "weights", None) for p in (requested, kept)]
     alphas = [getattr(distribution, "alpha", None) for distribution in distributions]
-    same = _kinds(asked) == _kinds(kept) and (alphas[0] is None or np.array_equal(alphas[0], np.asarray(alphas[1])))
+    same = _kinds(requested) == _kinds(kept) and (alphas[0] is None or np.array_equal(alphas[0], np.asarray(alphas[1])))
     if not same:
-        remedy = "resume with the settings that it was begun with, or delete the file"
-        expected = f"the prior must be the one asked for, {_kinds(asked)}"
+        remedy = "resume with the original settings, or delete the file"
+        expected = f"the prior must be the requested one, {_kinds(requested)}"
         raise DataError(sentence("checkpoint", expected, f"{_kinds(kept)}", remedy))
 
 
 def _kinds(prior: Any) -> str:
-    """Which prior, and which of weights and parts."""
+    """The types of a prior and of its priors of weights and components."""
     if not hasattr(prior, "weights"):
         return "none" if prior is None else type(prior).__name__
     return f"{type(prior).__name__}({_kinds(prior.weights)}, {_kinds(prior.components)})"
 
 
 def mean_log_prob(model: Any, data: Any) -> float:
-    """Mean log p(x) a row of weighted data."""
+    """Mean log-likelihood per row of weighted data."""
     total, weight = 0.0, 0.0
     for block in Blocks.for_model(model, data):
-        each = model.log_prob(block.x)
-        total += float(each.sum() if block.weight is None else each @ block.weight)
-        weight += float(len(each) if block.weight is None else block.weight.sum())
+        log_probs = model.log_prob(block.x)
+        total += float(log_probs.sum() if block.weight is None else log_probs @ block.weight)
+        weight += float(len(log_probs) if block.weight is None else block.weight.sum())
     if not weight > 0:
-        raise DataError(sentence("fit", "rows set aside must have weight", "none"))
+        raise DataError(sentence("fit", "held-out rows must have positive total weight", "none"))
     return total / weight
 
 
@@ -437,9 +440,9 @@ def best_of(
     starts: Iterable[Any], learn: Callable[[int, Any], FitReport],
     agree: Callable[[list[Any], int], float] | None = None,
 ) -> FitReport:  # fmt: skip
-    """The best of several runs, one from each start, with a note of all: values need no saving and restoring.
+    """The best of several runs, one from each initial model, with a summary of all runs.
 
-    `agree(models, best)` says how far the models that the runs led to agree with the best of them.
+    `agree(models, best)` measures how well the models of all runs agree with the best one.
     """
     reports: list[FitReport] = []
     for i, start in enumerate(starts):

@@ -1,4 +1,4 @@
-"""How a fit went, told honestly: why it stopped, what it reached, and what a careful person would look at."""
+"""FitReport: convergence, objective, effective counts and other diagnostics of a fit."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import NotConverged, sentence
 
-EMPTY = 1e-9  # share of all weight below which a component explains nothing
-NEAR = 1e-5  # nats per row by which starts may differ that reached the same: each has a weak prior of its own scale
-SHOWN = 8  # numbers of a list that are printed
+EMPTY = 1e-9  # share of the total weight below which a component is empty
+NEAR = 1e-5  # nats per row by which runs with the same optimum may differ: each has a weak prior of its own scale
+SHOWN = 8  # maximum number of printed entries
 
 
 class Run(NamedTuple):
-    """One of several starts: what it reached, and how."""
+    """One of several runs from different initial models: its objective and convergence."""
 
     objective: float
     iterations: int
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitReport:
-    """How a fit went. `converged` is True only if the objective settled; running out of passes is not that.
+    """Result and diagnostics of a fit. `converged` is True only if the objective converged within `max_iter` passes.
 
     >>> import likely as lk, numpy as np
     >>> print(lk.fit(lk.Gaussian([0.0], 1.0), np.array([[1.0], [3.0]])))
@@ -42,13 +42,13 @@ class FitReport:
     prior: Any
     converged: bool
     reason: str
-    trace: list[float] = field(repr=False)  # the objective after each pass, prior included
-    held_out: list[float] = field(default_factory=list, repr=False)  # mean log-likelihood of rows set aside
-    stopped_early: bool = False  # on purpose: rows set aside were explained no better
-    runs: tuple[Run, ...] = ()  # one for each start, where there were several
-    agreement: float | None = None  # of the partitions that the starts led to: 1 if they are all the same
-    reseeded: int = 0  # components that had died and were set anew
-    streaming: bool = False  # one step of many: nobody asks it to settle
+    trace: list[float] = field(repr=False)  # the objective after each pass, including the log prior
+    held_out: list[float] = field(default_factory=list, repr=False)  # mean log-likelihood of held-out rows
+    stopped_early: bool = False  # early stopping: the held-out log-likelihood did not improve
+    runs: tuple[Run, ...] = ()  # one per initial model, where there were several
+    agreement: float | None = None  # of the partitions found by the runs: 1 if they are all the same
+    reseeded: int = 0  # number of empty components that were reinitialized
+    streaming: bool = False  # one step of online learning: convergence is not expected
 
     @property
     def iterations(self) -> int:
@@ -57,28 +57,28 @@ class FitReport:
 
     @property
     def objective(self) -> float:
-        """What was maximized, at the model that is returned."""
+        """The maximized objective, at the returned model."""
         return self.trace[-1]
 
     @property
     def effective_counts(self) -> Array | None:
-        """How many rows each component explains (K,), in weight; None for a model without components."""
+        """Effective number of rows per component (K,), in weight; None for a model without components."""
         return getattr(self.stats, "counts", None)
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """The least variance in any direction of any covariance; None for a model without."""
+        """The smallest eigenvalue of any covariance; None for a model without covariances."""
         return getattr(self.model, "smallest_eigenvalue", None)
 
     @property
     def component_counts(self) -> Array | None:
-        """Where each class or state has a mixture of its own (C, M): how many rows each component explains."""
+        """Effective number of rows per component, where each class or state has a mixture of its own (C, M)."""
         inner = getattr(getattr(self.stats, "components", None), "counts", None)
         return inner if inner is not None and np.ndim(inner) == 2 and hasattr(self.stats.components, "seen") else None
 
     @property
     def dead(self) -> list[int]:
-        """Components that explain nothing, by number; of mixtures side by side, those of the first come first."""
+        """Indices of empty components; of several mixtures, those of the first come first."""
         if self.component_counts is not None:
             counts = self.component_counts
             return np.flatnonzero(counts.ravel() <= EMPTY * max(float(counts.sum()), 1e-300)).tolist()
@@ -87,15 +87,15 @@ class FitReport:
 
     @property
     def spread(self) -> float:
-        """Difference between the best and the worst start, a row: in nats, where the objective is a likelihood."""
+        """Difference between the best and the worst run per row: in nats, where the objective is a likelihood."""
         reached = [run.objective for run in self.runs] or [self.objective]
         return (max(reached) - min(reached)) / max(float(self.stats.total_weight), 1e-300)
 
     def require_converged(self) -> FitReport:
-        """This report, or an error if the objective had not settled."""
+        """This report, or an error if the objective did not converge."""
         if not self.converged:
             raise NotConverged(
-                sentence("fit", "the objective must settle", self.reason, "allow more passes: Stop(max_iter=…)")
+                sentence("fit", "the objective must converge", self.reason, "allow more passes: Stop(max_iter=…)")
             )
         return self
 
@@ -104,7 +104,7 @@ class FitReport:
         lines = [f"{type(self.model).__name__}: {how} after {_count(self.iterations, 'refit')}: {self.reason}"]
         if self.streaming:
             lines = [f"{type(self.model).__name__}: learning from a stream: {self.reason}"]
-        lines += [f"  {name:<20} {told}" for name, told in self._facts() if told]
+        lines += [f"  {name:<20} {text}" for name, text in self._facts() if text]
         return "\n".join(lines)
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -119,24 +119,24 @@ class FitReport:
             ("smallest eigenvalue", "" if least is None else f"{least:.4g}"),
             ("dead components", ", ".join(map(str, self.dead))),
             ("set anew", _count(self.reseeded, "component") if self.reseeded else ""),
-            ("starts", self._told_of_runs()),
+            ("starts", self._runs_summary()),
         ]
 
-    def _told_of_runs(self) -> str:
+    def _runs_summary(self) -> str:
         if len(self.runs) < 2:
             return ""
         near = sum(self.objective - run.objective <= NEAR * self.stats.total_weight for run in self.runs)
-        unsettled = sum(not run.converged for run in self.runs)
-        told = f"{len(self.runs)}, {near} reached the best; the worst is {self.spread:.3g} a row below"
-        told += "" if self.agreement is None else f"; partitions agree to {self.agreement:.2f}"
-        return told + (f"; {unsettled} not converged" if unsettled else "")
+        not_converged = sum(not run.converged for run in self.runs)
+        text = f"{len(self.runs)}, {near} reached the best; the worst is {self.spread:.3g} per row below"
+        text += "" if self.agreement is None else f"; partitions agree to {self.agreement:.2f}"
+        return text + (f"; {not_converged} not converged" if not_converged else "")
 
 
 def listed(numbers: Sequence[float] | Array) -> str:
-    """Some numbers, the largest first where they are many."""
-    some = sorted((float(x) for x in numbers), reverse=True) if len(numbers) > SHOWN else numbers
-    told = ", ".join(f"{x:.4g}" for x in some[:SHOWN])
-    return told + (f", … {some[-1]:.4g} ({len(some)} in all)" if len(some) > SHOWN else "")
+    """Numbers as text, the largest first where there are many."""
+    shown = sorted((float(x) for x in numbers), reverse=True) if len(numbers) > SHOWN else numbers
+    text = ", ".join(f"{x:.4g}" for x in shown[:SHOWN])
+    return text + (f", … {shown[-1]:.4g} ({len(shown)} in all)" if len(shown) > SHOWN else "")
 
 
 def _count(n: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""Names under which other libraries have what is here, for the error that a wrong name ends in."""
+"""Names used by other libraries, with the equivalent here, for error messages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OURS = {
     "CalibratedClassifierCV": "CalibratedClassifier(…)",
     "ProbabilisticPCA": "PPCA()",
     # hmmlearn, pykalman, filterpy, statsmodels
-    "GaussianHMM": "HMMDensity(GaussianDensity(), states=…)",
-    "GMMHMM": "HMMDensity(MixtureDensity(), states=…)",
-    "CategoricalHMM": "HMMDensity(CategoricalDensity(), states=…)",
-    "MultinomialHMM": "HMMDensity(MultinomialDensity(), states=…)",
-    "PoissonHMM": "HMMDensity(PoissonDensity(), states=…)",
+    "GaussianHMM": "HMMDensity(GaussianDensity(), n_states=…)",
+    "GMMHMM": "HMMDensity(MixtureDensity(), n_states=…)",
+    "CategoricalHMM": "HMMDensity(CategoricalDensity(), n_states=…)",
+    "MultinomialHMM": "HMMDensity(MultinomialDensity(), n_states=…)",
+    "PoissonHMM": "HMMDensity(PoissonDensity(), n_states=…)",
     "KalmanFilter": "LinearGaussian(…) with .filter and .smooth, or LinearGaussianDensity() to learn one",
     "ExtendedKalmanFilter": "ExtendedFilter(StateSpace(…))",
     "UnscentedKalmanFilter": "UnscentedFilter(StateSpace(…))",
@@ -33,7 +33,7 @@ OURS = {
 
 
 def hint(name: str) -> str:
-    """What a name of another library is called here, as the end of a sentence; empty where nothing is known.
+    """The equivalent of another library's name, as the end of a message; empty if unknown.
 
     >>> hint("QDA")
     '; here it is BayesClassifier(GaussianDensity())'

@@ -1,4 +1,4 @@
-"""Asking for memory before taking it: an error that says how much, not a process that is killed."""
+"""Memory checks before allocation: an error with the required size instead of a killed process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from likely.core.errors import DataError, sentence
 
 
 def room() -> float:
-    """Bytes that this process may still take; infinite where nobody says."""
+    """Bytes that this process may still allocate; infinite if unknown."""
     limits = [_available(), *_left_to_group()]
     return min(limits, default=float("inf"))
 
 
 def refuse_beyond(needed: float, whose: str, what: str, remedy: str) -> None:
-    """An error where an array would not fit."""
+    """Raise an error if an array would not fit into memory."""
     left = room()
     if needed > 0.95 * left:
         gigabytes = f"{left / 2**30:.1f} GB free"
@@ -33,7 +33,7 @@ def _available() -> float:
 
 
 def _left_to_group() -> list[float]:
-    """What a container leaves to its processes, where there is one with a limit."""
+    """Memory left by the control group (container) limit, if there is one."""
     with suppress(OSError, ValueError):
         folder = Path("/sys/fs/cgroup")
         return [float((folder / "memory.max").read_text()) - float((folder / "memory.current").read_text())]

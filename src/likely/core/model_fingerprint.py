@@ -1,4 +1,4 @@
-"""A model's fingerprint: sixteen digits by which a file knows the model again that it belongs to."""
+"""Model fingerprints: sixteen hexadecimal digits that tie a file to the model it belongs to."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DEEPEST = 40  # levels: what is nested deeper (a function that holds itself) adds nothing
+DEEPEST = 40  # maximum depth: deeper nesting (a function that refers to itself) is ignored
 
 
 def fingerprint(thing: Any) -> str:
-    """Sixteen hexadecimal digits over a model's class and all its numbers; another number gives others.
+    """Sixteen hexadecimal digits from a model's class and all its numbers.
 
-    Values count by their fields, estimators by their settings and what they learned, functions by their code and what
-    they hold.
+    Values are hashed by their fields, estimators by parameters and fitted attributes, functions by code and closure.
 
     >>> import likely as lk
     >>> fingerprint(lk.Gaussian([0.0], 1.0)) == fingerprint(lk.Gaussian([0.0], 1.0))
@@ -27,13 +26,13 @@ def fingerprint(thing: Any) -> str:
     False
     """
     digest = blake2b(digest_size=8)
-    for part in _parts(thing, 0):
+    for part in _hashed_bytes(thing, 0):
         digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()
 
 
 def in_a_row(before: str, y: Any) -> str:
-    """The fingerprint of a row of things once y has joined it; numbers count by value, in whatever they come.
+    """The running fingerprint of a sequence after appending y; numbers are hashed by value, in any container.
 
     >>> in_a_row("", 1) == in_a_row("", [1.0]) != in_a_row("", 2)
     True
@@ -49,16 +48,16 @@ def _plain(y: Any) -> Any:
         return y
     try:
         a = np.atleast_1d(np.asarray(y))
-    except ValueError:  # lists of unlike lengths
+    except ValueError:  # lists of different lengths
         return y
     if a.dtype.kind not in "biuf":
         return a.tolist()
     plain = a.astype(np.float64) + 0.0  # no −0
-    plain[np.isnan(plain)] = np.nan  # one of the many
+    plain[np.isnan(plain)] = np.nan  # one canonical NaN
     return plain
 
 
-def _parts(x: Any, depth: int) -> Iterator[bytes]:
+def _hashed_bytes(x: Any, depth: int) -> Iterator[bytes]:
     if isinstance(x, np.ndarray | np.generic):
         yield from _of_array(np.asarray(x), depth)
     elif x is None or isinstance(x, str | bytes | int | float | complex):
@@ -68,20 +67,20 @@ def _parts(x: Any, depth: int) -> Iterator[bytes]:
         yield f"{name} {len(inside)}".encode()
         for key, part in inside:
             yield key.encode("utf-8", "surrogatepass")
-            yield from _parts(part, depth + 1)
+            yield from _hashed_bytes(part, depth + 1)
 
 
 def _of_array(a: NDArray[Any], depth: int) -> Iterator[bytes]:
     yield f"{a.dtype.str} {a.shape}".encode()
     if a.dtype.kind == "O":
         for cell in a.reshape(-1).tolist():
-            yield from _parts(cell, depth + 1)
+            yield from _hashed_bytes(cell, depth + 1)
     else:
         yield np.ascontiguousarray(a).tobytes()
 
 
 def _opened(x: Any) -> tuple[str, list[tuple[str, Any]]]:
-    """What a thing is called, and its named parts."""
+    """The name of an object's type, and its named parts."""
     if isinstance(x, Mapping):
         return "dict", sorted(((repr(key), part) for key, part in x.items()), key=lambda pair: pair[0])
     if isinstance(x, list | tuple):
@@ -97,7 +96,7 @@ def _opened(x: Any) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _called(cls: type) -> str:
-    """A class by its name, one of ours by that alone: its file may move."""
+    """The name of a class; for our classes without the module, since files may move."""
     ours = cls.__module__.partition(".")[0] == "likely"
     return cls.__qualname__ if ours else f"{cls.__module__}.{cls.__qualname__}"
 

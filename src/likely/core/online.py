@@ -1,4 +1,4 @@
-"""Learning from a stream: after each block, a better model, and nothing kept but one statistic."""
+"""Online learning: stochastic approximation of EM on a stream of blocks."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from likely.core.fit_loop import gather, resolve_prior
 def online(
     model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: Any = None
 ) -> Iterator[Any]:
-    """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for hidden parts).
+    """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for latent variables).
 
     The running statistic is A_t = (1 − η_t) A_{t−1} + η_t s_t. `step` is a function t → η_t in (0, 1]
-    with η_1 = 1, or a number a for η_t = t^−a: 1 gives every row the same say, so that complete data
-    end at the batch answer; 0.6 forgets the early, bad guesses of an iterated model sooner; 0 keeps
+    with η_1 = 1, or an exponent a for η_t = t^−a: with 1 all rows have equal weight, so that complete data
+    give the batch estimate; with 0.6 the early statistics of an EM model are forgotten faster; 0 uses
     the last block only.
     """
     rate = step if callable(step) else _power(step)

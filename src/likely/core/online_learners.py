@@ -1,4 +1,4 @@
-"""A learner as a filter: each row is scored by what was learned before it, and learned from afterwards."""
+"""Online learners as filters: each observation is first predicted, then learned from (prequential)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Learner:
     start: Any
 
     def initial_belief(self) -> Any:
-        """The estimator as it was given."""
+        """The given estimator."""
         return self.start
 
     def predict(self, belief: Any) -> Any:
-        """Nothing is forgotten between rows."""
+        """The belief, unchanged: nothing is forgotten between rows."""
         return belief
 
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
-        """The estimator that also learned from y, and what the one before it gave y."""
-        better = _apart(belief)
+        """The estimator after `partial_fit` on y, and the score of y under the estimator before."""
+        better = _independent_copy(belief)
         if _takes_labels(belief):
             x, label = _labeled(y)
             news = _label_score(belief, x, label)
@@ -43,7 +43,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class BayesianLearner:
-    """A conjugate prior: the belief is the posterior so far, and the scores add up to the log evidence, exactly."""
+    """A conjugate prior: the belief is the posterior so far, and the scores sum to the log evidence, exactly."""
 
     prior: Any
 
@@ -52,25 +52,25 @@ class BayesianLearner:
         return self.prior
 
     def predict(self, belief: Any) -> Any:
-        """Parameters do not move."""
+        """The belief, unchanged: parameters are constant."""
         return belief
 
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
-        """The posterior once y is seen, and log p(y | all before) with the parameters integrated out."""
+        """The posterior after observing y, and the posterior predictive log p(y | past observations)."""
         distribution = belief.point("mean")
         x = _row(y, getattr(distribution, "dim", None))
         if isinstance(x, np.ndarray) and x.dtype.kind == "f" and np.isnan(x).all():
-            return belief, 0.0  # nothing was seen; of a row with some gaps no conjugate distribution can learn
+            return belief, 0.0  # nothing was observed; conjugate priors cannot use partly missing rows
         stats = distribution.collect(x)
         return belief.update(stats), float(np.sum(belief.log_evidence(stats)))
 
 
-def _apart(estimator: Any) -> Any:
-    """A copy that may learn without the other's knowing."""
+def _independent_copy(estimator: Any) -> Any:
+    """A copy that can learn without changing the original."""
     if not hasattr(estimator, "_saved"):  # another library's may write into its arrays
         return deepcopy(estimator)
     other = copy(estimator)  # ours hold frozen values, and perhaps other estimators
-    inner = {name: _apart(part) for name, part in vars(estimator).items() if hasattr(part, "get_params")}
+    inner = {name: _independent_copy(part) for name, part in vars(estimator).items() if hasattr(part, "get_params")}
     vars(other).update(inner)
     return other
 
@@ -80,7 +80,7 @@ def _takes_labels(estimator: Any) -> bool:
 
 
 def _row(y: Any, dim: int | None = None) -> Any:
-    """One row as a table of one; a table stays what it is, and a column of single values one."""
+    """One row as a table with one row; a table is unchanged."""
     if not isinstance(y, np.ndarray | list | tuple | int | float | str | np.generic):
         return y
     a = np.asarray(unmasked(y))
@@ -89,7 +89,7 @@ def _row(y: Any, dim: int | None = None) -> Any:
 
 def _labeled(y: Any) -> tuple[Any, Any]:
     if not isinstance(y, tuple) or len(y) != 2:
-        remedy = "pass (row, label), with None for a label that is not known"
+        remedy = "pass (row, label), with None for an unknown label"
         raise DataError(sentence("follow", "a classifier learns from rows with labels", type(y).__name__, remedy))
     return _row(y[0]), np.array([y[1]], dtype=object if y[1] is None or isinstance(y[1], str) else None)
 
@@ -101,7 +101,7 @@ def _label_score(estimator: Any, x: Any, label: Any) -> float:
     verb = "log_posterior" if hasattr(estimator, "log_posterior") else "predict_log_proba"
     log_posterior = np.asarray(_scores(estimator, x, verb))[0]
     at = np.flatnonzero(np.asarray(estimator.classes_) == label[0])
-    return float(log_posterior[at[0]]) if len(at) else -np.inf  # `partial_fit` says what it thinks of a new class
+    return float(log_posterior[at[0]]) if len(at) else -np.inf  # `partial_fit` validates a new class
 
 
 def _scores(estimator: Any, x: Any, verb: str) -> Any:
@@ -114,5 +114,5 @@ def _scores(estimator: Any, x: Any, verb: str) -> Any:
         if type(error).__name__ != "NotFittedError":
             raise
         remedy = "call fit or partial_fit with the first rows"
-        raise DataError(sentence("follow", "a learner must know something before it can be followed", name, remedy)
+        raise DataError(sentence("follow", "a learner must be fitted before it can be followed", name, remedy)
                         ) from error  # fmt: skip

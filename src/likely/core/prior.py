@@ -1,4 +1,4 @@
-"""The third role: a prior is data that came before."""
+"""The Prior protocol: conjugate priors, posteriors, posterior predictive and evidence."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ D = TypeVar("D")
 
 @runtime_checkable
 class Prior(Protocol[S, D]):
-    """The conjugate partner of a family, named by its own distribution; a posterior is one more prior."""
+    """Conjugate prior of a family of distributions; a posterior is a prior again."""
 
     def update(self, stats: S, /) -> Self:
-        """The posterior, of the same type: `update(a + b)` equals `update(a).update(b)`."""
+        """The posterior given sufficient statistics, of the same type: `update(a + b)` equals `update(a).update(b)`."""
         ...
 
     def point(self, rule: str = "mode", /) -> D:
-        """One model for the whole distribution: the "mode", "mean" or "median" of its parameters."""
+        """Point estimate: the model at the "mode", "mean" or "median" of the parameters."""
         ...
 
     def draw(self, rng: Generator, /) -> D:
-        """A model with parameters drawn from this distribution."""
+        """A model with parameters sampled from this distribution."""
         ...
 
     def predictive(self) -> Any:
-        """The density of one new observation, the parameters integrated out."""
+        """The posterior predictive density of one new observation (parameters integrated out)."""
         ...
 
     def log_evidence(self, stats: S, /) -> Any:
-        """log p(data): the likelihood of the statistics with the parameters integrated out."""
+        """Log marginal likelihood log p(data) of the statistics (parameters integrated out)."""
         ...
 
     def log_density(self, model: D, /) -> Any:
-        """log p(parameters of the model) under this distribution."""
+        """Log-density of the model's parameters under this distribution."""
         ...

@@ -1,4 +1,4 @@
-"""Sequences of unequal length, held as one long array and where each one begins."""
+"""Ragged arrays: sequences of unequal length, stored as concatenated frames with offsets."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ragged(Value):
-    """A row is a sequence: `values` holds all frames end to end, `offsets` says where each begins.
+    """Sequences of unequal length: `values` holds the concatenated frames, `offsets` the start of each sequence.
 
     >>> r = Ragged.from_list([[1.0, 2.0, 3.0], [4.0]])
     >>> len(r), r[1].tolist(), r.lengths.tolist()
     (2, [4.0], [3, 1])
     """
 
-    values: Frames  # (T, …): the frames of all sequences, numbers or words, or Columns of T rows
+    values: Frames  # (T, …): the frames of all sequences, numbers or strings, or Columns of T rows
     offsets: NDArray[np.intp]  # (n + 1,): sequence i is values[offsets[i]:offsets[i + 1]]
-    names: tuple[str, ...] | None = None  # of the columns of a frame, where they came in data frames
+    names: tuple[str, ...] | None = None  # column names of frames given as data frames
 
     def __post_init__(self) -> None:
         offsets = np.asarray(self.offsets, dtype=np.intp)
         if offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
-            raise ShapeError(sentence("Ragged", "offsets must rise from 0", offsets[:5].tolist()))
+            raise ShapeError(sentence("Ragged", "offsets must increase from 0", offsets[:5].tolist()))
         values = self.values if isinstance(self.values, Columns) else np.asarray(unmasked(self.values))
         if values.shape == () or offsets[-1] != len(values):
             raise ShapeError(
@@ -46,38 +46,38 @@ class Ragged(Value):
 
     @classmethod
     def of(cls, x: Any, lengths: Any = None) -> Ragged:
-        """The border for sequences: whatever holds some becomes a Ragged, and a Ragged passes.
+        """Convert sequences in any accepted form to a Ragged; a Ragged passes through.
 
         - a **list** of arrays (T_i,) or (T_i, D), of lists, of data frames: each is a sequence, whatever their lengths;
         - an array **(n, T, D)**: n sequences of T frames; with `lengths`, of their first so many, the rest is padding;
         - an array **(T, D)** or (T,), a data frame, Columns: one sequence, or several cut by `lengths`.
 
         Columns of data frames keep their `names`, and those of one list must have the same. Frames count as equally
-        spaced: a time index with holes or uneven steps is told of.
+        spaced: a time index with uneven steps gives a warning.
 
         >>> Ragged.of(np.zeros((5, 2)), lengths=[3, 2])
         Ragged(2 sequences of 2 to 3 frames, each 2 × float64)
         """
         if isinstance(x, Ragged):
             if lengths is not None:
-                expected = "lengths cut one long array, and these are sequences already"
+                expected = "lengths split one long array, and these are sequences already"
                 raise ShapeError(sentence("Ragged", expected, repr(x), "leave lengths out"))
             return x
         return cls._cut(*frames_of(x, lengths))
 
     @classmethod
     def from_list(cls, sequences: Iterable[Any]) -> Self:
-        """Join a list of arrays (T_i,) or (T_i, D); an empty list needs no shape."""
+        """Concatenate a list of arrays (T_i,) or (T_i, D); an empty list is allowed."""
         return cls._cut(*from_iterable(sequences))
 
     @classmethod
     def from_table(cls, table: Any, id: Any, time: Any = None, columns: Any = None) -> tuple[Ragged, NDArray[Any]]:
-        """The sequences of a long table, a frame a row, and their ids (n,) in order of first appearance.
+        """Sequences of a long-format table (one row per frame), and their ids (n,) in order of first appearance.
 
         - **table**: a data frame, a dict of columns, Columns, or a matrix whose columns go by number.
-        - **id** says whose a row is, and need not be sorted; **time** orders the rows of each, ties as they came.
+        - **id** identifies the sequence of a row, in any order; **time** orders the rows of each (a stable sort).
         - **columns**: one (frames are single values) or several; None takes all others. Numbers become float64 with
-          NaN where missing; where some are words, frames are Columns.
+          NaN where missing; with string columns, frames are Columns.
 
         >>> r, ids = Ragged.from_table({"who": ["b", "a", "b"], "t": [2, 1, 1], "x": [5, 6, 7]}, "who", "t")
         >>> ids.tolist(), r[0].tolist()
@@ -88,7 +88,7 @@ class Ragged(Value):
 
     @classmethod
     def joined(cls, several: Sequence[Ragged]) -> Ragged:
-        """The sequences of several, one after the other."""
+        """Concatenate the sequences of several Ragged."""
         frames, _ = joined([one.values for one in several])
         names = {one.names for one in several if len(one.values)}
         lengths = np.concatenate([np.empty(0, np.intp), *(one.lengths for one in several)])
@@ -107,7 +107,7 @@ class Ragged(Value):
 
     @property
     def dtype(self) -> Any:
-        """What frames are made of: float32 comes back as float32. There is no `shape`, since rows have unlike ones."""
+        """The dtype of the frames. There is no `shape`, since sequences differ in length."""
         return self.values.dtype
 
     def __len__(self) -> int:
@@ -117,7 +117,7 @@ class Ragged(Value):
         return (self.values[a:b] for a, b in pairwise(self.offsets.tolist()))
 
     def __getitem__(self, which: Any) -> Any:
-        """An integer gives one sequence as an array; a slice, mask or index array gives a Ragged."""
+        """One sequence as an array, by integer; or a Ragged, by slice, mask or index array."""
         if isinstance(which, int | np.integer):
             i = range(len(self))[which]
             return self.values[self.offsets[i] : self.offsets[i + 1]]
@@ -128,7 +128,7 @@ class Ragged(Value):
         return self._picked(np.arange(len(self))[which if isinstance(which, slice) else _index(which)])
 
     def _picked(self, chosen: Index) -> Ragged:
-        """Sequences by number (m,), in one gather: frame t of the answer lies at t plus its sequence's shift."""
+        """Sequences by index (m,), in one gather: frame t of the result lies at t plus its sequence's shift."""
         lengths = self.lengths[chosen]
         offsets = _offsets(lengths)
         at = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
@@ -138,7 +138,7 @@ class Ragged(Value):
     # ------------------------------------------------------------------ going on
 
     def map(self, f: Callable[[Any], Any]) -> Ragged:
-        """The same sequences with f of all frames at once, which must keep their number and order.
+        """The same sequences with f applied to all frames at once; f must keep their number and order.
 
         >>> Ragged.from_list([[1.0, 2.0], [3.0]]).map(np.sqrt)[1].round(3).tolist()
         [1.732]
@@ -146,12 +146,12 @@ class Ragged(Value):
         values = f(self.values)
         values = values if isinstance(values, Columns) else np.asarray(values)
         if values.shape == () or n_rows(values) != len(self.values):
-            expected = f"a function of {len(self.values)} frames must give as many"
+            expected = f"a function of {len(self.values)} frames must return as many"
             raise ShapeError(sentence("Ragged.map", expected, values.shape))
         return Ragged.trusted(values=_locked(values), offsets=self.offsets)
 
     def weights(self, weight: Any) -> Array | None:
-        """One weight per sequence (n,) as one per frame (T,); None stays None."""
+        """Weights per sequence (n,) repeated for each frame (T,); None stays None."""
         per_sequence = weights(weight, len(self), "Ragged")
         return None if per_sequence is None else np.repeat(per_sequence, self.lengths, axis=0)
 
@@ -168,7 +168,7 @@ def _offsets(lengths: Index) -> Index:
 
 
 def _locked(values: Frames) -> Frames:
-    """Frames that cannot be changed through us; the giver's own array stays writable."""
+    """A read-only view of frames; the caller's own array stays writable."""
     if isinstance(values, Columns):
         return Columns({name: _locked(part) for name, part in values.parts.items()})
     if isinstance(values, np.ndarray):
@@ -178,7 +178,7 @@ def _locked(values: Frames) -> Frames:
 
 
 def _index(which: Any) -> Any:
-    """A mask or numbers, whatever kind of list they came in."""
+    """A mask or index array from any kind of list."""
     index = np.asarray(which)
     if index.ndim != 1:
         raise ShapeError(sentence("Ragged", "an index must be a number, a slice, a mask or a list of numbers", which))

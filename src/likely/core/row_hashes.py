@@ -1,4 +1,4 @@
-"""Equal rows have equal hashes, and others have not: who is a copy of whom, without comparing all with all."""
+"""Hashes of rows: equal rows have equal hashes, so duplicates are found without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def row_hashes(x: Any) -> Hashes:
 
 
 def _number_hashes(a: NDArray[Any]) -> Hashes:
-    """What `_folded` makes of the columns of a block of numbers, in place: a fifth of the time for long tables."""
+    """The same as `_folded` for blocks of numbers, in place: a fifth of the time for long tables."""
     numbers = np.add(a.T, 0.0, dtype=np.float64, order="C")  # −0 and 0 are one number
     numbers[np.isnan(numbers)] = np.nan
     out, spare = np.zeros(len(a), dtype=np.uint64), np.empty(len(a), dtype=np.uint64)
@@ -49,7 +49,7 @@ def _number_hashes(a: NDArray[Any]) -> Hashes:
 
 
 def _sparse_hashes(x: Any) -> Hashes:
-    """Rows of a sparse matrix: a sum over what is not zero, so that neither order nor stored zeros matter."""
+    """Hashes of the rows of a sparse matrix: a sum over nonzero entries, independent of order and stored zeros."""
     if not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
@@ -58,13 +58,13 @@ def _sparse_hashes(x: Any) -> Hashes:
 
 
 def _sequence_hashes(x: Ragged) -> Hashes:
-    """Sequences: a sum over frames, each stirred with its place."""
+    """Hashes of sequences: a sum over frames, each mixed with its position."""
     place = np.arange(len(x.values)) - np.repeat(x.offsets[:-1], x.lengths)
     return _summed(_mixed(_mixed(place.astype(np.uint64)) ^ row_hashes(x.values)), x.offsets)
 
 
 def _summed(entries: Hashes, offsets: NDArray[Any]) -> Hashes:
-    """Sums of consecutive entries, modulo 2⁶⁴, and stirred once more."""
+    """Sums of consecutive entries, modulo 2⁶⁴, mixed once more."""
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return _mixed(sums[offsets[1:]] - sums[offsets[:-1]])
 
@@ -93,14 +93,14 @@ def _folded(columns: list[Hashes], n: int) -> Hashes:
 
 
 def _mixed(x: Hashes) -> Hashes:
-    """Every bit stirred into every other (the finish of SplitMix64): two of 10⁶ rows collide once in 10⁷ tables."""
+    """The finalizer of SplitMix64: two of 10⁶ rows collide once in 10⁷ tables."""
     out = x.copy()
     _stir(out, np.empty_like(out))
     return out
 
 
 def _stir(x: Hashes, spare: Hashes) -> None:
-    """The same in place, with room for one copy."""
+    """The same in place, with one temporary array."""
     x += np.uint64(0x9E3779B97F4A7C15)
     x ^= np.right_shift(x, np.uint64(30), out=spare)
     x *= np.uint64(0xBF58476D1CE4E5B9)

@@ -1,7 +1,7 @@
-"""A sketch: the rows whose hashes are smallest stand for all rows, however these arrive.
+"""Bottom-k sketch of a data set: the distinct rows with the smallest hashes represent all rows.
 
-Which rows stay depends on what the rows hold, never on their order, their blocks or their copies. So whoever starts
-from a sketch starts the same from a table, a stream, a file or repeated rows.
+The selection depends on the content of the rows only, not on their order, blocks or duplicates. So an initialization
+from a sketch is the same for a table, a stream, a file or repeated rows.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
 from likely.core.value import Value
 
-SIZE = 10_000  # rows kept: enough for hundreds of seeds, and their distances take milliseconds
+SIZE = 10_000  # number of rows: enough for hundreds of seeds, and distances take milliseconds
 
 
 @dataclass(frozen=True, eq=False)
 class Sketch(Addable, Value):
-    """The `size` distinct rows of smallest hash, ordered by hash, each with the weight of all its copies.
+    """The `size` distinct rows of smallest hash, ordered by hash, each with the total weight of its duplicates.
 
-    `+` keeps the smallest of both, `*` scales weights: a commutative monoid, as every statistic. A row that stays was
-    never dropped before, so its weight is complete.
+    `+` keeps the smallest of both, `*` scales weights: a commutative monoid, like every statistic. A row in the sketch
+    was never dropped before, so its weight is complete.
 
     >>> s = Sketch.of(np.array([[1.0], [2.0], [1.0]]), size=2)
     >>> sorted(zip(s.rows[:, 0].tolist(), s.weight.tolist()))
     [(1.0, 2.0), (2.0, 1.0)]
     """
 
-    rows: Any  # m rows, of the kind that came in
-    weight: Array  # (m,), above 0
-    hashes: Hashes  # (m,), rising
-    size: int = SIZE  # m is at most that
+    rows: Any  # m rows, of the type of the input
+    weight: Array  # (m,), positive
+    hashes: Hashes  # (m,), increasing
+    size: int = SIZE  # maximum of m
 
     def __post_init__(self) -> None:
         hashes, m = np.array(self.hashes, dtype=np.uint64), n_rows(self.rows)
@@ -46,19 +46,19 @@ class Sketch(Addable, Value):
             got = f"{m}, {weight.shape} and {hashes.shape}"
             raise ShapeError(sentence("Sketch", "rows, weight and hashes must have one length", got))
         if not _is_size(self.size) or m > self.size:
-            raise DomainError(sentence("Sketch", "size must be a whole number, and not below the rows", self.size))
+            raise DomainError(sentence("Sketch", "size must be an integer, and at least the number of rows", self.size))
         if (hashes[1:] <= hashes[:-1]).any():
-            raise DataError(sentence("Sketch", "hashes must rise", "others", "build it with Sketch.of"))
+            raise DataError(sentence("Sketch", "hashes must be increasing", "others", "build it with Sketch.of"))
         self._set(rows=self.rows, weight=weight, hashes=hashes, size=int(self.size))
 
     @classmethod
     def of(cls, x: Any, weight: Any = None, size: int = SIZE, whose: str = "fit") -> Self:
         """The sketch of rows: an array of numbers (NaN too) or categories, Columns, Ragged or a sparse matrix.
 
-        Infinity is refused here, on behalf of `whose`: a sketch has rows in an order of its own, that nobody knows.
+        Infinite values raise an error here, in the name of `whose`, since row numbers are lost in the sketch.
         """
         if not _is_size(size):
-            raise DomainError(sentence("Sketch", "size must be a whole number above 0", size))
+            raise DomainError(sentence("Sketch", "size must be a positive integer", size))
         x = _sliceable(x)
         if isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype.kind == "f":
             refuse_infinite(x, whose)
@@ -69,12 +69,12 @@ class Sketch(Addable, Value):
 
     @property
     def complete(self) -> bool:
-        """True: nothing is hidden."""
+        """True: there are no latent variables."""
         return True
 
     @property
     def total_weight(self) -> float:
-        """The weight of the rows that stayed."""
+        """The total weight of the rows in the sketch."""
         return float(self.weight.sum())
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class Sketch(Addable, Value):
 
     @classmethod
     def _smallest(cls, rows: Any, hashes: Hashes, weight: Array | None, size: int) -> Self:
-        """Of rows with their hashes, the distinct ones of smallest hash; those without weight are not there."""
+        """The distinct rows of smallest hash; rows of weight 0 are dropped."""
         at = _candidates(hashes, weight, size)
         distinct, first, which = np.unique(hashes[at], return_index=True, return_inverse=True)
         total = np.bincount(which, None if weight is None else weight[at], minlength=len(distinct))
@@ -108,9 +108,9 @@ class Sketch(Addable, Value):
 
 
 def _candidates(hashes: Hashes, weight: Array | None, size: int) -> Index:
-    """Indices of rows that may stay: all below a bound under which `size` distinct hashes lie.
+    """Indices of candidate rows: all below a bound under which `size` distinct hashes lie.
 
-    The size-th smallest hash is such a bound unless copies stand below it; then it is looked for further up.
+    The size-th smallest hash is such a bound unless there are duplicates below it; then a larger one is searched.
     """
     at = np.arange(len(hashes)) if weight is None else np.flatnonzero(weight > 0)
     present = hashes if weight is None else hashes[at]
@@ -124,19 +124,19 @@ def _candidates(hashes: Hashes, weight: Array | None, size: int) -> Index:
 
 
 def _sliceable(x: Any) -> Any:
-    """Rows that an index array can choose from."""
+    """Rows that can be selected by an index array."""
     if hasattr(x, "tocsr"):
         return x.tocsr()
     return x if isinstance(x, Columns | Ragged | np.ndarray) else np.asarray(x)
 
 
 def _tidy(rows: Any) -> Any:
-    """Equal rows as equal bits: −0 becomes 0."""
+    """Equal rows with equal bits: −0 becomes 0."""
     return rows + 0.0 if isinstance(rows, np.ndarray) and rows.dtype.kind == "f" else rows
 
 
 def joined_rows(sketches: list[Sketch]) -> tuple[Any, Array]:
-    """Rows and weights of several sketches, one after the other, copies and all."""
+    """Concatenated rows and weights of several sketches, with duplicates."""
     rows = sketches[0].rows
     for sketch in sketches[1:]:
         rows = _joined(rows, sketch.rows)
@@ -144,7 +144,7 @@ def joined_rows(sketches: list[Sketch]) -> tuple[Any, Array]:
 
 
 def _joined(a: Any, b: Any) -> Any:
-    """Rows of both, one after the other."""
+    """Concatenated rows of both."""
     if isinstance(a, Columns):
         return Columns({name: _joined(part, b.parts[name]) for name, part in a.parts.items()})
     if isinstance(a, Ragged):

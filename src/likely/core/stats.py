@@ -1,4 +1,4 @@
-"""The second role: what learning takes from data is a sum."""
+"""The Stats protocol: additive sufficient statistics."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 @runtime_checkable
 class Stats(Protocol):
-    """A commutative monoid of evidence: `+` joins two data sets, `*` forgets a part of one."""
+    """Sufficient statistics as a commutative monoid: `+` merges two data sets, `*` scales all weights (forgetting)."""
 
     @property
     def complete(self) -> bool:
-        """True if nothing was hidden: the sum does not depend on the model that took it, so one `refit` is final."""
+        """True without latent variables: the statistics do not depend on the model, so one `refit` is final."""
         ...
 
     @property
     def total_weight(self) -> float:
-        """How many rows were seen, in weight."""
+        """The number of rows, in weight."""
         ...
 
     def __add__(self, other: Self, /) -> Self:
@@ -29,11 +29,11 @@ class Stats(Protocol):
 
 
 class Addable:
-    """Lets `sum([a, b, c])` add statistics: the 0 that it begins with is nothing."""
+    """Mixin that lets `sum([a, b, c])` add statistics, starting from 0."""
 
     @property
     def filled(self) -> bool:
-        """True if the model that looked filled gaps in, so that correlations in these statistics are partly its own."""
+        """True if the model imputed missing values, so that correlations in these statistics depend on the model."""
         return False
 
     def __radd__(self, other: Any) -> Self:

@@ -1,4 +1,4 @@
-"""How far a live stream was followed: all that is needed to go on, after a crash, to the same bits."""
+"""Checkpoint state of a followed stream: everything needed to resume after a crash with bitwise equal results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Following(Value):
-    """The belief after `taken` observations, and log p of all of them; `model` is the fingerprint of who believes.
+    """The belief after `taken` observations and their total log-likelihood; `model` is the model's fingerprint.
 
     >>> Following("", None, 0, 0.0).taken
     0
@@ -23,20 +23,20 @@ class Following(Value):
     model: str
     belief: Any  # None before the first observation
     taken: int
-    log_evidence: float  # −inf once something came that the model holds for impossible
-    alarm: Any = None  # the state of an alarm that goes with the stream
-    seen: str = ""  # fingerprint of the observations, in their order, by which they are known again
+    log_evidence: float  # −inf after an observation of density 0
+    alarm: Any = None  # the state of the alarm of this stream
+    seen: str = ""  # fingerprint of the observations, in order
 
 
 class Keeper(Protocol):
-    """Whoever can keep the progress of a stream, and bring it back."""
+    """A store for the progress of a stream."""
 
     def load(self) -> Following | None:
-        """What was kept; None where nothing was."""
+        """The saved progress; None if there is none."""
         ...
 
     def save(self, following: Following, /) -> None:
-        """Keep it, whole or not at all."""
+        """Save the progress atomically."""
         ...
 
 
@@ -46,22 +46,24 @@ def _nothing() -> Index:
 
 @dataclass(frozen=True, eq=False)
 class FollowedLines(Value):
-    """A feed of lines, which may hold several streams: how many lines were taken and how many bytes were written."""
+    """Progress in a feed of lines with one or more streams: lines processed and bytes written."""
 
-    asked: str  # fingerprint of the model and of what was asked for
-    header: str  # the first line, where it names columns
+    asked: str  # fingerprint of the model and of the options
+    header: str  # the first line, if it holds column names
     lines: int  # of the input, with the header
-    digest: str  # of these lines, by which they are known again
+    digest: str  # fingerprint of these lines
     written: int  # bytes of the output
     names: tuple[str, ...]  # of the streams
     streams: tuple[Following, ...]
-    output: str = ""  # digest of the bytes that were written to a file; "": standard output
-    more: Index = field(default_factory=_nothing)  # further streams, packed: a file describes some thousand parts only
+    output: str = ""  # digest of the bytes written to a file; "": standard output
+    more: Index = field(
+        default_factory=_nothing
+    )  # further streams, packed: a file can describe only some thousand parts
 
 
 def refuse_other_model(kept: Following, model: str) -> None:
-    """Progress belongs to one model."""
+    """Raise an error if the progress belongs to another model."""
     if kept.model != model:
-        expected = "the progress that was kept must be that of this model"
-        remedy = "follow with the model that began, or keep this stream in another file"
+        expected = "the saved progress must belong to this model"
+        remedy = "follow with the original model, or save this stream in another file"
         raise DataError(sentence("follow", expected, "that of another", remedy))

@@ -1,4 +1,4 @@
-"""Time indices: frames count as equally spaced, so an index that says otherwise deserves a word."""
+"""Checks of time indices: models of sequences assume equally spaced frames."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.warnings import tell
 
-KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # of pandas: a polars frame has no index
-JITTER = 0.1  # share of the median step by which others may differ: clocks are not exact
+KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # in pandas; a polars frame has no index
+JITTER = 0.1  # tolerance relative to the median step: clocks are not exact
 REMEDY = (
-    "frames count as equally spaced: x.asfreq(...) puts NaN where frames are missing, and for measurements at any"
-    " times there is LinearSDE"
+    "frames are assumed to be equally spaced: x.asfreq(...) inserts NaN for missing frames, and LinearSDE models"
+    " irregularly spaced measurements"
 )
 
 
 def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: str) -> None:
-    """Warn of the first sequence whose time index has uneven steps; each comes with a function that names it.
+    """Warn of the first sequence with an unevenly spaced time index; each comes with a function that returns its name.
 
     Equal steps are even, up to a tenth, and so is any frequency that pandas can infer: month starts, business days.
 
@@ -37,13 +37,13 @@ def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: st
             continue
         odd = _odd_step(index)
         if odd is not None:
-            told = _step_words(index, odd)
-            tell(f"{whose}: the time index of {which()} is uneven: {told}; {REMEDY}")
+            text = _step_words(index, odd)
+            tell(f"{whose}: the time index of {which()} is uneven: {text}; {REMEDY}")
             return
 
 
 def _odd_step(index: Any) -> int | None:
-    """The place of the step that is most unlike the usual one; None where the steps are even."""
+    """The index of the step that differs most from the median; None if the steps are even."""
     if index.hasnans:
         return int(np.flatnonzero(np.asarray(index.isna()))[0])
     steps: Array = np.diff(np.asarray(index.asi8)).astype(np.float64)
@@ -56,7 +56,7 @@ def _odd_step(index: Any) -> int | None:
 
 
 def _has_frequency(index: Any) -> bool:
-    """Whether pandas finds a rule of the calendar."""
+    """Whether pandas infers a calendar frequency."""
     return type(index).__name__ == "DatetimeIndex" and type(index)(index, freq="infer").freq is not None
 
 

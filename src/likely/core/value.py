@@ -1,4 +1,4 @@
-"""A value: named arrays that never change. Improving one returns another."""
+"""Base class of immutable values: frozen dataclasses of read-only arrays."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from likely.core.arrays import Array, frozen
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """The base of every distribution, statistic and prior: a frozen record of read-only arrays.
+    """Base class of distributions, statistics and priors: an immutable record of read-only arrays.
 
-    The public constructor of a subclass checks what it is given; `trusted` builds the same
-    record without a look, for code that made the numbers itself. Copies and pickles go through
-    `trusted`, because NumPy would hand the arrays back writable.
+    The public constructor of a subclass validates its arguments; `trusted` builds the same
+    record without validation, for code that computed the numbers itself. Copies and pickles go
+    through `trusted`, because NumPy would return writable arrays.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -24,53 +24,57 @@ class Value:
         cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, or @dataclass writes its own
 
     @classmethod
-    def trusted(cls, **parts: Any) -> Self:
-        """Build without checks from parts that are known to be right."""
+    def trusted(cls, **fields: Any) -> Self:
+        """Build a value from its fields without validation."""
         self = object.__new__(cls)
-        self._set(**parts)
+        self._set(**fields)
         return self
 
-    def replace(self, **parts: Any) -> Self:
-        """The same value with some parts exchanged, unchecked."""
-        return self.trusted(**{**self._parts(), **parts})
+    def replace(self, **fields: Any) -> Self:
+        """A copy with the given fields replaced, without validation."""
+        return self.trusted(**{**self._field_values(), **fields})
 
-    def _parts(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    def _field_values(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _set(self, **parts: Any) -> None:
-        """For `__post_init__` of subclasses: store the checked, normalized parts."""
-        mine = self.__dict__  # not object.__setattr__: clouds of particles make thousands of values a second
-        for name, part in parts.items():
-            if isinstance(part, np.ndarray):
-                part = frozen(part)
-            elif isinstance(part, np.floating):
-                part = frozen(np.asarray(part))  # sums of 0-d arrays are scalars: make them arrays again
-            mine[name] = part
+    def _set(self, **fields: Any) -> None:
+        """Store validated, normalized fields (for `__post_init__` of subclasses)."""
+        stored = self.__dict__  # not object.__setattr__: particle filters make thousands of values per second
+        for name, value in fields.items():
+            if isinstance(value, np.ndarray):
+                value = frozen(value)
+            elif isinstance(value, np.floating):
+                value = frozen(np.asarray(value))  # sums of 0-d arrays are scalars: make them arrays again
+            stored[name] = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._parts())
+        return _rebuild, (type(self), self._field_values())
 
     def __repr__(self) -> str:
-        usual = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}
-        told = {name: part for name, part in self._parts().items() if not _is_usual(part, usual.get(name, MISSING))}
-        return f"{type(self).__name__}({', '.join(f'{name}={_short(part)}' for name, part in told.items())})"
+        defaults = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}
+        shown = {
+            name: value
+            for name, value in self._field_values().items()
+            if not _is_default(value, defaults.get(name, MISSING))
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in shown.items())})"
 
 
-def _rebuild(cls: type[Value], parts: dict[str, Any]) -> Value:
-    return cls.trusted(**parts)
+def _rebuild(cls: type[Value], field_values: dict[str, Any]) -> Value:
+    return cls.trusted(**field_values)
 
 
-def _is_usual(part: Any, usual: Any) -> bool:
-    """True for a word, or None, that stands there unless something else is said."""
-    return part is None if usual is None else isinstance(part, str) and part == usual
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether the value is the field's default, where the default is None or a string."""
+    return value is None if default is None else isinstance(value, str) and value == default
 
 
-def _short(part: Any) -> str:
-    if isinstance(part, np.ndarray) and part.size > 16:
-        return f"<{'×'.join(map(str, part.shape))} {part.dtype}>"
-    if isinstance(part, np.ndarray):
-        return np.array2string(part, precision=4, separator=", ", max_line_width=10_000).replace("\n", "")
-    return repr(part)
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 16:
+        return f"<{'×'.join(map(str, value.shape))} {value.dtype}>"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=4, separator=", ", max_line_width=10_000).replace("\n", "")
+    return repr(value)
 
 
 __all__ = ["Array", "Value"]

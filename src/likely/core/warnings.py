@@ -1,9 +1,8 @@
-"""Warnings said once: an iteration that meets the same hazard at every step tells of it one time.
+"""Warnings: collected per thread, deduplicated, and attributed to the caller's line.
 
-Python's own `catch_warnings` changes the filters of the whole process, and two threads that do so leave them changed
-for good. So what the library has to say goes to a listener of its own thread, and only the outermost one tells
-the world. Whom it concerns is whoever called the library, however deep inside the hazard was met: the warning points
-to that line.
+Python's `catch_warnings` changes the filters of the whole process, and two threads that do so can leave them changed
+permanently. So warnings go to a collector of the thread, and only the outermost one issues them. The warning points to
+the line of user code that called the library.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ from contextvars import ContextVar
 
 from likely.core.errors import FitWarning, LikelyError
 
-_listener: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("listener", default=None)
+_collector: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("listener", default=None)
 
-# Packages of which a caller is not the one to be told: we ourselves, and what calls us back.
-INSIDE = {__name__.partition(".")[0], "numpy", "scipy", "contextlib", "functools", "concurrent", "threading"}
+# Packages whose frames are not user code: this library, and packages that call it back.
+INTERNAL = {__name__.partition(".")[0], "numpy", "scipy", "contextlib", "functools", "concurrent", "threading"}
 
 
 def tell(text: str, category: type[Warning] = FitWarning) -> None:
-    """Warn at the line that called the library, wherever it stands; inside `said_once` it is kept for the end."""
-    heard = _listener.get()
-    if heard is None:
+    """Issue a warning at the line of user code that called the library; inside `said_once` it is deferred."""
+    collected = _collector.get()
+    if collected is None:
         warnings.warn(text, category, stacklevel=_frames_to_the_caller() + 1)
     else:
-        heard.append((text, category))
+        collected.append((text, category))
 
 
 def _frames_to_the_caller() -> int:
-    """How many frames above `tell` the first one stands that is not ours; 1 where all are, as in a thread."""
+    """Number of frames from `tell` up to the first one of user code; 1 if there is none, as in a thread."""
     frame, away = sys._getframe(1).f_back, 1
     while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in INSIDE:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in INTERNAL:
             return away
         frame, away = frame.f_back, away + 1
     return 1
@@ -44,17 +43,17 @@ def _frames_to_the_caller() -> int:
 
 @contextmanager
 def said_once(reworded: Callable[[str], str] = str) -> Iterator[None]:
-    """Inside, what is told is collected; at the end each distinct note is passed on, reworded; not where that is ""."""
-    with _listening() as heard:
+    """Context manager that collects warnings and issues each distinct one once at the end, reworded; "" drops it."""
+    with _collecting() as collected:
         yield
-    for text, category in dict.fromkeys(heard):
+    for text, category in dict.fromkeys(collected):
         if other := reworded(text):
             tell(other, category)
 
 
 @contextmanager
 def speaking_as(whose: str, *inner: str) -> Iterator[None]:
-    """Inside, notes and errors that begin with one of the names `inner` begin with `whose`: the one that was called."""
+    """Context manager: messages that begin with one of the names `inner` begin with `whose`, the called object."""
     names = re.compile(rf"({'|'.join(map(re.escape, inner))})\b")
 
     def renamed(text: str) -> str:
@@ -71,16 +70,16 @@ def speaking_as(whose: str, *inner: str) -> Iterator[None]:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """Inside, what is told is forgotten: it has been, or will be, said of the whole."""
-    with _listening():
+    """Context manager that discards warnings, for code whose warnings are issued elsewhere."""
+    with _collecting():
         yield
 
 
 @contextmanager
-def _listening() -> Iterator[list[tuple[str, type[Warning]]]]:
-    heard: list[tuple[str, type[Warning]]] = []
-    before = _listener.set(heard)
+def _collecting() -> Iterator[list[tuple[str, type[Warning]]]]:
+    collected: list[tuple[str, type[Warning]]] = []
+    before = _collector.set(collected)
     try:
-        yield heard
+        yield collected
     finally:
-        _listener.reset(before)
+        _collector.reset(before)

@@ -1,4 +1,4 @@
-"""Whatever somebody calls a sound becomes one column of samples at one rate."""
+"""Audio input: WAV files, (rate, samples) pairs and arrays as mono signals at one sampling rate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.data.wav import read_wav
 
-MOST_CHANNELS = 8  # columns up to which a long table is taken for channels
-FINEST = 2000  # numerator and denominator of a change of rate at most: 44,100 to 48,000 Hz is 160/147
+MOST_CHANNELS = 8  # columns up to which a long table is taken as channels
+FINEST = 2000  # largest numerator and denominator of a resampling ratio: 44,100 to 48,000 Hz is 160/147
 
 
 def is_one_sound(x: Any) -> bool:
-    """True for a file name, a (rate, samples) pair, a plain vector; False for what holds several of these."""
+    """True for a file name, a (rate, samples) pair or a vector; False for a collection of these."""
     if isinstance(x, str | os.PathLike) or _is_pair(x):
         return True
     if isinstance(x, Ragged):
@@ -32,21 +32,21 @@ def is_one_sound(x: Any) -> bool:
 
 
 def sounds_in(x: Any, whose: str = "sounds") -> Ragged | list[Any]:
-    """Several sounds: a Ragged of samples, a list, a table with a sound a row; one sound is refused."""
+    """Several sounds: a Ragged of samples, a list, or a table with one sound per row; a single sound is an error."""
     if is_one_sound(x):
         raise ShapeError(sentence(whose, "several sounds are needed", "one", "pass [sound]"))
     if isinstance(x, Ragged):
         return x
     if getattr(x, "ndim", 1) == 2 and x.shape[1] <= MOST_CHANNELS < x.shape[0]:
         remedy = "pass [(rate, samples)] for one sound of several channels"
-        raise ShapeError(sentence(whose, "each row of a table is a sound", f"shape {x.shape}", remedy))
+        raise ShapeError(sentence(whose, "a table needs one sound per row", f"shape {x.shape}", remedy))
     if not hasattr(x, "__len__"):
-        raise DataError(sentence(whose, "a list of sounds is needed", type(x).__name__, "make a list of it"))
+        raise DataError(sentence(whose, "a list of sounds is needed", type(x).__name__, "convert it to a list"))
     return x if isinstance(x, list) else list(x)
 
 
 def signals(sounds: Any, rate: int, high: float | None = None, whose: str = "sounds") -> Iterator[Array]:
-    """The samples of each of several sounds at one rate; errors name the sound by its number."""
+    """The samples of several sounds at one rate; errors name the sound by its number."""
     for i, sound in enumerate(sounds_in(sounds, whose)):
         yield signal(sound, rate, high, f"{whose}: sound {i}")
 
@@ -55,8 +55,8 @@ def signal(sound: Any, rate: int, high: float | None = None, whose: str = "sound
     """The samples (n,) of one sound at `rate` Hz, full scale ±1 where that is known.
 
     A WAV file or a pair (rate, samples) of another rate is resampled; it must reach up to `high` Hz (None: rate/2).
-    Whole numbers of 8, 16 and 32 bits are divided by their full scale; anything else is taken as it is. NaN is a
-    sample that nobody heard.
+    Whole numbers of 8, 16 and 32 bits are divided by their full scale; anything else is unchanged. NaN is a
+    missing sample.
 
     >>> signal(np.array([16384, -32768], dtype=np.int16), 8000)
     array([ 0.5, -1. ])
@@ -77,9 +77,9 @@ def signal(sound: Any, rate: int, high: float | None = None, whose: str = "sound
 
 
 def resampled(x: Array, old: int, new: int, high: float | None = None, whose: str = "sound") -> Array:
-    """The same sound at another rate, by a low-pass filter and rational steps (`scipy.signal.resample_poly`).
+    """Resample a signal to another rate by polyphase filtering (`scipy.signal.resample_poly`).
 
-    What a lower rate never caught cannot come back: a sound whose rate is below 2·high is refused.
+    A sound whose rate is below 2·high raises an error: the missing frequencies cannot be restored.
     """
     from scipy.signal import resample_poly  # half a second to load
 
@@ -102,7 +102,7 @@ def _mono(samples: Any, whose: str) -> Array:
     try:
         x = np.asarray(unmasked(samples))
     except ValueError as error:
-        got, remedy = "unlike parts", "pass an array, a pair (rate, samples) or a WAV file's name"
+        got, remedy = "parts of different types", "pass an array, a pair (rate, samples) or a WAV file's name"
         raise DataError(sentence(whose, "samples must be real numbers", got, remedy)) from error
     if x.dtype.kind not in "biuf":
         raise DataError(sentence(whose, "samples must be real numbers", x.dtype, "pass an array, or a WAV file's name"))
@@ -115,7 +115,7 @@ def _mono(samples: Any, whose: str) -> Array:
     y = _scaled(x)
     if np.isinf(y).any():
         at = int(np.flatnonzero(np.isinf(y))[0])
-        raise DataError(sentence(whose, "samples must be finite, or NaN where none was heard", f"{y.flat[at]} at {at}"))
+        raise DataError(sentence(whose, "samples must be finite, or NaN for missing samples", f"{y.flat[at]} at {at}"))
     return y if y.ndim == 1 else y.mean(axis=1)
 
 

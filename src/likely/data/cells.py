@@ -1,4 +1,4 @@
-"""A cell is a number, a word, or nothing; one that is neither is named by row and column."""
+"""Table cells: numbers, strings or missing values; errors name row and column."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ import polars as pl
 
 from likely.core.errors import DataError, by_caller, sentence
 
-# What people and programs write where nothing was measured; compared after blanks around the cell are gone.
+# Usual markers of missing values; compared after surrounding blanks are stripped.
 MISSING = (
     *("", "NA", "N/A", "n/a", "NaN", "nan", "null", "None", "?", "-"),
     *("NULL", "#N/A", "<NA>", "NaT"),  # databases, spreadsheets, data frames
 )
-MEANT_AS_NUMBERS = 0.8  # share of the present cells, from which the others are mistakes rather than words
+MEANT_AS_NUMBERS = (
+    0.8  # share of numbers among the present cells from which the other cells are mistakes rather than categories
+)
 FEWEST_NUMBERS = 5
 
-# 3,14 and 1.234,5 and 1,234.5; $5 and 12 %: numbers in a dress that we do not guess about
+# 3,14 and 1.234,5 and 1,234.5; $5 and 12 %: ambiguous number formats, which are not guessed
 _COMMAS = r"(\d+,\d+|\d{1,3}(,\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+,\d+)"
 _SIGN = r"[%$€£¥]"
 DRESSED = rf"^[-+]?({_COMMAS}|{_SIGN}\s*({_COMMAS}|[\d.]+)|({_COMMAS}|[\d.]+)\s*{_SIGN})$"
 
 
 def tokens(missing: str | Iterable[Any]) -> tuple[str, ...]:
-    """The user's own words for "missing", one or several, as strings."""
+    """The user's own markers of missing values, as strings."""
     given = (missing,) if isinstance(missing, str) else missing
     return tuple(str(token).strip() for token in given)
 
 
 def tidy(frame: pl.DataFrame, missing: str | Iterable[Any] = ()) -> pl.DataFrame:
-    """Blanks around words trimmed, and every way of saying "missing" made null.
+    """Strings stripped of blanks, and all markers of missing values replaced by null.
 
     >>> tidy(pl.DataFrame({"x": [" 1", "?", "n/a!"]}), missing="n/a!")["x"].to_list()
     ['1', None, None]
@@ -44,7 +46,7 @@ def tidy(frame: pl.DataFrame, missing: str | Iterable[Any] = ()) -> pl.DataFrame
 
 
 def _as_plain(column: pl.Series) -> pl.Series:
-    """Words as strings, decimals as numbers, NaN as null, nested values as they would be printed."""
+    """Categoricals as strings, decimals as numbers, NaN as null, nested values as printed."""
     if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary):
         return printed(column)
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -54,19 +56,19 @@ def _as_plain(column: pl.Series) -> pl.Series:
 
 
 def printed(column: pl.Series) -> pl.Series:
-    """Values that are neither numbers nor words, as Python prints them."""
+    """Values that are neither numbers nor strings, as Python prints them."""
     values = [None if value is None else str(value) for value in column.to_list()]
     return pl.Series(column.name, values, dtype=pl.String)
 
 
 def _trimmed(frame: pl.DataFrame, missing: list[str]) -> pl.DataFrame:
-    """Words without blanks around them, null where missing; by position, since "*" as a name means all to Polars."""
+    """Stripped strings, null where missing; by position, since "*" as a name means all columns to Polars."""
     cells = [pl.nth(i).str.strip_chars() for i, dtype in enumerate(frame.dtypes) if dtype == pl.String]
     return frame.with_columns(pl.when(cell.is_in(missing).not_()).then(cell) for cell in cells)
 
 
 def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
-    """Numbers that stand for "missing", such as -999, made null however they are written; words as they are."""
+    """Numeric markers of missing values, such as -999, as null, however they are written."""
     if not missing or not column.dtype.is_numeric():
         return column
     values = pl.Series(missing, dtype=pl.String).cast(pl.Float64, strict=False).drop_nulls()
@@ -76,10 +78,10 @@ def without_values(column: pl.Series, missing: tuple[str, ...]) -> pl.Series:
 def as_numbers(
     column: pl.Series, *, missing: tuple[str, ...] = (), strict: bool = False, learned: bool = False
 ) -> pl.Series | None:
-    """A column as Int64 or Float64 with nulls, or None where it is no column of numbers.
+    """A column as Int64 or Float64 with nulls, or None if it is not numeric.
 
-    At least 80 % numbers (and five) mean numbers: the first cell that is none is then an error by row and column.
-    `strict` asks for numbers whatever their share; `learned`: what the column is was settled when a model was learned.
+    A column with at least 80 % numbers (and five) is numeric: the first other cell is then an error by row and column.
+    `strict` requires numbers whatever their share; `learned`: the type was determined when a model was fitted.
     Infinity is always an error.
 
     >>> as_numbers(pl.Series("x", ["1", None, "2.5"])).to_list()
@@ -104,7 +106,7 @@ def as_numbers(
 
 
 def clean_numbers(column: pl.Series) -> pl.Series:
-    """Numbers where every present cell is one, for queries; any other column as it was."""
+    """A numeric column if every present cell is a number (for queries); any other column unchanged."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return column
     values = column.cast(pl.Float64, strict=False)
@@ -125,7 +127,7 @@ def are_codes(column: pl.Series) -> bool:
 
 
 def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) -> DataError:
-    """The error that names the first cell of a mask, by row (from 1) and column, and the ways out."""
+    """The error for the first cell of a mask, by row (from 1) and column, with remedies."""
     at = int(where.fill_null(False).arg_max() or 0)
     value = column[at]
     ways = ", or ".join(way for way in (*_as_missing(value), *ways_out) if way)
@@ -135,12 +137,12 @@ def bad_cell(column: pl.Series, where: pl.Series, problem: str, *ways_out: str) 
 
 
 def as_kind(name: str, kind: str) -> str:
-    """How a user says what a column is: an option as a shell takes it, or an argument."""
+    """How a user specifies the type of a column: a command-line option or an argument."""
     return by_caller(f"--as {shlex.quote(f'{name}={kind}')}", f'kinds={{"{name}": "{kind}"}}')
 
 
 def at_row(row: int, column: str, told: str) -> DataError:
-    """An error at one cell: row 18, column "petal_width": ..."""
+    """An error message for one cell: row 18, column "petal_width": ..."""
     return DataError(sentence(f'row {row}, column "{column}"', told))
 
 
@@ -151,7 +153,7 @@ def _as_missing(value: Any) -> tuple[str, ...]:
 
 
 def shown(value: Any) -> str:
-    """A cell in a message: on one line, and not too long.
+    """A cell in a message: on one line, and truncated.
 
     >>> shown("two\\nlines and much, much more text")
     'two lines and much, much more…'
@@ -183,18 +185,18 @@ def _meant_as_numbers(column: pl.Series, good: int, present: int) -> bool:
         return present > 0 and not are_codes(column)
     if good >= FEWEST_NUMBERS and good >= MEANT_AS_NUMBERS * present:
         return True
-    _refuse_dressed(column, present)
+    _refuse_ambiguous_numbers(column, present)
     return False
 
 
-def _refuse_dressed(column: pl.Series, present: int) -> None:
-    """3,14 or 12 % is a number to a reader; guessing which would be wrong for someone, so we ask."""
+def _refuse_ambiguous_numbers(column: pl.Series, present: int) -> None:
+    """Raise an error for 3,14 or 12 %: their meaning is ambiguous and not guessed."""
     dressed = column.str.contains(DRESSED).fill_null(False)
     if present >= FEWEST_NUMBERS and int(dressed.sum()) >= MEANT_AS_NUMBERS * present:
         at = int(dressed.arg_max() or 0)
-        told = f'"{shown(column[at])}" looks like a number with a comma or a sign, which is not guessed'
+        problem = f'"{shown(column[at])}" looks like a number with a comma or a sign, which is not guessed'
         raise at_row(
-            at + 1, column.name, f"{told}. Write plain numbers (3.14), or use {as_kind(column.name, 'category')}"
+            at + 1, column.name, f"{problem}. Write plain numbers (3.14), or use {as_kind(column.name, 'category')}"
         )
 
 
@@ -207,7 +209,7 @@ def _finite(values: pl.Series, cells: pl.Series, learned: bool) -> pl.Series:
 
 
 def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
-    """Int64 where every cell is written as a whole number, so that long keys keep their digits."""
+    """Int64 if every cell is written as an integer, so that long keys keep their digits."""
     if not is_whole(values):
         return values
     whole = cells.set(values.is_null(), None).cast(pl.Int64, strict=False)
@@ -215,17 +217,17 @@ def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def is_whole(values: pl.Series) -> bool:
-    """Whether all present numbers are whole: 3 and 3.0, but not 3.5."""
+    """Whether all present numbers are integers: 3 and 3.0, but not 3.5."""
     if values.dtype.is_integer():
         return True
-    numbers = values.cast(pl.Float64).to_numpy()  # gaps are NaN
+    numbers = values.cast(pl.Float64).to_numpy()  # missing values are NaN
     return not (numbers != np.round(numbers))[~np.isnan(numbers)].any()
 
 
 def as_words(column: pl.Series, lower: bool = False) -> pl.Series:
-    """Any column as words: true and false, 3 for 3 and for 3.0, so that one level has one spelling."""
+    """Any column as strings: "true" and "false", "3" for 3 and 3.0, so that each level has one spelling."""
     if column.dtype.is_float() and is_whole(column):
         whole = column.cast(pl.Int64, strict=False)
-        column = whole if whole.null_count() == column.null_count() else column  # beyond 2⁶³ it stays as it is
+        column = whole if whole.null_count() == column.null_count() else column  # unchanged beyond 2⁶³
     words = column.cast(pl.String).str.replace(r"^([-+]?\d+)\.0+$", "$1")
     return words.str.to_lowercase() if lower else words

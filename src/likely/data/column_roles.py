@@ -1,4 +1,4 @@
-"""Columns with a task: the label, the weight, the group, and the time of a row."""
+"""Column roles: target, sample weight, group and time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likely.data.read_table import require
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column has which task; None where no column has it."""
+    """Assignment of columns to roles; None for roles without a column."""
 
     target: str | None = None
     weight: str | None = None
@@ -26,12 +26,12 @@ class Roles:
     time: str | None = None
 
     def named(self) -> dict[str, str]:
-        """Task → column, for the tasks that are given."""
+        """Role → column, for the roles that are given."""
         every = {one.name: getattr(self, one.name) for one in fields(self)}
         return {role: name for role, name in every.items() if name is not None}
 
     def check(self, names: Sequence[str]) -> None:
-        """Every column named must exist, and have one task only."""
+        """Raise an error unless every named column exists and has one role only."""
         taken: dict[str, str] = {}
         for role, name in self.named().items():
             require(name, names, by_caller(f"--{role}", role))
@@ -40,24 +40,24 @@ class Roles:
             taken[name] = role
 
     def others(self, frame: pl.DataFrame) -> list[pl.Series]:
-        """The columns without a task."""
+        """The columns without a role."""
         return [column for column in frame if column.name not in self.named().values()]
 
     def complete(self, frame: pl.DataFrame, name: str) -> pl.Series:
-        """A column with a task that every row must have."""
+        """The column of a role, without missing values."""
         column = frame[name]
         refuse_gaps(column, "every row needs a group")
         return column
 
 
 def refuse_gaps(column: pl.Series, needed: str) -> None:
-    """No cell may be missing."""
+    """Raise an error if a cell is missing."""
     if column.null_count():
         raise at_row(int(column.is_null().arg_max() or 0) + 1, column.name, f"{needed}, this one has none")
 
 
 def weights(column: pl.Series, rows: Mask) -> Array:
-    """Weights (n,) of the rows in use: finite numbers, none negative, not all zero.
+    """Sample weights (n,) of the rows in use: finite, non-negative, not all zero.
 
     >>> import numpy as np
     >>> weights(pl.Series("w", ["1", "2.5", "0"]), np.array([True, True, False]))
@@ -77,7 +77,7 @@ def weights(column: pl.Series, rows: Mask) -> Array:
 
 
 def _refuse_text(column: pl.Series, values: pl.Series) -> None:
-    """A column without a single number is no column of weights, whatever else is wrong with it."""
+    """Raise an error for a weight column without a single number."""
     cells = column.drop_nulls()
     if len(cells) and values.null_count() == len(column):
         got, remedy = f'text such as "{shown(cells[0])}"', "name a column of numbers"
@@ -85,5 +85,5 @@ def _refuse_text(column: pl.Series, values: pl.Series) -> None:
 
 
 def times(column: pl.Series, rows: Mask) -> NDArray[Any]:
-    """When the rows in use happened (n,): dates as datetime64, else numbers."""
+    """Times of the rows in use (n,): dates as datetime64, else numbers."""
     return instants(column)[rows]

@@ -1,4 +1,4 @@
-"""What is known of one column: its kind and why, its gaps, its levels or its range."""
+"""Column summaries: type and reason, missing values, levels or range."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Column:
 
     @property
     def is_used(self) -> bool:
-        """Whether it is a measurement."""
+        """Whether the column is used as a feature."""
         return self.kind in MEASUREMENTS
 
     def as_schema(self) -> dict[str, Any]:
-        """What a model file keeps of it."""
+        """The part that a model file stores."""
         with_levels = {"levels": list(self.levels)} if self.kind in ("binary", "category") else {}
         return {"kind": self.kind, **with_levels}
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
+        """All fields as plain values."""
         plain = asdict(self) | {"used": self.is_used, "levels": list(self.levels)}
         return plain | {"range": None if self.range is None else list(self.range)}
 
 
 class Summary(NamedTuple):
-    """Levels in order, or the range of numbers."""
+    """Sorted levels, or the range of numbers."""
 
     distinct: int
     levels: tuple[str, ...]
@@ -51,13 +51,13 @@ class Summary(NamedTuple):
 
 
 def described(values: pl.Series, kind: str, reason: str) -> Column:
-    """A column with what its values say."""
+    """A column with the summary of its values."""
     told = summary(values) if kind in MEASUREMENTS else Summary(values.drop_nulls().n_unique(), (), None)
     return Column(values.name, kind, reason, values.null_count(), *told)
 
 
 def summary(values: pl.Series) -> Summary:
-    """What numbers or words say of themselves."""
+    """The summary of numeric or string values."""
     present = values.drop_nulls()
     distinct = present.n_unique()
     if not values.dtype.is_numeric():
@@ -72,7 +72,7 @@ def summary(values: pl.Series) -> Summary:
 
 
 def in_order(levels: Sequence[str]) -> tuple[str, ...]:
-    """Levels in the order of reading: as numbers where all are, else as words.
+    """Sorted levels: numerically if all are numbers, else alphabetically.
 
     >>> in_order(["10", "9"]), in_order(["b", "a"])
     (('9', '10'), ('a', 'b'))
@@ -86,7 +86,7 @@ def in_order(levels: Sequence[str]) -> tuple[str, ...]:
 def tell(
     n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabeled: int
 ) -> Iterator[str]:
-    """A table in lines: size, roles and classes, measurements, and what was set aside."""
+    """Text description of a table: size, roles and classes, features, and excluded columns."""
     width = len(columns) + len(roles)
     yield f"{n:,} row{'s' * (n != 1)}, {width} column{'s' * (width != 1)}"
     for role, name in roles.items():

@@ -1,4 +1,4 @@
-"""What a column is: a measurement (real, count, binary, category), or something to set aside by name."""
+"""Column types: features (real, count, binary, category), or the reason why a column is excluded."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Aside = Literal["date", "identifier", "text", "constant", "empty", "ignore"]
 Kind = Measurement | Aside
 
 MEASUREMENTS: tuple[str, ...] = get_args(Measurement)
-WISHES = ("real", "count", "binary", "category", "ignore")  # what a user may say of a column
+WISHES = ("real", "count", "binary", "category", "ignore")  # types that a user may specify
 
 NEARLY_ALL = 0.95
-FEWEST_ROWS = 10  # below, that all values differ says nothing
+FEWEST_ROWS = 10  # number of rows below which distinct values are no evidence of a key
 MANY_LEVELS = 1000
 LAST_WORDS_OF_KEYS = {"id", "ids", "idx", "nr", "uuid", "guid", "rowid"}
 NAMES_OF_KEYS = {
@@ -33,11 +33,11 @@ NAMES_OF_KEYS = {
     "row no",
     "serial no",
     "row index",
-}  # whole: a price index is none
+}  # whole names: "price index" is not a key
 
 
 def kind_of(column: pl.Series) -> Kind:
-    """The kind of a column by its values and name; a mixed column is an error by row and column.
+    """The type of a column by its values and name; a mixed column is an error by row and column.
 
     >>> kind_of(pl.Series("size", ["1.5", None, "-2"])), kind_of(pl.Series("color", ["red", "blue", "red", "green"]))
     ('real', 'category')
@@ -46,7 +46,7 @@ def kind_of(column: pl.Series) -> Kind:
 
 
 def judged(column: pl.Series) -> tuple[Kind, str]:
-    """The kind of a column, and the reason in words."""
+    """The type of a column, and the reason as text."""
     present = column.drop_nulls()
     if not len(present):
         return "empty", "no cell has a value"
@@ -67,12 +67,12 @@ def judged(column: pl.Series) -> tuple[Kind, str]:
 
 
 def is_constant(values: pl.Series) -> bool:
-    """Whether all present values agree; two passes cost less than counting the different ones."""
+    """Whether all present values are equal; two passes cost less than counting distinct values."""
     return bool(values.min() == values.max())
 
 
 def rounded_away(cells: pl.Series, values: pl.Series) -> bool:
-    """Whether long whole numbers that are one value differ as they are written: 16 digits are all that a number holds.
+    """Whether long integers that are equal as floats differ as written: a float holds 16 digits.
 
     >>> rounded_away(pl.Series(["1" + "0" * 20, "1" + "0" * 19 + "1"]), pl.Series([1e20, 1e20]))
     True
@@ -91,7 +91,7 @@ def _constant(present: pl.Series) -> tuple[Kind, str] | None:
 
 
 def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
-    """Numbers that vary: fractions are real; whole ones may be keys, dates, answers or counts."""
+    """The type of a varying numeric column: fractions are real; integers may be keys, dates, binary or counts."""
     values = numbers.drop_nulls()
     if not is_whole(values):
         return "real", "numbers with fractions"
@@ -105,12 +105,12 @@ def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
     if _number(values.min()) < 0:
         return "real", "whole numbers, some below zero"
     if is_count(values):
-        return "count", "whole numbers from zero or one upwards that spread as counts do"
-    return "real", "whole numbers that do not spread as counts do"
+        return "count", "whole numbers from zero or one upwards, distributed as counts"
+    return "real", "whole numbers that are not distributed as counts"
 
 
 def _why_key(values: pl.Series) -> str | None:
-    """The reason why whole numbers are names of rows rather than measurements, if there is one."""
+    """The reason why integers are row identifiers rather than features, or None."""
     n, distinct = len(values), values.n_unique()
     steps = values.diff().drop_nulls()
     if n >= FEWEST_ROWS and int((steps == 1).sum()) >= NEARLY_ALL * (n - 1):
@@ -128,7 +128,7 @@ def _why_key(values: pl.Series) -> str | None:
 
 
 def is_name_of_key(name: str) -> bool:
-    """Whether a column's name ends in a word such as id or nr, or is one such as index.
+    """Whether a column's name ends in a word such as id or nr, or is a word such as index.
 
     >>> is_name_of_key("PatientID"), is_name_of_key("row nr."), is_name_of_key("consumer_price_index")
     (True, True, False)
@@ -139,12 +139,12 @@ def is_name_of_key(name: str) -> bool:
 
 
 def is_count(values: pl.Series) -> bool:
-    """Whether whole numbers ≥ 0 look like counts of events.
+    """Whether non-negative integers look like counts of events.
 
-    They begin at zero or one without a gap, are small in the middle, lean to the right, and are no narrower than a
-    Poisson distribution: variance/mean ≥ 1 − 3 √(2/(n − 1)), three standard errors of that ratio. Nor do they stop
-    short: on a scale with an upper end (pixels, marks) a count distribution of this mean and variance would have gone
-    further. Large counts are as well served by a distribution on the real line.
+    They begin at zero or one without a gap, have a small median, are right-skewed, and are not underdispersed against a
+    Poisson distribution: variance/mean ≥ 1 − 3 √(2/(n − 1)), three standard errors of that ratio. Nor are they
+    truncated: on a bounded scale (pixels, marks) a count distribution of this mean and variance would have larger
+    values. Large counts are described equally well by a continuous distribution.
 
     >>> is_count(pl.Series([0, 1, 0, 2, 5, 1, 0, 3])), is_count(pl.Series([17, 40, 38, 90, 52]))
     (True, False)
@@ -159,7 +159,7 @@ def is_count(values: pl.Series) -> bool:
 
 
 def count_tail(k: float, mean: float, variance: float) -> float:
-    """P(x > k) of the negative binomial distribution with this mean and variance, or of Poisson where it is no wider.
+    """P(x > k) of the negative binomial distribution with this mean and variance, or of Poisson without overdispersion.
 
     >>> round(count_tail(1, 1.0, 1.0), 4)  # Poisson: 1 − 2/e
     0.2642
@@ -170,7 +170,7 @@ def count_tail(k: float, mean: float, variance: float) -> float:
 
 
 def _number(value: Any) -> float:
-    """What Polars' min, mean and their like give, as a plain number."""
+    """A Polars aggregate as a plain number."""
     return float(value)
 
 
@@ -178,7 +178,7 @@ def _number(value: Any) -> float:
 
 
 def _judged_words(words: pl.Series) -> tuple[Kind, str]:
-    """Words that vary: dates, answers, a few levels, or names and sentences."""
+    """The type of a varying string column: dates, binary, category, or identifiers and free text."""
     if are_dates(words):
         return "date", "dates or times"
     levels, n = words.n_unique(), len(words)
@@ -188,7 +188,7 @@ def _judged_words(words: pl.Series) -> tuple[Kind, str]:
         return _names_or_text(words, "nearly all values differ")
     if levels <= max(20, math.isqrt(n)) or levels <= min(n / 10, MANY_LEVELS):
         return "category", f"{levels} levels"
-    return _names_or_text(words, f"{levels} different values in {n} rows are too many to learn")
+    return _names_or_text(words, f"{levels} different values in {n} rows are too many levels for a category")
 
 
 def _names_or_text(words: pl.Series, why: str) -> tuple[Kind, str]:
@@ -198,11 +198,11 @@ def _names_or_text(words: pl.Series, why: str) -> tuple[Kind, str]:
 
 
 def is_yes_no(words: pl.Series) -> bool:
-    """Whether words are answers, in any case: Yes, no, TRUE."""
+    """Whether strings are yes/no answers, in any case: Yes, no, TRUE."""
     return are_answers(words.drop_nulls().unique().to_list()) if words.n_unique() <= 8 else False
 
 
 def are_answers(levels: list[str]) -> bool:
-    """Whether levels are the two answers of one pair: yes and no, true and false, y and n, t and f."""
+    """Whether levels are a pair of answers: yes and no, true and false, y and n, t and f."""
     lower = {str(level).lower() for level in levels}
     return bool(lower) and any(lower <= pair for pair in ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}))

@@ -1,4 +1,4 @@
-"""A date is many spellings of one number; a column of them is time, not a measurement."""
+"""Parsing of dates and times; a column of dates is time, not a feature."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CALENDAR = "|".join(
 DATE = rf"^(({_CALENDAR})([T ]\s?{_CLOCK}{_ZONE})?|{_CLOCK})$"
 PACKED_DATE = r"^(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$"  # 20241231
 
-# Day before month: 31/12/2024 is how most of the world writes, and what fails to parse is tried the other way.
+# Day before month: 31/12/2024 is the most common order, and cells that fail to parse are tried the other way.
 _DAYS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
     *("%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m/%d/%Y", "%m.%d.%Y", "%m-%d-%Y"),
@@ -38,7 +38,7 @@ _CLOCKS = ("%H:%M:%S%.f", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 
 
 def are_dates(words: pl.Series) -> bool:
-    """Whether nearly all present words are dates or times of day: 2024-12-31, 31/12/2024, 12:30:00.
+    """Whether nearly all present strings are dates or times of day: 2024-12-31, 31/12/2024, 12:30:00.
 
     >>> are_dates(pl.Series(["2024-12-31", "2025-01-01T12:30:00Z"])), are_dates(pl.Series(["1.5.2", "a"]))
     (True, False)
@@ -48,7 +48,7 @@ def are_dates(words: pl.Series) -> bool:
 
 
 def are_packed_dates(numbers: pl.Series) -> bool:
-    """Whether whole numbers are all dates such as 20241231."""
+    """Whether integers are all dates such as 20241231."""
     present = numbers.drop_nulls()
     if len(present) < 3 or not present.is_between(1900_01_01, 2099_12_31).all():
         return False
@@ -56,7 +56,7 @@ def are_packed_dates(numbers: pl.Series) -> bool:
 
 
 def instants(column: pl.Series) -> NDArray[Any]:
-    """When each row happened (n,): datetime64 for dates, seconds for times of day, else the numbers themselves.
+    """Times of the rows (n,): datetime64 for dates, seconds for times of day, else the numbers themselves.
 
     >>> instants(pl.Series("day", ["31/12/2024", "01/02/2024"])).astype("datetime64[D]").tolist()[1].isoformat()
     '2024-02-01'
@@ -77,26 +77,26 @@ def instants(column: pl.Series) -> NDArray[Any]:
 
 
 def _parsed(words: pl.Series) -> NDArray[Any]:
-    """Every cell by the first spelling that fits all that are left; a cell that none fits is an error."""
+    """Every cell parsed by the first format that fits the remaining ones; a cell that no format fits is an error."""
     if words.str.contains(rf"^{_CLOCK}$").all():
         return _seconds(words)
     plain = words.str.replace(r"^(\S+)T", "$1 ")
     zoned = plain.str.contains(rf" {_CLOCK}\s?(Z|UTC|[-+]\d{{2}}:?\d{{2}})$")
     if zoned.any():
-        return _utc(_first_fit(plain.str.replace(r"\s?(Z|UTC)$", "+00:00"), _zoned_spellings()))
-    return _utc(_first_fit(plain, _spellings()))
+        return _utc(_first_fit(plain.str.replace(r"\s?(Z|UTC)$", "+00:00"), _zoned_formats()))
+    return _utc(_first_fit(plain, _formats()))
 
 
-def _spellings() -> list[str]:
+def _formats() -> list[str]:
     return ["%Y-%m", *_DAYS, *(f"{day} {clock}" for day in _DAYS for clock in _CLOCKS)]
 
 
-def _zoned_spellings() -> list[str]:
-    return [f"{spelling}%#z" for spelling in _spellings() if "%H" in spelling]
+def _zoned_formats() -> list[str]:
+    return [f"{spelling}%#z" for spelling in _formats() if "%H" in spelling]
 
 
 def _first_fit(words: pl.Series, spellings: list[str]) -> pl.Series:
-    """One spelling for the whole column if there is one, else the spellings in turn for what is left."""
+    """One format for the whole column if there is one, else the formats in turn for the remaining cells."""
     best: pl.Series | None = None
     for spelling in spellings:
         if (tried := _try(words, spelling)) is None:
@@ -120,7 +120,9 @@ def _try(words: pl.Series, spelling: str) -> pl.Series | None:
         tried = words.str.to_datetime(spelling, strict=False, time_unit="us")
     except pl.exceptions.PolarsError:
         return None
-    tried = tried.zip_with(tried.dt.year() >= 1000, tried.clear(len(tried)))  # %Y takes the 31 of 31.12.24 for a year
+    tried = tried.zip_with(
+        tried.dt.year() >= 1000, tried.clear(len(tried))
+    )  # %Y would parse the 31 of 31.12.24 as a year
     return None if tried.null_count() == len(tried) else tried
 
 

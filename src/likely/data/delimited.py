@@ -1,4 +1,4 @@
-"""Lines of separated fields: the separator is sniffed, the header required, every cell read as it is written."""
+"""Delimited text (CSV, TSV): detected separator, required header, cells as strings."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from likely.core.errors import DataError, sentence, unread
 Source = Path | bytes
 
 SEPARATORS = (",", ";", "\t", "|")
-UNSPLIT = "\x1f"  # the unit separator of ASCII: nobody writes it, so lines stay whole
+UNSPLIT = "\x1f"  # the ASCII unit separator: not used in practice, so lines stay whole
 SNIFFED_LINES = 100
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all control characters but tab and line ends
-INDEX = "Unnamed: 0"  # the first column where its name is missing, as pandas calls it: an index that was saved, too
+INDEX = "Unnamed: 0"  # pandas' name for a first column without a name: a saved index
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def read_delimited(source: Source, whose: str, separator: str | None = None) -> pl.DataFrame:
     """All cells as strings, null where empty; blank lines are skipped.
 
-    Polars reads what is regular. What it refuses, or may have misread, goes through the standard library's
-    reader line by line, which is slow and exact, and names the line that is wrong.
+    Polars reads regular files. Files that it rejects, or may have misread, go through the standard library's reader
+    line by line, which is slow and exact, and names the invalid line.
 
     >>> read_delimited(b"a;b\\n1;2\\n", "example").rows()
     [('1', '2')]
@@ -41,7 +41,7 @@ def read_delimited(source: Source, whose: str, separator: str | None = None) -> 
     names = header(head, separator, whose)
     rows = _regular(source, head, separator, len(names))
     if rows is None:
-        rows = carefully(lines_of(source, whose), separator, len(names), whose)
+        rows = read_by_line(lines_of(source, whose), separator, len(names), whose)
     if not rows.height:
         raise DataError(sentence(whose, "rows are needed", "a header and nothing below it"))
     rows.columns = names
@@ -49,7 +49,7 @@ def read_delimited(source: Source, whose: str, separator: str | None = None) -> 
 
 
 def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
-    """The first n lines (or all), unpacked if compressed; what is not UTF-8 is an error with its line."""
+    """The first n lines (or all), decompressed; bytes that are not UTF-8 are an error with the line number."""
     try:
         lines = whole_lines(source, n)
     except pl.exceptions.NoDataError:
@@ -64,17 +64,17 @@ def lines_of(source: Source, whose: str, n: int | None = None) -> list[str]:
 
 
 def why_unread(error: BaseException) -> str:
-    """What the system says of a file that it cannot read; of contents that nobody can, a word of our own."""
-    return getattr(error, "strerror", None) or "a damaged file, or one of another kind"
+    """The system's message for a file that cannot be read, or our own for unreadable content."""
+    return getattr(error, "strerror", None) or "a damaged file, or one in another format"
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, without its advice about foreign options."""
+    """The first line of a foreign error message, without its advice on foreign options."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def sniffed(lines: list[str]) -> str:
-    """The separator under which the header has most fields and the lines agree with it.
+    """The separator under which the header has the most fields and the lines agree with it.
 
     >>> sniffed(["name;size", '"a,b";1,5'])
     ';'
@@ -84,7 +84,7 @@ def sniffed(lines: list[str]) -> str:
 
 
 def header(lines: list[str], separator: str, whose: str) -> list[str]:
-    """The names of the first line: none empty but that of an index, none twice, and not numbers."""
+    """The column names in the first line: unique, not empty (except an index) and not numbers."""
     try:
         names = [name.strip() for name in next(_fields(lines, separator))]
     except csv.Error as error:  # a carriage return alone, as old Macintosh files have
@@ -102,7 +102,7 @@ def header(lines: list[str], separator: str, whose: str) -> list[str]:
 
 
 def looks_like_data(names: list[str]) -> bool:
-    """Whether a header is a row of measurements; 0, 1, 2, … and years are names that a program wrote."""
+    """Whether a header is a row of data; 0, 1, 2, … and years are column names."""
     numbers = [name for name in names if NUMBER.fullmatch(name)]
     if any(not name.isdigit() for name in numbers) or len(set(numbers)) < len(numbers):
         return True
@@ -111,7 +111,7 @@ def looks_like_data(names: list[str]) -> bool:
 
 
 def refuse_names(names: list[str], whose: str) -> None:
-    """Column names must be there, be different, and be text that a terminal and Polars take as it is."""
+    """Raise an error unless column names are unique non-empty text without control characters."""
     empty = [str(i + 1) for i, name in enumerate(names) if not name]
     if empty:
         expected, got = "every column needs a name", f"none for column {', '.join(empty)}"
@@ -126,11 +126,11 @@ def refuse_names(names: list[str], whose: str) -> None:
         raise DataError(sentence(whose, "a column name may not have the form ^…$", ", ".join(patterns), "rename it"))
     twice = [f'"{name}"' for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise DataError(sentence(whose, "column names must differ", f"{', '.join(twice)} twice", "rename one"))
+        raise DataError(sentence(whose, "column names must be unique", f"{', '.join(twice)} twice", "rename one"))
 
 
-def carefully(lines: Iterable[str], separator: str, width: int, whose: str) -> pl.DataFrame:
-    """The same table by the standard library's reader; a line with more or fewer fields is named."""
+def read_by_line(lines: Iterable[str], separator: str, width: int, whose: str) -> pl.DataFrame:
+    """The table read by the standard library; a line with more or fewer fields is an error."""
     rows = list(_records(lines, separator, width, whose))
     cells = zip(*rows, strict=True) if rows else [()] * width
     data = {str(i): pl.Series(values, dtype=pl.String) for i, values in enumerate(cells)}
@@ -151,7 +151,7 @@ def _records(lines: Iterable[str], separator: str, width: int, whose: str) -> It
                 yield _of_width(fields or [""], width, begun + 1, separator, whose)
             begun = reader.line_num
     except csv.Error as error:
-        remedy = "close every quote, and leave out characters that are no text"
+        remedy = "close every quote, and remove characters that are not text"
         raise DataError(sentence(whose, f"line {begun + 1} cannot be read", remedy=remedy)) from error
     finally:
         csv.field_size_limit(limit)
@@ -171,7 +171,7 @@ def _of_width(fields: list[str], width: int, line: int, separator: str, whose: s
 
 
 def whole_lines(source: Source, n: int | None) -> pl.Series:
-    """The first n lines (or all) as they are, unpacked if compressed."""
+    """The first n lines (or all), unchanged, decompressed."""
     frame = pl.read_csv(
         source, has_header=False, separator=UNSPLIT, quote_char=None, infer_schema=False, n_rows=n,
         encoding="utf8-lossy", truncate_ragged_lines=True, glob=False,
@@ -184,7 +184,7 @@ def _fields(lines: Iterable[str], separator: str) -> Any:
 
 
 def _agreement(lines: list[str], separator: str) -> tuple[float, int]:
-    """The share of lines with as many fields as the header, if it has several; and how many."""
+    """The share of lines with as many fields as the header, if it has several; and the number of fields."""
     try:
         counts = [len(fields) for fields in _fields(lines, separator) if fields]
     except csv.Error:
@@ -198,9 +198,9 @@ def _agreement(lines: list[str], separator: str) -> tuple[float, int]:
 
 
 def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.DataFrame | None:
-    """What Polars reads, if nothing speaks against it; None asks for care."""
+    """The table read by Polars if the file is regular; None otherwise."""
     if any(re.search(rf'(^|{re.escape(separator)})[ ]+"', line) for line in head):
-        return None  # a blank before a quote: Polars would take the quote for a letter
+        return None  # a blank before a quote: Polars would read the quote as part of the cell
     try:
         rows = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
     except (OSError, pl.exceptions.PolarsError):
@@ -214,12 +214,12 @@ def _regular(source: Source, head: list[str], separator: str, width: int) -> pl.
 
 
 def _holds_quotes(rows: pl.DataFrame) -> bool:
-    """A quote left in a cell was doubled, or stood inside a word and may have misled Polars."""
+    """Whether a cell holds a quote: it was doubled, or stood inside a cell and may have misled Polars."""
     return any(rows.select(pl.all().str.contains('"', literal=True).any()).row(0))
 
 
 def _without_blank_lines(rows: pl.DataFrame, lines: pl.Series, separator: str) -> pl.DataFrame | None:
-    """Polars fills short lines with nulls: count separators outside quotes, and leave what is odd to care."""
+    """The table without blank lines; None if a line may be short, since Polars fills short lines with nulls."""
     first = int((lines != "").arg_max() or 0)
     lines = lines.slice(first + 1)
     bare = lines.str.replace_all(r'"[^"]*"', "")

@@ -1,16 +1,16 @@
-"""JSON of unknown origin: numbers of any length and brackets of any depth become a value or a ValueError."""
+"""JSON parsing of untrusted text: integers of any length and nesting of any depth give a value or a ValueError."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-MOST_LEVELS = 100  # of nesting: a cell is a number or a word, and nested values are only printed
-LONGEST = 308  # digits of a whole number that is within the range of float64, whichever they are
+MOST_LEVELS = 100  # levels of nesting: a cell is a number or a string, and nested values are only printed
+LONGEST = 308  # number of digits up to which every integer is within the range of float64
 
 
 def parsed(text: str | bytes) -> Any:
-    """The value of a JSON text; a whole number beyond the range of float64 is given as its digits, a text.
+    """The value of a JSON text; an integer beyond the range of float64 is returned as a string of digits.
 
     >>> found = parsed('{"a": 1, "b": ' + 400 * "9" + "}")
     >>> found["a"], found["b"] == 400 * "9"
@@ -26,7 +26,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def not_json(error: Exception) -> str:
-    """Where a text stops being JSON, by what the reader of the standard library says.
+    """The position of a JSON syntax error, from the standard library's exception.
 
     >>> try: json.loads('{"a" 1}')
     ... except ValueError as error: not_json(error)
@@ -36,7 +36,7 @@ def not_json(error: Exception) -> str:
         return f"something else at line {error.lineno}, character {error.colno}"
     if isinstance(error, UnicodeDecodeError):
         return "bytes that are not UTF-8"
-    return str(error) if type(error) is ValueError else "what cannot be read"  # of `parsed`: in our own words
+    return str(error) if type(error) is ValueError else "what cannot be read"  # raised by `parsed`, with our message
 
 
 def _whole(digits: str) -> int | str:
@@ -44,7 +44,7 @@ def _whole(digits: str) -> int | str:
 
 
 def _levels(value: Any) -> int:
-    """How deeply lists and objects are nested."""
+    """The nesting depth of lists and objects."""
     levels, inside = 0, [value]
     while inside := [part for part in inside if isinstance(part, list | dict)]:
         levels += 1

@@ -1,4 +1,4 @@
-"""JSON: a line or an array element is a row, and a key is a column."""
+"""JSON and JSON lines: one object per row, one key per column."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from likely.data.delimited import Source, lines_of, whole_lines
 from likely.data.json_parsing import MOST_LEVELS, not_json, parsed
 
 Record = dict[str, Any]
-LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # JSON that is no text
+LITERAL = r"^(-?\d+(\.\d+)?([eE][-+]?\d+)?|true|false|[\[{].*)$"  # non-string JSON values
 
 
 def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
-    """One JSON object per line; blank lines are skipped, keys that a line lacks are missing there.
+    """One JSON object per line; blank lines are skipped, absent keys are missing values.
 
     >>> read_json_lines(b'{"a": 1}\\n{"a": 2, "b": "x"}\\n', "example").rows()
     [(1, None), (2, 'x')]
@@ -32,21 +32,21 @@ def read_json_lines(source: Source, whose: str) -> pl.DataFrame:
 
 
 def read_json(source: Source, whose: str) -> pl.DataFrame:
-    """An array of objects, as most programs export."""
+    """An array of objects."""
     try:
         records = parsed(_unpacked(source))
     except (OSError, ValueError) as error:
         raise DataError(sentence(whose, "the file must hold JSON", not_json(error))) from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         expected = "JSON must be an array of records, [{...}, {...}]"
-        raise DataError(sentence(whose, expected, remedy="or write one record per line and call it .jsonl"))
+        raise DataError(sentence(whose, expected, remedy="or write one record per line in a .jsonl file"))
     return _with_rows(_frame(records), whose)
 
 
 def _regular(source: Source) -> pl.DataFrame | None:
-    """What Polars reads; None for NaN, Infinity, unlike values in a column, lines that are wrong or became nothing.
+    """The table read by Polars; None for NaN, Infinity, mixed types in a column, or invalid lines.
 
-    Lines that may be nested deeply are not given to it: at 1,000 levels it takes half a minute, or ends the process.
+    Deeply nested lines are not passed to Polars: at 1,000 levels it takes half a minute, or crashes the process.
     """
     try:
         openings = whole_lines(source, None).str.count_matches(r"[\[{]").max()
@@ -60,7 +60,7 @@ def _regular(source: Source) -> pl.DataFrame | None:
 
 
 def _may_be_mixed(words: pl.Series) -> bool:
-    """Whether some texts, but not all, may have been numbers, truth values or nested: Polars makes texts of them."""
+    """Whether some strings, but not all, may have been numbers, booleans or nested values: Polars converts them."""
     alike = words.drop_nulls().str.contains(LITERAL)
     return bool(alike.any() and not alike.all())
 
@@ -87,13 +87,13 @@ def _frame(records: list[Record]) -> pl.DataFrame:
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
-    """Words and numbers in one column become words, as in a CSV file; nested values become their JSON."""
+    """A column of JSON values: mixed strings and numbers become strings, as in a CSV file; nested values JSON."""
     kinds = {type(value): _kind(value) for value in values if value is not None}
     if {"nested values", "texts"} & set(kinds.values()):
         told = sorted(set(kinds.values()))
         if len(told) > 1:
             both = f"{', '.join(told[:-1])} and {told[-1]}"
-            tell(sentence(f'column "{name}"', f"{both} stand in it: all are read as texts"))
+            tell(sentence(f'column "{name}"', f"it mixes {both}: all are read as strings"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)
@@ -101,7 +101,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
 
 
 def _kind(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """The JSON type as text."""
     if isinstance(value, list | dict):
         return "nested values"
     return "texts" if isinstance(value, str) else "truth values" if isinstance(value, bool) else "numbers"

@@ -1,4 +1,4 @@
-"""Sequences come from files: a long table, a folder with a file each, lines of symbols, records of letters."""
+"""Reading sequences from files: long tables, one file per sequence, lines of symbols, FASTA records."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from likely.data.target_labels import Labels, labels
 FASTA = ("fa", "fasta", "fna", "faa")
 SYMBOLS: dict[str, Callable[[Path], Found]] = {"npy": read_array, "fasta": read_fasta, "symbols": read_symbols}
 FORMATS = ENDINGS | {"txt": "symbols", "npy": "npy"} | dict.fromkeys(FASTA, "fasta")
-ASIDE = re.compile(r"(\.|readme|licen[cs]e|copying|citation)", re.IGNORECASE)  # what lies in folders beside the data
+ASIDE = re.compile(r"(\.|readme|licen[cs]e|copying|citation)", re.IGNORECASE)  # other files found in data folders
 
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences with their names, and what else is known of them.
+    """Sequences with their ids, and optional labels, weights, states and times.
 
-    - **x**: n sequences; **ids** (n,): what each is called; **columns**: the names of what a frame holds.
+    - **x**: n sequences; **ids** (n,): their names; **columns**: the names of the columns of a frame.
     - **labels** (n,): the class of each sequence, missing (None or NaN) where unknown; **weight** (n,).
-    - **states**: the label of each frame, missing where unknown; **time**: when each frame was, as written. What was
-      not asked for is None.
+    - **states**: the label of each frame, missing where unknown; **time**: the time of each frame, as written. What was
+      not requested is None.
 
     >>> import likely as lk, numpy as np
     >>> both = lk.Sequences(lk.Ragged.from_list([[1.0, 2.0], [3.0]]), np.array(["a", "b"]))
@@ -75,18 +75,18 @@ def read_sequences(
     missing: str | Iterable[str] = (),
     format: str | None = None,
 ) -> Sequences:
-    """The sequences in a file or folder.
+    """Read the sequences in a file or folder.
 
-    - **path**: a table with a frame a row (any file that `read` takes): `id` names the column that says whose a row
-      is; without it a file is one sequence. The same id in two files means two sequences, and then all are called
-      file:id. A folder, a pattern or several paths: every file is a sequence, called as
-      the file; where files lie in sub-folders, these are the labels. In a folder also .npy arrays; files without a
-      header are fine where they hold numbers. A .txt file has a sequence a line, symbols separated by blanks; FASTA
-      (.fa, .fasta) a sequence a record, of letters.
-    - **time**: the column that orders the frames of a sequence, numbers or dates; ties stay as they came.
-    - **columns**: those that make a frame; None takes all without a task.
-    - **label**, **weight**: columns that say the same in all rows of a sequence; **states**: the label of each frame.
-    - **missing**: further words for "missing"; **format**: where the ending does not say it.
+    - **path**: a table with one row per frame (any file that `read` takes): `id` names the column that identifies the
+      sequence; without it a file is one sequence. The same id in two files means two sequences, and then all are named
+      file:id. A folder, a pattern or several paths: every file is a sequence, named after
+      the file; the names of subfolders are the labels. In a folder also .npy arrays; files without a
+      header are accepted if they hold numbers. A .txt file has one sequence per line, symbols separated by blanks;
+      FASTA (.fa, .fasta) one sequence of letters per record.
+    - **time**: the column that orders the frames of a sequence, numbers or dates (a stable sort).
+    - **columns**: the columns of a frame; None takes all without a role.
+    - **label**, **weight**: columns that are constant within a sequence; **states**: the label of each frame.
+    - **missing**: further markers of missing values; **format**: if the file extension does not determine it.
 
     >>> import os, tempfile
     >>> file = os.path.join(tempfile.mkdtemp(), "walks.csv")
@@ -109,7 +109,7 @@ def read_sequences(
 
 
 def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format: str | None) -> Sequences:
-    """A table in which one column says whose a row is."""
+    """Sequences of a long-format table with an id column."""
     assert roles.id is not None
     files, home = ([path], None) if str(path) == "-" else _files(path)
     needed = None if columns is None else _with_roles(columns, roles)
@@ -126,12 +126,12 @@ def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format
 
 
 def _narrowed(frame: pl.DataFrame, needed: list[str] | None) -> pl.DataFrame:
-    """The columns that are needed, if all are there: of the others files may have what they like."""
+    """The required columns, if all are there; other columns may differ between files."""
     return frame if needed is None or not set(needed) <= set(frame.columns) else taken(frame, needed)
 
 
 def _of_their_files(whose: Index, ids: NDArray[Any], file: Index, names: NDArray[Any]) -> tuple[Index, NDArray[Any]]:
-    """Ids that stand in several files are several sequences, and then each is called by its file, too."""
+    """Ids that occur in several files are different sequences, and are then prefixed by the file name."""
     pair, both = first_appearances(file * len(ids) + whose, "id")
     if len(both) == len(ids):
         return whose, ids
@@ -144,7 +144,7 @@ def _of_their_files(whose: Index, ids: NDArray[Any], file: Index, names: NDArray
 def _of_tables(
     files: list[Path], home: Path | None, roles: FrameRoles, columns: Any, missing: Any, format: str | None
 ) -> Sequences:
-    """Tables, each a sequence; what a column holds is settled for all of them together."""
+    """Tables, one per sequence; column types are determined for all of them together."""
     asked = None if columns is None else _with_roles(columns, roles)
     parts = [(str(path), chosen(_table(path, format), asked)) for path in files]
     frame, heights = tidy(stacked(parts), missing), [part.height for _, part in parts]
@@ -163,7 +163,7 @@ def _with_roles(columns: Any, roles: FrameRoles) -> list[str]:
 
 
 def _table(path: Path, format: str | None) -> pl.DataFrame:
-    """A file's table; where its first line is numbers, columns are called by number from 0."""
+    """The table in a file; without a header, columns are numbered from 0."""
     kind = format or FORMATS.get(_ending(path), "")
     if kind in ("csv", "tsv") and (frame := _without_header(path, "\t" if kind == "tsv" else None)) is not None:
         return frame
@@ -173,7 +173,7 @@ def _table(path: Path, format: str | None) -> pl.DataFrame:
 
 
 def _without_header(path: Path, separator: str | None) -> pl.DataFrame | None:
-    """A table of numbers from the first line on, None where there is a header."""
+    """A table of numbers without a header; None if there is a header."""
     head = [line for line in lines_of(path, str(path), SNIFFED_LINES) if line.strip()]
     separator = separator or (sniffed(head) if head else None)
     fields = head[0].split(separator) if head else []
@@ -189,7 +189,7 @@ def _without_header(path: Path, separator: str | None) -> pl.DataFrame | None:
 
 
 def _in_its_file(error: DataError, files: list[Path], heights: list[int]) -> DataError:
-    """An error that names a row of all files together names that of its file."""
+    """An error with the row number in its file instead of that in all files together."""
     found = re.match(r"row (\d+)(.*)", str(error), re.DOTALL)
     if found is None:
         return error
@@ -218,7 +218,7 @@ def _of_symbols(
 
 
 def _refuse_unlike(files: list[Path], found: list[Found]) -> None:
-    """Arrays of one width, and either numbers or words."""
+    """Raise an error unless all arrays have the same number of columns and the same type."""
     wanted = found[0].frames
     for path, one in zip(files, found, strict=True):
         a = one.frames
@@ -228,7 +228,7 @@ def _refuse_unlike(files: list[Path], found: list[Found]) -> None:
 
 
 def _inner_names(files: list[Path], home: Path | None, found: list[Found]) -> NDArray[Any]:
-    """What sequences are called within a lone file; among several files the file's name stands before."""
+    """Names of the sequences within a single file; with several files, prefixed by the file name."""
     if len(files) == 1 and home is None and found[0].names != [""]:
         return np.array(found[0].names)
     outer = _names(files, home).tolist()
@@ -240,7 +240,7 @@ def _inner_names(files: list[Path], home: Path | None, found: list[Found]) -> ND
 
 
 def _files(path: Any) -> tuple[list[Path], Path | None]:
-    """The files that are meant, and the folder that was named, if one was."""
+    """The selected files, and the folder, if one was given."""
     sources = list(path) if isinstance(path, list | tuple) else [path]
     if not sources or not all(isinstance(one, str | Path) for one in sources):
         got = type(path).__name__ if sources else "none"
@@ -251,7 +251,7 @@ def _files(path: Any) -> tuple[list[Path], Path | None]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The files of a folder and its sub-folders, in order; hidden ones, notes and licences are left aside."""
+    """The files of a folder and its subfolders, sorted; hidden files, notes and licenses are ignored."""
     every = sorted(path for path in folder.rglob("*") if path.is_file())
     files = [path for path in every if not any(ASIDE.match(part) for part in path.relative_to(folder).parts)]
     if not files:
@@ -261,7 +261,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _kind(files: list[Path], format: str | None, is_table: bool) -> str:
-    """The one kind that all files are of: "table", or one of `SYMBOLS`; where columns have tasks, text is a table."""
+    """The common kind of all files: "table", or one of `SYMBOLS`; if columns have roles, text is a table."""
     if format is not None and format not in {*READERS, *SYMBOLS}:
         expected = f"format must be one of {', '.join((*READERS, *SYMBOLS))}"
         raise DomainError(sentence("read_sequences", expected, repr(format)))
@@ -277,7 +277,7 @@ def _kind_of(path: Path, format: str | None, is_table: bool) -> str:
     ending = _ending(path)
     if format is None and ending not in FORMATS:
         expected = f"the ending must be one of .{', .'.join(FORMATS)}"
-        remedy = "sound goes through lk.SpokenWords" if ending == "wav" else "say format= or keep it elsewhere"
+        remedy = "use lk.SpokenWords for audio" if ending == "wav" else "pass format= or move the file"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
     kind = format or FORMATS[ending]
     return kind if kind in SYMBOLS and not (ending == "txt" and is_table and format is None) else "table"
@@ -291,10 +291,10 @@ def _ending(path: Path) -> str:
 
 
 def _names(files: list[Path], home: Path | None) -> NDArray[Any]:
-    """What files are called: their paths within the folder that was named, or their names, without endings."""
+    """Names of files: paths within the given folder, or file names, without extensions."""
     shown = [path.relative_to(home) if home else Path(path.name) for path in files]
     names = [path.with_name(_bare(path)).as_posix() for path in shown]
-    if len(set(names)) < len(names):  # of two with one name the folders or endings tell them apart
+    if len(set(names)) < len(names):  # equal names are distinguished by folder or extension
         names = [path.as_posix() for path in ([path.relative_to(home) for path in files] if home else files)]
     return np.array(names)
 
@@ -307,7 +307,7 @@ def _bare(path: Path) -> str:
 
 
 def columns_of(file: Path, format: str | None = None, is_table: bool = True) -> list[str] | None:
-    """The names of a table's columns, by its header alone where that can be; None for what has none, or is empty.
+    """The column names of a table, from its header alone if possible; None if it has none, or is empty.
 
     `is_table`: whether a .txt file is one.
     """
@@ -326,12 +326,12 @@ def columns_of(file: Path, format: str | None = None, is_table: bool = True) -> 
 
 
 def all_files(path: Any) -> list[Path]:
-    """The files that a path, a pattern, a folder or several of them mean; there is at least one."""
+    """The files of a path, a pattern, a folder or a list of these; at least one."""
     return _files(path)[0]
 
 
 def folder_labels(files: Sequence[Path], home: Path | None) -> Labels | None:
-    """The sub-folder in which each file lies (n,): its label; None where all lie in the folder itself.
+    """The subfolder of each file (n,) as its label; None if all files lie in the folder itself.
 
     >>> folder_labels([Path("speech/one/a.csv"), Path("speech/two/b.csv")], Path("speech")).tolist()
     ['one', 'two']

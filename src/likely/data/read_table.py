@@ -1,4 +1,4 @@
-"""A table comes from files: each format has one reader, and all give the same kind of frame."""
+"""Reading tables: CSV, TSV, Parquet, JSON, and SQL queries over them, as Polars data frames."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Reader = Callable[[Source, str], pl.DataFrame]
 
 
 def read_tabs(source: Source, whose: str) -> pl.DataFrame:
-    """Fields separated by tabs."""
+    """Tab-separated fields."""
     return read_delimited(source, whose, "\t")
 
 
 def read_parquet(source: Source, whose: str) -> pl.DataFrame:
-    """Typed columns, as they were written."""
+    """Typed columns of a Parquet file."""
     opened = io.BytesIO(source) if isinstance(source, bytes) else source
     try:
         frame = pl.read_parquet(opened, glob=False)
@@ -57,16 +57,16 @@ def read(
     missing: str | Iterable[str] = (),
     columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The table in a file, in several files stacked, or in a query over them.
+    """Read the table in a file, in several files (stacked), or in a query over them.
 
     - **source**: a path, a pattern such as `part-*.csv`, several of either, or "-" for standard input.
-      CSV (separator sniffed), TSV, Parquet, JSON lines or a JSON array, by the file's ending; also .gz and .zst.
-    - **sql**: a query; each source is a table named as its file without ending (a lone one is also `data`).
-    - **format**: "csv", "tsv", "parquet", "jsonl" or "json", where the ending does not say it.
-    - **missing**: further words for "missing", beside empty, NA, NaN, null, ? and their like.
+      CSV (separator detected), TSV, Parquet, JSON lines or a JSON array, by the file extension; also .gz and .zst.
+    - **sql**: a query; each source is a table named as its file without extension (a single one is also `data`).
+    - **format**: "csv", "tsv", "parquet", "jsonl" or "json", if the extension does not determine it.
+    - **missing**: further markers of missing values, besides empty, NA, NaN, null, ? and similar.
     - **columns**: read only these.
 
-    Cells of text formats are strings, null where missing: `Table` decides what they are.
+    Cells of text formats are strings, null where missing: `Table` infers their types.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
@@ -76,7 +76,7 @@ def read(
     """
     sources = _listed(source)
     if sql is None:
-        frame = stacked([part for one in sources for part in _parts(one, format)])
+        frame = stacked([part for one in sources for part in _frames_of(one, format)])
     else:
         frame = queried(sql, sources, format, missing)
     refuse_names(frame.columns, called(source))
@@ -84,7 +84,7 @@ def read(
 
 
 def called(source: Any) -> str:
-    """Whom messages name for a table: its files, or "Table" where it is none of files.
+    """The name of a table in messages: its files, or "Table" without files.
 
     >>> called(["a.csv", "b.csv"]), called("-"), called({"x": [1]})
     ('a.csv, b.csv', 'standard input', 'Table')
@@ -105,7 +105,7 @@ def _listed(source: Any) -> list[Named]:
 
 
 def stacked(parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
-    """Files with the same columns, one below the other, columns in the order of the first."""
+    """Files with the same columns, concatenated, columns in the order of the first."""
     (first, top), *others = parts
     for name, frame in others:
         if set(frame.columns) != set(top.columns):
@@ -114,20 +114,20 @@ def stacked(parts: list[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
     frames = [taken(frame, top.columns) for _, frame in parts]
     try:
         return pl.concat(frames, how="vertical_relaxed")
-    except pl.exceptions.PolarsError:  # words here, numbers there: words, as in a single CSV file
+    except pl.exceptions.PolarsError:  # strings and numbers: strings, as in a single CSV file
         return pl.concat([frame.cast(pl.String) for frame in frames])
 
 
 def queried(sql: str, sources: Sequence[Named], format: str | None, missing: str | Iterable[str] = ()) -> pl.DataFrame:
-    """The answer to a query; columns in which every present cell is a number are numbers to it."""
+    """The result of an SQL query; columns in which every present cell is a number are numeric in it."""
     tables: dict[str, pl.DataFrame] = {}
     for source in sources:
         name = stem(source)
         if name in tables:
             raise DataError(
-                sentence(by_caller("--sql", "sql"), "table names must differ", f'"{name}" twice', "rename a file")
+                sentence(by_caller("--sql", "sql"), "table names must be unique", f'"{name}" twice', "rename a file")
             )
-        frame = tidy(stacked(list(_parts(source, format))), missing)
+        frame = tidy(stacked(list(_frames_of(source, format))), missing)
         tables[name] = frame.select(clean_numbers(column) for column in frame)
     if len(tables) == 1:
         tables.setdefault("data", next(iter(tables.values())))
@@ -135,26 +135,26 @@ def queried(sql: str, sources: Sequence[Named], format: str | None, missing: str
 
 
 def chosen(frame: pl.DataFrame, columns: Sequence[str] | None) -> pl.DataFrame:
-    """The columns asked for; one that is not there is an error with the nearest name."""
+    """The requested columns; a missing one is an error that suggests the nearest name."""
     for name in columns or ():
         require(name, frame.columns, "columns")
     return frame if columns is None else taken(frame, columns)
 
 
 def taken(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
-    """Columns by name alone: `select` would take "*" for all of them."""
+    """Columns by name: `select` would take "*" for all of them."""
     return pl.DataFrame([frame.get_column(name) for name in names])
 
 
 def require(name: str, names: Sequence[str], whose: str) -> None:
-    """A column must be there; else say which names come near."""
+    """Raise an error with similar names if a column does not exist."""
     if name not in names:
         expected, remedy = f'there must be a column "{name}"', did_you_mean(name, names)
         raise DataError(sentence(whose, expected, remedy=remedy))
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
-    """The nearest names, or a few of those that there are.
+    """A suggestion of the nearest names, or some of the existing names.
 
     >>> did_you_mean("clas", ["size", "Class"])
     'did you mean "Class"?'
@@ -168,7 +168,7 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
 
 
 def stem(source: Named) -> str:
-    """The name of a file as a table: without folders and known endings.
+    """The name of a file as a table: without folders and known extensions.
 
     >>> stem("data/wine.csv.gz"), stem("-")
     ('wine', 'stdin')
@@ -181,8 +181,8 @@ def stem(source: Named) -> str:
     return name
 
 
-def _parts(source: Named, format: str | None) -> Iterable[tuple[str, pl.DataFrame]]:
-    """Each file that a source names, with its frame."""
+def _frames_of(source: Named, format: str | None) -> Iterable[tuple[str, pl.DataFrame]]:
+    """Each file of a source, with its data frame."""
     if str(source) == "-":
         raw = sys.stdin.buffer.read()
         return [("standard input", reader_of(format or _format_of(raw), "standard input")(raw, "standard input"))]
@@ -190,7 +190,7 @@ def _parts(source: Named, format: str | None) -> Iterable[tuple[str, pl.DataFram
 
 
 def matching(source: Named) -> list[Path]:
-    """The files of a path or pattern, in order."""
+    """The files of a path or pattern, sorted."""
     path = Path(source)
     if path.is_dir():
         pattern = f"{source}/*.csv"
@@ -207,7 +207,7 @@ def matching(source: Named) -> list[Path]:
 
 
 def reader_of(format: str, whose: str) -> Reader:
-    """The reader of a format by name."""
+    """The reader of a format, by name."""
     if format not in READERS:
         expected = f"format must be one of {', '.join(READERS)}"
         raise DomainError(sentence(whose, expected, repr(format)))
@@ -215,7 +215,7 @@ def reader_of(format: str, whose: str) -> Reader:
 
 
 def _read_file(path: Path, format: str | None) -> pl.DataFrame:
-    """A file by its ending; what is no regular file (a pipe) can be read only once, so it is taken whole."""
+    """The table in a file, by its extension; a pipe can be read only once, so it is read completely."""
     if path.is_file():
         return reader_of(format or _format_by_ending(path), str(path))(path, str(path))
     raw = path.read_bytes()
@@ -229,14 +229,14 @@ def _format_by_ending(path: Path) -> str:
     ending = endings[-1] if endings else ""
     if ending not in ENDINGS:
         expected = f"the ending must be one of .{', .'.join(ENDINGS)} (or those with .gz, .zst)"
-        say = by_caller("say --format csv", 'pass format="csv"')
+        say = by_caller("use --format csv", 'pass format="csv"')
         remedy = "export it as CSV" if ending.startswith("xls") else f"{say} if that is what it is"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
     return ENDINGS[ending]
 
 
 def _format_of(raw: bytes) -> str:
-    """What standard input holds, by its first letter."""
+    """The format of standard input, by its first character."""
     start = raw[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()
     if raw[:4] == b"PAR1":
         return "parquet"
@@ -244,7 +244,7 @@ def _format_of(raw: bytes) -> str:
 
 
 def _near(path: Path) -> Path | None:
-    """The file beside it that is named most nearly like it; endings, which many share, do not make names alike."""
+    """The file in the same folder with the most similar name; extensions are not compared."""
     own = path.name.partition(".")[0].lower()
     for name in get_close_matches(path.name, _siblings(path), n=5):
         if SequenceMatcher(None, own, name.partition(".")[0].lower()).ratio() >= 0.7:

@@ -1,4 +1,4 @@
-"""Files whose every line or record is a sequence of symbols, and files that are one array."""
+"""Readers of symbol sequences: text lines, FASTA records, and .npy arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.data.delimited import lines_of, why_unread
 
 
 class Found(NamedTuple):
-    """The sequences of one file: their names within it, their frames end to end, and how many each has."""
+    """The sequences of one file: their names, their concatenated frames, and their lengths."""
 
     names: list[str]
     frames: NDArray[Any]
@@ -24,7 +24,7 @@ class Found(NamedTuple):
 
 
 def read_array(path: Path) -> Found:
-    """An .npy file, one sequence (T,) or (T, D)."""
+    """An .npy file with one sequence (T,) or (T, D)."""
     try:
         a = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -36,7 +36,7 @@ def read_array(path: Path) -> Found:
 
 
 def read_fasta(path: Path) -> Found:
-    """A FASTA file: each record a sequence of letters, as written; its name is the first word behind the >."""
+    """A FASTA file: one sequence of letters per record; its name is the first word after ">"."""
     names: list[str] = []
     letters: list[list[str]] = []
     for number, line in enumerate(lines_of(path, str(path)), start=1):
@@ -62,7 +62,7 @@ def _refuse_empty(path: Path, names: list[str], whole: list[str]) -> None:
 
 
 def read_symbols(path: Path) -> Found:
-    """A text file: each line a sequence, its symbols separated by blanks; blank lines are skipped."""
+    """A text file: one sequence per line, symbols separated by blanks; blank lines are skipped."""
     lines = [(number, line.split()) for number, line in _numbered(path)]
     if not lines:
         raise DataError(sentence(str(path), "lines of symbols are needed", "none"))
@@ -76,7 +76,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def as_cells(symbols: NDArray[Any], missing: str | Iterable[str] = ()) -> NDArray[Any]:
-    """Symbols as numbers where all are numbers or gaps (NA, ?, …), else words as written, gaps where `missing` says so.
+    """Symbols as numbers if all are numbers or missing (NA, ?, …), else strings, missing where `missing` says so.
 
     >>> as_cells(np.array(["1", "?", "2"], dtype=object)).tolist()
     [1.0, nan, 2.0]

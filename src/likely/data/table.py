@@ -1,4 +1,4 @@
-"""A table is named columns, each with a kind; what cannot be a measurement is set aside by name."""
+"""Table: named columns with inferred types, features and roles; columns that cannot be features are excluded."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Measurements with their kinds, and beside them labels, weights, groups and times where there are any.
+    """Features with their types, and labels, weights, groups and times where given.
 
-    - **columns**: every column that could be a measurement, used or set aside, with its reason.
+    - **columns**: every candidate feature, used or excluded, with the reason.
     - **frame** (n rows): the columns in use, Float64 for real, Int64 for count, String for binary and category.
-    - **y**, **weight**, **group**, **time** (n,): the columns that were named for these roles, or None.
-    - **row_numbers** (n,): where each row stood in the source, from 1; rows without a label are set aside.
+    - **y**, **weight**, **group**, **time** (n,): the columns with these roles, or None.
+    - **row_numbers** (n,): row numbers in the source, from 1; rows without a label are excluded.
 
     >>> columns = {"size": [1.5, 2.0, 4.5], "color": ["red", "blue", None], "class": ["a", "b", "a"]}
     >>> t = Table.of(columns, target="class")
@@ -67,12 +67,12 @@ class Table:
         format: str | None = None,
         whose: str = "",
     ) -> Table:
-        """The table in files (as in `read`), a data frame or a dict of columns, each column's kind found out.
+        """The table in files (as in `read`), a data frame or a dict of columns, with inferred column types.
 
-        - **target**, **weight**, **group**, **time**: names of the columns that are no measurements but these.
-        - **kinds**: the user's word on columns: "real", "count", "binary", "category", "ignore".
-        - **missing**: further words for "missing"; **drop**: columns to leave out.
-        - **whose**: whom messages name; by default the files.
+        - **target**, **weight**, **group**, **time**: names of the columns with these roles.
+        - **kinds**: types of columns given by the user: "real", "count", "binary", "category", "ignore".
+        - **missing**: further markers of missing values; **drop**: columns to leave out.
+        - **whose**: the name in messages; by default the files.
         """
         whose = whose or called(source)
         frame = as_frame(source, missing, sql, format, whose)
@@ -110,11 +110,11 @@ class Table:
         format: str | None = None,
         whose: str = "",
     ) -> Table:
-        """New data for a learned schema: columns in any order, others ignored, kinds as they were learned.
+        """New data for the schema of a fitted model: columns in any order, others ignored, types as in training.
 
-        A level that was not seen in training stays as it is. A column that is not there is an error, unless
-        `allow_missing`: then it is missing throughout. The target may be absent; `classes` says how labels are spelled.
-        `whose` is whom messages name.
+        A level that did not occur in training is kept. A missing column is an error, unless
+        `allow_missing`: then it is missing throughout. The target may be absent; `classes` determines the
+        spelling of labels. `whose` is the name in messages.
 
         >>> schema = Table.of({"size": [1.5, 2.0, 4.5]}).schema()
         >>> Table.like(schema, {"color": ["red"], "size": ["7"]}).frame.rows()
@@ -165,22 +165,22 @@ class Table:
 
     @property
     def names(self) -> list[str]:
-        """All columns that could be a measurement, in the order of the source."""
+        """Names of all candidate features, in the order of the source."""
         return [column.name for column in self.columns]
 
     @property
     def used(self) -> tuple[Column, ...]:
-        """The columns that are measurements."""
+        """Names of the columns used as features."""
         return tuple(column for column in self.columns if column.is_used)
 
     @property
     def set_aside(self) -> dict[str, str]:
-        """The columns that are not, and why."""
+        """The excluded columns, and why."""
         return {column.name: f"{column.kind}: {column.reason}" for column in self.columns if not column.is_used}
 
     @property
     def class_counts(self) -> dict[Any, int]:
-        """How many rows each class has, classes in order."""
+        """Number of rows per class, classes sorted."""
         if self.y is None:
             return {}
         classes, counts = np.unique(self.y, return_counts=True)
@@ -193,21 +193,21 @@ class Table:
         return fingerprint(pl.DataFrame([*self.frame.iter_columns(), *(one.alias(f"\0{one.name}") for one in y)]))
 
     def rows(self) -> Columns:
-        """The measurements as rows: float64 with NaN where missing, object arrays of words with None."""
+        """The features as rows: float64 with NaN where missing, object arrays of strings with None."""
         return Columns({column.name: _array(column) for column in self.frame})
 
     def schema(self) -> Schema:
-        """What a model file keeps of the columns: their kinds, and the levels of binary and category."""
+        """What a model file stores of the columns: types, and the levels of binary and category."""
         return {column.name: column.as_schema() for column in self.used}
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ description
 
     def describe(self) -> str:
-        """The table in words, for a terminal."""
+        """Text description of the table."""
         return "\n".join(tell(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled))
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """The description as plain values, for JSON."""
         return {
             "rows": len(self),
             "unlabeled": self.unlabeled,
@@ -219,14 +219,14 @@ class Table:
 
 
 def _labeled(frame: pl.DataFrame, target: str | None) -> pl.Series:
-    """The rows to keep: those with a label where labels are asked for."""
+    """The rows to keep: those with a label, if there is a target."""
     return frame[target].is_not_null() if target is not None else pl.repeat(True, frame.height, eager=True)
 
 
 def _found(
     column: pl.Series, wish: str | None, kept: pl.Series, missing: str | Iterable[str]
 ) -> tuple[Column, pl.Series]:
-    """What a column is (all rows decide, so that errors name rows of the source), and its values in the kept rows."""
+    """The type of a column (from all rows, so that errors name rows of the source), and its values in the kept rows."""
     if wish == "ignore":
         return described(column.filter(kept), "ignore", "left out on request"), column
     values = typed_column(column, wish, tokens(missing))
@@ -237,7 +237,7 @@ def _found(
     elif kind in MEASUREMENTS and not wish and is_constant(values):
         kind, reason = "constant", f"every value is {shown(values.drop_nulls()[0])}"
     if kind == "constant" and rounded_away(column, values):
-        kind, reason = "identifier", "values differ, but only in digits beyond those that a number can hold"
+        kind, reason = "identifier", "values differ only in digits beyond float precision"
     if kind in MEASUREMENTS:
         values = settled(values, kind, _levels(values, kind))
     return described(values, kind, reason), values
@@ -250,9 +250,9 @@ def _levels(values: pl.Series, kind: str) -> list[str]:
 def _as_learned(
     column: pl.Series, entry: Mapping[str, Any], kept: pl.Series, missing: str | Iterable[str]
 ) -> tuple[Column, pl.Series]:
-    """A column of new data in the form of a learned one."""
+    """A column of new data with the type of the training column."""
     kind = entry["kind"]
-    if kind in ("real", "count"):  # 2.5 where counts were learned is for the model to judge
+    if kind in ("real", "count"):  # 2.5 in a count column is checked by the model
         numbers = as_numbers(column, missing=tokens(missing), strict=True, learned=True)
         assert numbers is not None  # strict either gives numbers or raises
         column = numbers
@@ -283,4 +283,4 @@ def _with_columns_of(schema: Schema, frame: pl.DataFrame, allow_missing: bool, w
 def _array(column: pl.Series) -> NDArray[Any]:
     if column.dtype == pl.String:
         return np.array(column.to_list(), dtype=object)
-    return column.cast(pl.Float64).to_numpy().copy()  # gaps are NaN
+    return column.cast(pl.Float64).to_numpy().copy()  # missing values are NaN

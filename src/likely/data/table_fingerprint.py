@@ -1,4 +1,4 @@
-"""The same table has the same fingerprint, on any machine and with any version."""
+"""Table fingerprints: equal tables have equal fingerprints, on any machine and with any version."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from likely.data.cells import printed
 
 
 def fingerprint(frame: pl.DataFrame) -> str:
-    """Sixteen hexadecimal digits over names and values, in order; a changed cell changes them.
+    """Sixteen hexadecimal digits from names and values, in order; a changed cell changes them.
 
-    Numbers count by value, so that 1 and 1.0 agree; all else as text.
+    Numbers are hashed by value, so that 1 and 1.0 agree; everything else as text.
 
     >>> fingerprint(pl.DataFrame({"x": [1, 2]})) == fingerprint(pl.DataFrame({"x": [1.0, 2.0]}))
     True
@@ -29,11 +29,11 @@ def fingerprint(frame: pl.DataFrame) -> str:
 
 
 def _contents(column: pl.Series) -> tuple[bytes, ...]:
-    """A number column as 64-bit numbers; any other as lengths (−1 where missing) and text."""
+    """A numeric column as 64-bit numbers; any other as lengths (−1 where missing) and text."""
     if column.dtype.is_integer():
         column = column.cast(pl.Float64)
     if column.dtype.is_float():
-        values = column.cast(pl.Float64).to_numpy()  # gaps are NaN
+        values = column.cast(pl.Float64).to_numpy()  # missing values are NaN
         values = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, one zero
         return b"n", values.astype("<f8").tobytes()
     plain = column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum)

@@ -1,4 +1,4 @@
-"""Rows of a table become the frames of sequences: who each belongs to, when it was, what is said of the whole."""
+"""Conversion of a table to sequences: frames by id and time, labels and weights per sequence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from likely.data.type_inference import typed_column
 
 @dataclass(frozen=True)
 class FrameRoles:
-    """Which column has which task among the rows of sequences; None where no column has it."""
+    """Roles of the columns of a table of frames; None for roles without a column."""
 
     id: str | None = None
     time: str | None = None
@@ -36,12 +36,12 @@ class FrameRoles:
     states: str | None = None
 
     def named(self) -> dict[str, str]:
-        """Task → column, for the tasks that are given."""
+        """Role → column, for the roles that are given."""
         every = {one.name: getattr(self, one.name) for one in fields(self)}
         return {role: name for role, name in every.items() if name is not None}
 
     def measured(self, frame: pl.DataFrame, columns: str | Sequence[str] | None) -> list[str]:
-        """The columns that make a frame: those asked for, or all without a task; names that are not there are told."""
+        """The columns of a frame: the requested ones, or all without a role; unnamed columns give a warning."""
         taken: dict[str, str] = {}
         for role, name in self.named().items():
             require(name, frame.columns, role)
@@ -57,25 +57,25 @@ class FrameRoles:
             tell(f"read_sequences: {why}: it is left out")
             chosen.remove(INDEX)
         if not chosen:
-            raise DataError(sentence("columns", "frames need at least one column", "none without a task"))
+            raise DataError(sentence("columns", "frames need at least one column", "none without a role"))
         return chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Sequences out of a table, in order of first appearance, and what its columns say of each."""
+    """Sequences from a table, in order of first appearance, with labels, weights, states and times."""
 
     x: Ragged
     labels: Labels | None
     weight: Array | None
     states: Ragged | None
-    time: Ragged | None  # as the table has them
+    time: Ragged | None  # as in the table
 
 
 def cut(
     frame: pl.DataFrame, whose: Index, roles: FrameRoles, measured: Sequence[str], missing: str | Iterable[str] = ()
 ) -> Cut:
-    """The rows of a frame as sequences: `whose` (T,) numbers the sequence of each row."""
+    """The rows of a data frame as sequences: `whose` (T,) is the index of each row's sequence."""
     n = int(whose.max()) + 1
     order = in_order(whose, None if roles.time is None else instants(frame[roles.time]))
     lengths = np.bincount(whose, minlength=n)
@@ -91,14 +91,14 @@ def cut(
 
 
 def _as_written(column: pl.Series) -> NDArray[Any]:
-    """Numbers as numbers, all else as words."""
+    """Numbers as numbers, everything else as strings."""
     if column.dtype.is_numeric():
         return column.to_numpy().copy()
     return np.array(column.cast(pl.String).to_list(), dtype=object)
 
 
 def measurement(column: pl.Series, missing: str | Iterable[str] = ()) -> NDArray[Any]:
-    """A column as float64 with NaN, or as words with None.
+    """A column as float64 with NaN, or as strings with None.
 
     >>> measurement(pl.Series("x", ["1", None, "2.5"])).tolist()
     [1.0, nan, 2.5]
@@ -108,12 +108,12 @@ def measurement(column: pl.Series, missing: str | Iterable[str] = ()) -> NDArray
         return column.cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
     if column.dtype.is_temporal() or are_dates(column):
         got, remedy = f"dates such as {shown(column.drop_nulls()[0])}", "name it as time, or leave it out of columns"
-        raise DataError(sentence(f'column "{column.name}"', "frames hold numbers or words", got, remedy))
+        raise DataError(sentence(f'column "{column.name}"', "frames hold numbers or strings", got, remedy))
     return np.array(column.to_list(), dtype=object)
 
 
 def names_or_gaps(column: pl.Series) -> Labels:
-    """Labels as `labels` gives them; where some are missing, numbers have NaN there and words None.
+    """Labels as from `labels`; missing ones are NaN among numbers and None among strings.
 
     >>> names_or_gaps(pl.Series(["1", None])).tolist(), names_or_gaps(pl.Series(["a", None])).tolist()
     ([1.0, nan], ['a', None])
@@ -134,13 +134,13 @@ def _ordered(a: NDArray[Any], order: Index | None) -> NDArray[Any]:
 
 
 def _labels(column: pl.Series, whose: Index, n: int) -> Labels:
-    """One label per sequence: what its rows say; one that says nothing has none."""
+    """One label per sequence, from its rows; None if all are missing."""
     remedy = "name it states if it belongs to frames"
     return names_or_gaps(column[_constant(column, whose, n, remedy)])
 
 
 def _weights(column: pl.Series, whose: Index, n: int) -> Array:
-    """One weight per sequence, the same in all its rows."""
+    """One weight per sequence, constant over its rows."""
     weight = weights(column, np.ones(len(column), dtype=np.bool_))
     refuse_gaps(column, "every row needs the weight of its sequence")
     _constant(pl.Series(column.name, weight), whose, n, "a weight belongs to a whole sequence")
@@ -150,7 +150,7 @@ def _weights(column: pl.Series, whose: Index, n: int) -> Array:
 
 
 def _constant(column: pl.Series, whose: Index, n: int, remedy: str) -> list[int]:
-    """For each sequence a row that tells its value (any, where none does); two values are an error by row."""
+    """For each sequence the row that holds its value (any row, if all are missing); two values are an error by row."""
     present = column.is_not_null().to_numpy()
     codes = column.rank("dense").fill_null(0).to_numpy().astype(np.intp)
     telling = np.zeros(n, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Labels: what a table's target says, checked that it can be learned."""
+"""Class labels of a table's target column, with checks that they can be learned."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
 Labels = NDArray[Any]
 
 MOST_CLASSES = 200
-MOST_FRACTIONS = 20  # classes that are numbers with fractions: more of them are a measurement
+MOST_FRACTIONS = 20  # maximum number of classes with fractional labels: more of them are a regression target
 
 
 def label_numbers(column: pl.Series) -> pl.Series | None:
-    """Labels that are all numbers, as numbers; None where they are words (or a code such as 007)."""
+    """Labels that are all numbers, as numbers; None if they are strings (or a code such as 007)."""
     if column.dtype.is_numeric():
         return column.fill_nan(None) if column.dtype.is_float() else column
     if column.dtype != pl.String or are_codes(column):
@@ -30,10 +30,10 @@ def label_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
-    """Labels without gaps as an array: numbers that print as they are written (1, -1.0), anything else as text.
+    """Labels without missing values as an array: numbers that print as written (1, -1.0), anything else as strings.
 
-    Numbers that are written in several ways (1 and 1.0) are one class, and a note says so. `classes` of a learned model
-    decide where given: labels that spell one of them are that one.
+    Numbers written in several ways (1 and 1.0) are one class, with a warning. `classes` of a fitted model take
+    precedence: labels equal to one of them are mapped to it.
 
     >>> labels(pl.Series(["1", "2"])).tolist(), labels(pl.Series(["1.0", "2.0"])).tolist()
     ([1, 2], [1.0, 2.0])
@@ -57,13 +57,13 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
 
 
 def _whole(numbers: pl.Series) -> pl.Series | None:
-    """Numbers as Int64, None where some are not whole, infinite or beyond 64 bits."""
+    """Numbers as Int64, None if some are fractional, infinite or beyond 64 bits."""
     whole = numbers.cast(pl.Int64, strict=False) if is_whole(numbers) else None
     return None if whole is None or whole.null_count() else whole
 
 
 def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
-    """Say which labels are the same number, written in several ways."""
+    """Warn of labels that are the same number, written in several ways."""
     ways: dict[Any, list[str]] = {}
     for word, value in pl.DataFrame([words.alias("word"), values.alias("value")]).unique(maintain_order=True).rows():
         ways.setdefault(value, []).append(word)
@@ -73,7 +73,7 @@ def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
 
 
 def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
-    """Names of classes as the classes are spelled: a number that spells one of them another way is that one.
+    """Class names in the spelling of the classes: a number written in another way is mapped to its class.
 
     >>> as_spelled(["1", "-1.0", "x"], [-1.0, 1.0])
     ['1.0', '-1.0', 'x']
@@ -85,7 +85,7 @@ def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
 
 
 def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> None:
-    """At least two classes, and not a measurement: `many` says that the user insists on categories."""
+    """Raise an error for fewer than two classes or a regression target; `many`: the user requested categories."""
     present = column.drop_nulls()
     numbers = label_numbers(present)
     distinct = present.n_unique() if numbers is None else numbers.n_unique()
@@ -110,7 +110,7 @@ def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
 
 
 def _among(text: list[str], classes: Sequence[Any]) -> Labels:
-    """Labels as the classes that they spell; one that spells none stays text."""
+    """Labels mapped to the classes that they spell; others stay strings."""
     own = np.asarray(classes).tolist()
     known, words = {str(one): one for one in own}, list(dict.fromkeys(text))
     meant = {word: known.get(name, name) for word, name in zip(words, as_spelled(words, own), strict=True)}

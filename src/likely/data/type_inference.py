@@ -1,4 +1,4 @@
-"""Cells become what they are: numbers where a column means numbers, words elsewhere."""
+"""Type inference of columns: numbers where the cells are numbers, strings elsewhere."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from likely.data.read_table import read, require
 def typed(
     frame: pl.DataFrame, kinds: Mapping[str, str] | None = None, missing: str | Iterable[str] = ()
 ) -> pl.DataFrame:
-    """Each column as numbers or as words; what cannot be read as its column means is an error by row and column.
+    """Each column as numbers or strings; a cell that does not fit the type of its column is an error by row and column.
 
-    - **kinds**: the user's word on columns: "real", "count", "binary", "category", or "ignore" to leave one out.
+    - **kinds**: types given by the user: "real", "count", "binary", "category", or "ignore" to leave one out.
 
     >>> typed(pl.DataFrame({"x": ["1", "2"], "zip": ["01067", "80331"]}), {"x": "real"}).schema["x"]
     Int64
@@ -35,7 +35,7 @@ def typed(
 
 
 def typed_column(column: pl.Series, wish: str | None, missing: tuple[str, ...] = ()) -> pl.Series:
-    """One column of `typed`: a wish for numbers or words is followed, else the cells decide."""
+    """One column of `typed`: a given type is used, else it is inferred from the cells."""
     if wish in ("category", "binary"):
         return as_words(column)
     numbers = as_numbers(column, missing=missing, strict=wish in ("real", "count"))
@@ -47,14 +47,14 @@ def typed_column(column: pl.Series, wish: str | None, missing: tuple[str, ...] =
 
 
 def refuse_no_counts(numbers: pl.Series) -> None:
-    """Counts are whole and not negative."""
+    """Raise an error unless values are non-negative integers."""
     wrong = (numbers % 1 != 0) | (numbers < 0)
     if wrong.any():
         raise bad_cell(numbers, wrong, "is not a count", as_kind(numbers.name, "real"))
 
 
 def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], whose: str = "") -> dict[str, str]:
-    """The user's word on columns, about columns that exist and in words that we know."""
+    """Validated user-given types of columns: the columns must exist, the types must be known."""
     for name, wish in (kinds or {}).items():
         require(name, names, whose or by_caller("--as", "kinds"))
         if wish not in WISHES:
@@ -64,7 +64,7 @@ def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], whose: str
 
 
 def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Series:
-    """A column in the form that its kind is kept in: Float64, Int64 for counts, String for levels."""
+    """A column in the storage type of its kind: Float64, Int64 for counts, String for levels."""
     levels = list(levels)
     if column.dtype == pl.Boolean and set(levels) == {"0", "1"}:
         column = column.cast(pl.Int8)
@@ -82,7 +82,7 @@ def as_frame(
     source: Any, missing: str | Iterable[str] = (), sql: str | None = None, format: str | None = None,
     whose: str = "Table",
 ) -> pl.DataFrame:  # fmt: skip
-    """A tidy frame of anything that holds a table: files, Polars, pandas, a dict of columns; messages name `whose`."""
+    """A tidy data frame of anything that holds a table: files, Polars, pandas, a dict; messages name `whose`."""
     if isinstance(source, pl.LazyFrame):
         source = source.collect()
     if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
@@ -102,7 +102,7 @@ def as_frame(
 
 
 def _foreign(frame: Any, whose: str) -> pl.DataFrame:
-    """A data frame of another library, column by column."""
+    """A data frame of another library, converted by column."""
     names = [str(name) for name in frame.columns]
     refuse_names(names, whose)
     return _side_by_side([_series(name, frame[own]) for name, own in zip(names, frame.columns, strict=True)], whose)
@@ -139,13 +139,13 @@ def _as_texts(name: str, cells: list[Any]) -> pl.Series:
 
 
 def _integers(name: str, cells: list[Any]) -> pl.Series:
-    """Whole numbers of any size with all their digits; as they are written where no type of Polars has room."""
+    """Integers of any size with all their digits; as strings if no Polars type can hold them."""
     values = [None if value is None else int(value) for value in cells]
     present = [value for value in values if value is not None]
     for dtype, low, high in ((pl.Int64, -(2**63), 2**63), (pl.UInt64, 0, 2**64), (pl.Int128, -(2**127), 2**127)):
         if low <= min(present) and max(present) < high:
             return pl.Series(name, values, dtype=dtype)
-    _floats(name, values)  # refuses what is beyond their range
+    _floats(name, values)  # raises an error beyond their range
     return _as_texts(name, values)
 
 
@@ -166,8 +166,8 @@ def _float(name: str, i: int, value: Any) -> float | None:
 
 
 def _is_gap(value: Any) -> bool:
-    """None, NaN, and whatever else is not equal to itself or does not say."""
+    """Whether a value is missing: None, NaN, or anything not equal to itself."""
     try:
         return value is None or bool(value != value)
-    except (TypeError, ValueError, ArithmeticError):  # decimals have a NaN that cannot be compared
+    except (TypeError, ValueError, ArithmeticError):  # the NaN of decimals cannot be compared
         return type(value).__name__ in ("NAType", "NaTType", "Decimal")

@@ -1,4 +1,4 @@
-"""A WAV file is a label and a column of samples: read the label, then believe no more than the file holds."""
+"""WAV files: parser of PCM and float samples that does not trust the header."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from likely.core.errors import DataError, sentence, unread
 
 Path = str | os.PathLike[str]
 
-PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # codings of samples that are plain numbers
-STREAMED = 0xFFFFFFFF  # a size that the writer did not know: the samples go on to the end of the file
-LEAST_RATE, MOST_RATE = 100, 10_000_000  # Hz; beyond, the label is damaged
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE  # format codes of PCM and float samples
+STREAMED = 0xFFFFFFFF  # unknown size in a streamed file: the samples extend to the end of the file
+LEAST_RATE, MOST_RATE = 100, 10_000_000  # Hz; beyond, the header is damaged
 
 
 class Sound(NamedTuple):
-    """Samples of one channel and their rate."""
+    """Samples of one channel and their sampling rate."""
 
     rate: int  # Hz
-    samples: Array  # (n,), full scale is ±1
+    samples: Array  # (n,), full scale ±1
 
 
-class _Label(NamedTuple):
-    """What the chunk "fmt " says."""
+class _Format(NamedTuple):
+    """The content of the "fmt " chunk."""
 
     coding: int
     channels: int
@@ -36,9 +36,9 @@ class _Label(NamedTuple):
 
 
 def read_wav(path: Path) -> Sound:
-    """The sound of a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
+    """Read a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
 
-    What is cut off, compressed or no WAV file at all is a DataError that names the file.
+    A truncated or compressed file, or one in another format, raises a DataError that names the file.
 
     >>> import os, tempfile, wave
     >>> path = os.path.join(tempfile.mkdtemp(), "a.wav")
@@ -57,33 +57,35 @@ def read_wav(path: Path) -> Sound:
 
 
 def parse_wav(data: bytes, whose: str = "WAV") -> Sound:
-    """The sound of the bytes of a WAV file; `whose` names them in errors."""
+    """The sound in the bytes of a WAV file; `whose` names them in errors."""
     if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         remedy = "save the sound as WAV with plain (PCM or float) samples, or pass its samples as an array"
         raise DataError(sentence(whose, "this must be a WAV file", _looks_like(data), remedy))
     label = None
     for name, body, size in _chunks(data):
         if name == b"fmt ":
-            label = _label(body, whose)
+            label = _format(body, whose)
         elif name == b"data":
             if label is None:
-                raise DataError(sentence(whose, "the format must stand before the samples", "none", "save it anew"))
+                raise DataError(sentence(whose, "the format chunk must precede the samples", "none", "save it again"))
             return Sound(label.rate, _samples(body, size, label, whose))
-    raise DataError(sentence(whose, "a WAV file must hold samples", "none: the file is cut off", "record it anew"))
+    raise DataError(sentence(whose, "a WAV file must hold samples", "none: the file is cut off", "record it again"))
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, int]]:
-    """Name, content and promised size of each chunk; content is shorter where the file is cut off."""
+    """Name, content and declared size of each chunk; content is shorter if the file is truncated."""
     at = 12
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int(struct.unpack_from("<I", data, at + 4)[0])
         yield name, data[at + 8 : at + 8 + size], size
-        at += 8 + size + size % 2  # chunks begin at even places
+        at += 8 + size + size % 2  # chunks begin at even offsets
 
 
-def _label(body: bytes, whose: str) -> _Label:
+def _format(body: bytes, whose: str) -> _Format:
     if len(body) < 16:
-        raise DataError(sentence(whose, "the format must have 16 bytes or more", len(body), "the file is damaged"))
+        raise DataError(
+            sentence(whose, "the format chunk must have 16 bytes or more", len(body), "the file is damaged")
+        )
     coding, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
     if coding == EXTENSIBLE and len(body) >= 26:
         coding = struct.unpack_from("<H", body, 24)[0]
@@ -91,15 +93,19 @@ def _label(body: bytes, whose: str) -> _Label:
         remedy = "convert it to plain samples, 16 bits for example"
         raise DataError(sentence(whose, "samples must be PCM or float", f"coding {coding} with {bits} bits", remedy))
     if not channels or not LEAST_RATE <= rate <= MOST_RATE:
-        raise DataError(sentence(whose, "the format must make sense", f"{channels} channels at {rate} Hz"))
-    return _Label(coding, channels, rate, bits)
+        raise DataError(
+            sentence(
+                whose, "channels and sampling rate must be positive and plausible", f"{channels} channels at {rate} Hz"
+            )
+        )
+    return _Format(coding, channels, rate, bits)
 
 
-def _samples(body: bytes, size: int, label: _Label, whose: str) -> Array:
+def _samples(body: bytes, size: int, label: _Format, whose: str) -> Array:
     frame = label.channels * label.bits // 8
     if len(body) < size != STREAMED:
-        remedy = "the file is cut off: copy or record it anew"
-        raise DataError(sentence(whose, f"{size} bytes of samples are promised", len(body), remedy))
+        remedy = "the file is cut off: copy or record it again"
+        raise DataError(sentence(whose, f"{size} bytes of samples are declared", len(body), remedy))
     whole = body[: len(body) - len(body) % frame]
     if not whole:
         raise DataError(sentence(whose, "a sound needs samples", "none"))
@@ -107,7 +113,7 @@ def _samples(body: bytes, size: int, label: _Label, whose: str) -> Array:
 
 
 def _wide(body: bytes) -> Array:
-    """24-bit numbers: each three bytes become the upper ones of four."""
+    """24-bit integers as 32-bit ones: three bytes become the upper ones of four."""
     four = np.zeros((len(body) // 3, 4), dtype=np.uint8)
     four[:, 1:] = np.frombuffer(body, dtype=np.uint8).reshape(-1, 3)
     return four.view("<i4")[:, 0] / 2.0**31

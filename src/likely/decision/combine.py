@@ -1,4 +1,4 @@
-"""Posteriors that meet: another prior, or several independent measurements of one thing."""
+"""Posteriors under another class prior, and combination of independent measurements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.decision.posteriors import posteriors as checked
 
 
 def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
-    """Posteriors (n, C) under other class probabilities: p'(c | x) ∝ p(c | x) p'(c) / p(c)   (Herbst 1.5.4).
+    """Posteriors (n, C) under other class priors: p'(c | x) ∝ p(c | x) p'(c) / p(c)   (Herbst 1.5.4).
 
     >>> change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996]).round(4)
     array([[0.0095, 0.9905]])
@@ -26,12 +26,14 @@ def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
 
 
 def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
-    """The same for log-posteriors (n, C), in which no probability is too small to count."""
+    """The same for log-posteriors (n, C), without underflow."""
     C = log_posterior.shape[1]
     old, wished = (class_shares(p, C, "change_prior", name) for p, name in ((trained, "trained"), (new, "new")))
     if ((old == 0) & (wished > 0)).any():
         c = int(np.flatnonzero((old == 0) & (wished > 0))[0])
-        raise DomainError(sentence("change_prior", f"class {c} must have been possible in training", "probability 0"))
+        raise DomainError(
+            sentence("change_prior", f"class {c} must have a positive probability in training", "probability 0")
+        )
     with np.errstate(divide="ignore"):
         shift = np.where(wished > 0, np.log(wished) - np.log(np.where(old > 0, old, 1.0)), -np.inf)
     return _normalized(log_posterior + shift, "change_prior")
@@ -40,7 +42,7 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
 def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
     """One posterior (n, C) from several measurements that are independent given the class   (Herbst 1.5.4).
 
-    p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior holds the prior once, the whole must hold it once.
+    p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior contains the prior once, and so must the result.
 
     >>> p = [[0.00951249, 0.99048751]]
     >>> combine([p, p], [0.0004, 0.9996]).round(4)
@@ -61,6 +63,10 @@ def _normalized(logs: Array, whose: str) -> Array:
     if not np.isfinite(total).all():
         i = int(np.flatnonzero(~np.isfinite(total[:, 0]))[0])
         raise DataError(
-            sentence(whose, "some class must be possible", f"none at row {i}: the evidence contradicts itself")
+            sentence(
+                whose,
+                "some class must have a positive posterior",
+                f"none at row {i}: the posteriors contradict each other",
+            )
         )
     return np.asarray(logs - total)

@@ -1,4 +1,4 @@
-"""A cost for each mistake: deciding is choosing the action that is cheapest on average."""
+"""Cost tables and minimum expected cost decisions (Bayes decision rule)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Cost(Value):
-    """R(a | x) = Σ_c L(a, c) p(c | x): the expected cost of each action   (Ney 2.2, Herbst 1.5).
+    """Cost table: R(a | x) = Σ_c L(a, c) p(c | x) is the expected cost of each action   (Ney 2.2, Herbst 1.5).
 
     `table` (A, C): rows are actions, columns true classes. The first C rows are the classes themselves, in the
     order of the columns; further rows are other actions, named by `actions` ("ask", "measure again", …).
-    `classes` are the labels of the columns; None means whatever classes a posterior has, in its order.
+    `classes` are the labels of the columns; None means the classes of a posterior, in its order.
 
     A cost may be infinite: such an action is never taken where that class is possible (0 · ∞ = 0). A table with fewer
-    rows than classes has no row that decides for a class: all its rows are further actions, and the classes' own
-    rows are infinite.
+    rows than classes has no action that is a class: all its rows are further actions, and the rows of the
+    classes are infinite.
 
     >>> Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]).decide(np.log([[0.95, 0.05], [0.5, 0.5]]))
     array([0, 2])
@@ -33,7 +33,7 @@ class Cost(Value):
     """
 
     table: Array  # (A, C): +inf where an action must never be taken
-    actions: tuple[str, ...] = ()  # names of the rows beyond the classes
+    actions: tuple[str, ...] = ()  # names of the further actions
     classes: NDArray[Any] | None = None  # (C,)
 
     def __post_init__(self) -> None:
@@ -57,14 +57,14 @@ class Cost(Value):
 
     @classmethod
     def zero_one(cls, classes: int) -> Cost:
-        """Every mistake costs 1: the least expected cost is then the largest posterior."""
+        """0/1 loss: the smallest expected cost is then the largest posterior."""
         return cls.trusted(table=1.0 - np.eye(classes), actions=(), classes=None)
 
     @classmethod
     def named(cls, actions: Any, classes: Any, table: Any) -> Cost:
-        """From a table with names at both edges, rows in any order.
+        """From a table with row and column names, rows in any order.
 
-        Each class has an action of its name, or none has: then all rows are other actions.
+        Each class has an action of its name, or none has: then all rows are further actions.
         """
         table, names = _costs(table), [str(a) for a in actions]
         columns = labels(classes)
@@ -76,7 +76,7 @@ class Cost(Value):
             return cls(np.concatenate([never, table]), tuple(names), columns)
         if missing or len(set(names)) < len(names):
             what = f"no action {missing[0]!r}" if missing else f"actions {names}"
-            remedy = "add that row; its costs are inf if it must never be decided"
+            remedy = "add that row; its costs are inf if it must never be chosen"
             raise DomainError(sentence("Cost", "each class needs one action of its name", what, remedy))
         first = [names.index(str(c)) for c in columns.tolist()]
         rest = [i for i in range(len(names)) if i not in first]
@@ -84,9 +84,9 @@ class Cost(Value):
 
     @classmethod
     def of(cls, given: Any, classes: Any, named: bool = True) -> Cost:
-        """Anything that says costs, for these classes: None (0/1), a Cost, a table, nested dicts, a data frame.
+        """A cost table for these classes from None (0/1), a Cost, a table, nested dicts or a data frame.
 
-        Where the classes are only counted (`named` False), columns are taken in the order of the table.
+        If the classes have no names (`named` False), columns are in the order of the table.
         """
         classes = labels(classes)
         if given is None:
@@ -101,7 +101,7 @@ class Cost(Value):
 
     @classmethod
     def understood(cls, given: Any) -> Cost:
-        """Anything that says costs, in its own order: a Cost, a table, nested dicts, a data frame."""
+        """A cost table in its own order from a Cost, a table, nested dicts or a data frame."""
         return given if isinstance(given, Cost) else _understood(given)
 
     def _in_order_of(self, classes: NDArray[Any]) -> Cost:
@@ -120,11 +120,11 @@ class Cost(Value):
 
     @property
     def decides_classes(self) -> bool:
-        """Whether some row decides for a class; else all that can be done are further actions."""
+        """Whether some action is a class; else all are further actions."""
         return bool(np.isfinite(self.table[: self.n_classes]).any())
 
     def names(self, classes: Any) -> NDArray[Any]:
-        """What each row of the table is called (A,): the classes' labels, then the other actions."""
+        """Names of the rows (A,): the labels of the classes, then the further actions."""
         classes = labels(classes)
         if not self.actions:
             return classes
@@ -133,11 +133,11 @@ class Cost(Value):
         return out
 
     def with_refusal(self, cost: float, name: str = "refuse") -> Cost:
-        """The same with one more action that costs the same whatever the truth is."""
+        """The table with one more action, rejection, at a constant cost."""
         while name in self.actions:
             name += " to decide"
         if not (np.isfinite(cost) and cost >= 0):
-            raise DomainError(sentence("Cost", "the cost of refusing must be finite and not negative", cost))
+            raise DomainError(sentence("Cost", "the cost of rejection must be finite and not negative", cost))
         row = np.full((1, self.n_classes), float(cost))
         return self.replace(table=np.concatenate([self.table, row]), actions=(*self.actions, name))
 
@@ -146,7 +146,7 @@ class Cost(Value):
         return self.expected_of(np.exp(self._checked(log_posterior)))
 
     def expected_of(self, posterior: Array) -> Array:
-        """The same under posteriors that are probabilities; infinite where an infinite cost is possible."""
+        """The same under posterior probabilities; infinite where an infinite cost has positive probability."""
         never = np.isinf(self.table)
         if not never.any():
             return posterior @ self.table.T
@@ -154,13 +154,13 @@ class Cost(Value):
         R[(posterior > 0).astype(np.float64) @ never.T.astype(np.float64) > 0] = np.inf
         lost = np.flatnonzero(np.isinf(R).all(axis=1))
         if len(lost):
-            expected = "some action must have finite costs for all classes that are possible"
+            expected = "some action must have finite costs for all classes of positive probability"
             remedy = "add such an action, or reject_cost="
             raise DomainError(sentence("Cost", expected, f"none for row {lost[0]}", remedy))
         return R
 
     def predicted(self, posterior: Array) -> Index:
-        """The class of least expected cost (n,); where none may be decided, the most probable one."""
+        """The class of smallest expected cost (n,); if none may be chosen, the most probable one."""
         C = self.n_classes
         if len(self.table) == C:
             return self.expected_of(posterior).argmin(axis=1)
@@ -168,13 +168,13 @@ class Cost(Value):
         return np.where(np.isinf(R).all(axis=1), posterior.argmax(axis=1), R.argmin(axis=1))
 
     def decide(self, log_posterior: Any) -> Index:
-        """The action of least expected cost (n,): a row of the table; of equal ones the first."""
+        """The action of smallest expected cost (n,): a row of the table; ties go to the first."""
         return self.expected(log_posterior).argmin(axis=1)
 
     def risk(self, decided: Any, truth: Any, weight: Any = None, reject_cost: float | None = None) -> float:
-        """Mean cost of decisions that were made: rows `decided` (n,) of the table against true classes (n,).
+        """Mean cost of decisions: rows `decided` (n,) of the table against true classes (n,).
 
-        Refusals (negative rows) cost `reject_cost`, which must then be given.
+        Rejections (negative rows) cost `reject_cost`, which must then be given.
         """
         decided, truth = np.asarray(decided), np.asarray(truth)
         if decided.dtype.kind not in "iu":
@@ -182,7 +182,7 @@ class Cost(Value):
             raise DomainError(sentence("Cost.risk", "decided must be rows of the table", "names", remedy))
         refused = decided < 0
         if refused.any() and reject_cost is None:
-            expected = "refusals need a cost"
+            expected = "rejections need a cost"
             raise DomainError(sentence("Cost.risk", expected, f"{refused.sum()} of them", "pass reject_cost"))
         paid = np.where(refused, reject_cost or 0.0, self.table[np.maximum(decided, 0), truth])
         return float(np.average(paid, weights=weight))
@@ -195,7 +195,7 @@ class Cost(Value):
 
 
 def _costs(table: Any) -> Array:
-    """Costs as numbers, of which some may be +inf."""
+    """Costs as numbers, possibly +inf."""
     try:
         a = np.array(table, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
@@ -209,7 +209,7 @@ def _costs(table: Any) -> Array:
 
 
 def labels(classes: Any) -> NDArray[Any]:
-    """Labels as an array that keeps texts texts."""
+    """Labels as an array, strings as objects."""
     a = np.asarray(classes)
     return a if hasattr(classes, "dtype") or a.dtype.kind != "U" else np.array(list(classes), dtype=object)
 
@@ -230,7 +230,7 @@ def _understood(given: Any) -> Cost:
 
 
 def _of_frame(frame: Any) -> Cost:
-    """Columns are true classes; actions stand in the index, or in the first column where that holds texts."""
+    """From a data frame: columns are true classes; actions are the index, or the first column if it holds strings."""
     names, values = [str(c) for c in frame.columns], frame.to_numpy()
     if hasattr(frame, "index") and type(frame.index).__name__ != "RangeIndex":
         return Cost.named([str(i) for i in frame.index], names, values.astype(float))
@@ -242,7 +242,9 @@ def _of_frame(frame: Any) -> Cost:
 def _refuse_two_meanings(actions: tuple[str, ...], classes: NDArray[Any] | None) -> None:
     reserved = [a for a in actions if a in ("REJECT", "NOVEL")]
     if reserved:
-        raise DomainError(sentence("Cost", "REJECT and NOVEL are refusals", f"an action {reserved[0]!r}", "rename it"))
+        raise DomainError(
+            sentence("Cost", "REJECT and NOVEL are reserved for rejection", f"an action {reserved[0]!r}", "rename it")
+        )
     shared = [a for a in actions if classes is not None and a in {str(c) for c in classes.tolist()}]
     if shared:
         expected = "an action beyond the classes needs a name of its own"

@@ -1,4 +1,4 @@
-"""From posteriors to decisions: the cheapest action, or a refusal that says why."""
+"""Decisions from posteriors: minimum expected cost, reject option and novelty."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from likely.decision.cost import Cost, labels
 from likely.decision.posteriors import posteriors
 from likely.decision.reject import NOVEL, REJECT
 
-SHOWN = 20  # rows that the text shows
+SHOWN = 20  # maximum number of printed rows
 
 
 def decide(
     posterior: Any, X: Any = None, *, cost: Any = None, reject_cost: float | None = None,
     reject_below: float | None = None, novelty: float | None = None, class_prior: Any = None, full: bool = False,
 ) -> Any:  # fmt: skip
-    """Decide by least expected cost, from posteriors (n, C) or with any classifier and rows X.
+    """Minimum expected cost decisions, from posteriors (n, C) or by any classifier on rows X.
 
     - **posterior**: an array of posteriors (n, C), or a fitted classifier with rows X. A classifier gives labels, names
       of further actions and `lk.REJECT` or `lk.NOVEL`. So do posteriors with a cost table that names its classes or has
-      further actions; without names a class is its number, and those without are "action 1", "action 2", …. Of other
-      tables, posteriors give rows (−1 where it refuses).
-    - **cost**: (A, C) costs, rows are actions, columns true classes; None: every mistake costs 1. The first C rows
-      decide for the classes; a table with fewer rows has other actions only. np.inf: never where that is possible.
-    - **reject_cost**: refuse where that is cheaper than the cheapest action. **reject_below**: refuse to decide for a
-      class where the largest posterior is smaller. **novelty**: a false-alarm rate; refuse rows unlike any in
-      training (for models that know p(x)). **class_prior**: class probabilities other than those of training
-      (classifiers only).
+      further actions; without names a class is its number, and those without are "action 1", "action 2", …. With
+      other tables, posteriors give row numbers (−1 for rejection).
+    - **cost**: (A, C) costs, rows are actions, columns true classes; None: 0/1 loss. The first C rows
+      decide for the classes; a table with fewer rows has other actions only. np.inf: never if that class is possible.
+    - **reject_cost**: reject where that is cheaper than the cheapest action. **reject_below**: reject instead of a
+      class where the largest posterior is smaller. **novelty**: a false-alarm rate; reject rows that are outliers with
+      respect to the training data (for generative models). **class_prior**: class probabilities other than those of
+      training (classifiers only).
     - **full**: expected costs, runner-up and reasons too (`Decisions`).
 
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), cost=[[0, 5], [1, 0]])
@@ -55,11 +55,11 @@ def decide(
     if callable(own):
         return own(X, **rules, novelty=novelty, class_prior=class_prior, full=full)
     if novelty is not None:
-        remedy = "use BayesClassifier, or leave novelty out"
+        remedy = "use BayesClassifier, or omit novelty"
         raise DomainError(sentence("decide", "novelty needs a model of p(x)", type(posterior).__name__, remedy))
     classes, P = foreign_posterior(posterior, X)
     if class_prior is not None:
-        expected, remedy = "class_prior needs a model that knows its own", "use lk.change_prior on its posteriors"
+        expected, remedy = "class_prior needs a model with class priors", "use lk.change_prior on its posteriors"
         raise DomainError(sentence("decide", expected, type(posterior).__name__, remedy))
     return _result(P, classes, rules, None, full)
 
@@ -95,7 +95,7 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     at = R.argmin(axis=1)
     best = at.copy()
     at[at == len(cost.table)] = REJECT.code
-    if below is not None:  # a further action claims no class: it stands
+    if below is not None:  # a further action is not a class: reject_below does not apply
         at[(P.max(axis=1) < below) & (best < P.shape[1])] = REJECT.code
     novel, why = novelty or (None, None)
     if novel is not None:
@@ -103,7 +103,7 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     refusing = below is not None or with_refusal is not cost or novelty is not None
     if indices and cost.classes is not None:
         classes = cost.classes
-    if indices and cost.classes is None and not cost.actions:  # classes without names are rows of the table
+    if indices and cost.classes is None and not cost.actions:  # classes without names are row numbers of the table
         names, choice = np.arange(len(cost.table)), at
     else:
         names = cost.names(classes)
@@ -114,16 +114,16 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
 
 
 def _named(at: Index, names: NDArray[Any], refusing: bool) -> NDArray[Any]:
-    """Labels for rows of the table; where something may be refused, objects whatever came out."""
+    """Labels of rows of the table; objects if rejection is possible."""
     if not refusing:
         return names[at]
     table = np.empty(len(names) + 2, dtype=object)
-    table[:] = [*names.tolist(), NOVEL, REJECT]  # from the back: −1, −2
+    table[:] = [*names.tolist(), NOVEL, REJECT]  # from the end: −1, −2
     return table[at]
 
 
 def why_not_the_likeliest(top: Any, probability: float, decided: Any, cost: float, cost_of_top: float) -> str:
-    """That the costs decided, in words."""
+    """The explanation why costs led to another class than the most probable one."""
     likeliest = f"the most probable class is {top} ({probability:.4g})"
     return f"{likeliest}, but deciding {decided} costs less on average: {cost:.4g} against {cost_of_top:.4g}"
 
@@ -136,18 +136,18 @@ def _share(value: float | None, name: str) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What was decided for n rows, what each action would have cost, and why.
+    """Decisions for n rows, expected costs of all actions, and reasons.
 
     >>> d = decide(np.array([[0.7, 0.3]]), cost=[[0, 5], [1, 0]], reject_cost=0.5, full=True)
     >>> d.choice, d.reasons[0]
-    (array([-1]), 'refused: the cheapest class, 1, would cost 0.7 on average, refusing costs 0.5')
+    (array([-1]), 'rejected: the cheapest class, 1, would cost 0.7 on average, rejection costs 0.5')
     """
 
-    choice: NDArray[Any]  # (n,): labels, actions, refusals; or rows of the table
+    choice: NDArray[Any]  # (n,): labels, actions, rejections; or rows of the table
     index: Index  # (n,): rows of the table, −1 REJECT, −2 NOVEL
-    actions: NDArray[Any]  # (A,): what the rows of the table are called
+    actions: NDArray[Any]  # (A,): names of the rows of the table
     posterior: Array  # (n, C)
-    expected: Array  # (n, A), or (n, A + 1) where refusing has a cost
+    expected: Array  # (n, A), or (n, A + 1) if rejection has a cost
     reject_cost: float | None
     reject_below: float | None
     _why_novel: Any
@@ -158,19 +158,19 @@ class Decisions:
 
     @cached_property
     def cost(self) -> Array:
-        """Expected cost of what was decided (n,); NaN where it refused and refusing has no price."""
+        """Expected cost of the decision (n,); NaN for a rejection without a cost."""
         refused = np.nan if self.reject_cost is None else self.reject_cost
         taken = self.expected[np.arange(len(self)), np.maximum(self.index, 0)]
         return np.where(self.index >= 0, taken, refused)
 
     @cached_property
     def ranking(self) -> Index:
-        """Rows of the table from cheap to dear (n, A)."""
+        """Rows of the table by increasing expected cost (n, A)."""
         return np.argsort(self.expected[:, : len(self.actions)], axis=1, kind="stable")
 
     @cached_property
     def runner_up(self) -> NDArray[Any]:
-        """The next best action; where it refused, the best (n,)."""
+        """The second best action; for a rejection, the best (n,)."""
         order = self.ranking
         second = order[:, min(1, order.shape[1] - 1)]
         return self.actions[np.where(self.index >= 0, second, order[:, 0])]
@@ -184,7 +184,7 @@ class Decisions:
 
     @property
     def reasons(self) -> list[str]:
-        """Why, in a sentence a row."""
+        """The reason of each decision, one sentence per row."""
         return [self._reason(i) for i in range(len(self))]
 
     def _reason(self, i: int) -> str:
@@ -196,23 +196,23 @@ class Decisions:
         if at == REJECT.code and self.reject_cost is not None and self.expected[i].argmin() == len(self.actions):
             kind = "class" if best[0] < self.posterior.shape[1] else "action"
             return (
-                f"refused: the cheapest {kind}, {cheapest}, would cost {least:.4g} on average, "
-                f"refusing costs {self.reject_cost:.4g}"
+                f"rejected: the cheapest {kind}, {cheapest}, would cost {least:.4g} on average, "
+                f"rejection costs {self.reject_cost:.4g}"
             )
         if at == REJECT.code:
             top = self.posterior[i].argmax()
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
-            return f"refused: the most probable class, {self.classes[top]}, has {share}"
+            return f"rejected: the most probable class, {self.classes[top]}, has {share}"
         told = f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
         return "; ".join(part for part in (told, self.cost_decided(i)) if part)
 
     def cost_decided(self, i: int) -> str:
-        """Where the decision is not the most probable class, nor a refusal: by how much it is cheaper; else nothing."""
+        """If the decision is neither the most probable class nor a rejection, the explanation by costs; else ""."""
         at, top = int(self.index[i]), int(self.posterior[i].argmax())
         if at < 0 or at == top:
             return ""
         costs = self.expected[i, [at, top]]
-        if not np.isfinite(costs).all():  # the most probable class may not be decided at all
+        if not np.isfinite(costs).all():  # the most probable class may not be chosen at all
             return ""
         return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 

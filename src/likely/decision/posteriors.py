@@ -1,4 +1,4 @@
-"""What may be called a probability: the border of everything that decides."""
+"""Validation of posterior probabilities and class priors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from likely.core.arrays import Array, unmasked
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
-ROWS_SUM_TO_ONE = 1e-6  # others compute in single precision
+ROWS_SUM_TO_ONE = 1e-6  # tolerance for single precision of other libraries
 PRIORS_SUM_TO_ONE = 1e-9
 
 
 def posteriors(P: Any, whose: str) -> Array:
-    """Posteriors (n, C), each row probabilities that add to 1; else an error that names the row.
+    """Validated posteriors (n, C), each row probabilities that sum to 1; else an error that names the row.
 
     >>> posteriors([[0.25, 0.75]], "decide")
     array([[0.25, 0.75]])
@@ -34,13 +34,13 @@ def posteriors(P: Any, whose: str) -> Array:
             "pass probabilities, not scores",
         )
         raise DataError(
-            sentence(whose, expected, f"{a[i]} at row {i}", f"{remedy}; lk.CalibratedClassifier makes them")
+            sentence(whose, expected, f"{a[i]} at row {i}", f"{remedy}; lk.CalibratedClassifier converts them")
         )
     return a
 
 
 def class_shares(given: Any, classes: int, whose: str, name: str = "class_prior") -> Array:
-    """Probabilities of C classes (C,) that add to 1.
+    """Validated probabilities of C classes (C,) that sum to 1.
 
     >>> class_shares([0.25, 0.75], 2, "combine")
     array([0.25, 0.75])

@@ -1,4 +1,4 @@
-"""The right to say "I don't know" (`REJECT`), and "I have never seen such a thing" (`NOVEL`)."""
+"""The reject option: `REJECT` (ambiguous row) and `NOVEL` (outlier)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Refusal:
-    """A decision that is no class. It equals only itself, whatever the labels are, and sorts before all of them.
+    """A decision that is not a class. It equals only itself, whatever the labels are, and sorts before all of them.
 
     >>> import numpy as np
     >>> decided = np.array(["a", REJECT, "b", REJECT], dtype=object)
@@ -40,5 +40,5 @@ class Refusal:
         return self.name  # copies and pickles are the same object
 
 
-REJECT = Refusal("REJECT", -1)  # the posterior does not decide: stands as −1 among row indices
-NOVEL = Refusal("NOVEL", -2)  # nothing like it was seen in training: stands as −2 among row indices
+REJECT = Refusal("REJECT", -1)  # ambiguous: −1 among row indices
+NOVEL = Refusal("NOVEL", -2)  # an outlier with respect to the training data: −2 among row indices

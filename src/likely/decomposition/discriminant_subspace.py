@@ -46,7 +46,7 @@ class DiscriminantSubspace(Value):
     centroids: Array  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._parts().items()}
+        parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._field_values().items()}
         q, d = len(parts["within"]), len(np.atleast_1d(parts["mean"]))
         K = len(parts["centroids"]) if parts["centroids"].ndim == 2 else 0
         got = tuple(part.shape for part in parts.values())

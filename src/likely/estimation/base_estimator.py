@@ -1,4 +1,4 @@
-"""The base class of all estimators: scikit-learn's, with hints for names that other libraries use."""
+"""BaseEstimator: scikit-learn's base class with hints for parameter and attribute names of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensit
 _PRIOR = ("prior", "density=GaussianDensity(prior=…)")
 _SHRUNK = ('density=GaussianDensity("interpolated")',)
 
-# parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that is there
+# parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that exists
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "n_components": ("n_states", "n_components", "n_clusters", "n_regimes", *_MIXTURE),
     "states": ("n_states",), "n_states": ("n_regimes",), "k_states": ("n_states",),
@@ -41,7 +41,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "random_seed": ("random_state",),
 }  # fmt: skip
 
-# fitted attributes and methods of others → ours; of several, the first that is there
+# fitted attributes and methods of other libraries → ours; of several, the first that exists
 _PARTS = ("model_.components", "model_.emission", "model_")
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     **{name: ("mean_", *(f"{one}.mean" for one in _PARTS)) for name in ("means_", "theta_", "location_")},
@@ -67,14 +67,14 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "loadings_": ("components_",),
     "score_": ("report_.objective",),
 }
-MADE_OF = {  # those that are not the same, but follow from it
+MADE_OF = {  # attributes that are a function of ours
     **dict.fromkeys(("precisions_", "precision_"), "the inverse of "),
     **dict.fromkeys(("class_log_prior_", "feature_log_prob_"), "the logarithm of "),
 }
 
 
 class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """scikit-learn's `BaseEstimator` whose errors on unknown names say what the name is here.
+    """scikit-learn's `BaseEstimator`, whose errors on unknown names give the equivalent here.
 
     >>> import likely as lk
     >>> lk.HMMDensity(n_components=3)
@@ -88,8 +88,8 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
             cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
 
     def __getattr__(self, name: str) -> Any:
-        """Only what is not there is asked for here, so that nothing else is slower."""
-        if hasattr(type(self), name):  # a property that failed, whose own error is the one to see
+        """Called for missing attributes only, so that nothing else is slower."""
+        if hasattr(type(self), name):  # a property that failed: show its own error
             object.__getattribute__(self, name)
         ours = next((path for path in ATTRIBUTES.get(name, ()) if _leads_somewhere(self, path)), None)
         hint = "" if ours is None else f"; here it is {MADE_OF.get(name, '')}{ours}"
@@ -97,13 +97,13 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
 
 
 def _with_hints(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that says of a parameter that it does not know what the parameter is called here."""
+    """A constructor whose error on an unknown parameter gives the equivalent here."""
 
     signature = inspect.signature(init)
     known = [p.name for p in list(signature.parameters.values())[1:] if p.kind is not p.VAR_KEYWORD]
     takes_any = len(known) + 1 < len(signature.parameters)
 
-    @functools.wraps(init)  # which keeps the signature
+    @functools.wraps(init)  # keeps the signature
     def __init__(self: Any, *args: Any, **settings: Any) -> None:
         unknown = [] if takes_any else [name for name in settings if name not in known]
         if unknown:
@@ -123,7 +123,7 @@ def _hints(whose: str, unknown: list[str], known: list[str]) -> Iterator[str]:
 
 
 def _leads_somewhere(thing: Any, path: str) -> bool:
-    """Whether attributes with dots between them are there."""
+    """Whether a dotted attribute path exists."""
     try:
         functools.reduce(getattr, path.split("."), thing)
     except (AttributeError, NotImplementedError, TypeError, ValueError):

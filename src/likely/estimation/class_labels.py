@@ -1,4 +1,4 @@
-"""Labels of any kind become classes and labels: which class each row belongs to."""
+"""Validation and encoding of class labels, with missing labels (semi-supervised learning)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 
-LOOK = 10_000  # labels up to which scikit-learn is asked whether they are some
-SPAN = 4096  # labels that are whole numbers within such a span are counted rather than sorted
+LOOK = 10_000  # number of labels up to which scikit-learn validates them
+SPAN = 4096  # integer labels within this range are counted rather than sorted
 
 
 def checked_labels(
     y: Any, n: int, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
 ) -> NDArray[Any]:  # fmt: skip
-    """One label per row: strings, numbers or booleans, none missing unless `gaps` are allowed (`none`: all may be).
+    """Validated labels, one per row: strings, numbers or booleans; missing ones if `gaps` (`none`: all may be missing).
 
-    `each` is what has a label: a "row" or a "sequence".
+    `each` is the unit that has a label: a "row" or a "sequence".
     """
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
-    y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # so that a label keeps its kind beside gaps
+    y = (
+        y.astype(object) if isinstance(y, np.ma.MaskedArray) else y
+    )  # so that labels keep their type beside missing ones
     y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
     if len(y) != n:
         expected = f"y must have one label per {each} of X"
@@ -45,18 +47,18 @@ def checked_labels(
     _refuse_mixed(y, whose)
     if y.dtype == object and len(y) and not isinstance(y[0], str):
         y = np.array(y.tolist())
-    if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many whole numbers are labels
+    if y.dtype.kind not in "biu" or len(y) <= LOOK:  # it hashes them three times; many integers are valid labels
         check_classification_targets(y)
     return y
 
 
 def labeled_things(X: Any) -> str:
-    """What a label is of: a "sequence" in a Ragged or a list of arrays (T, d), else a "row"."""
+    """The unit of a label: a "sequence" in a Ragged or a list of arrays (T, d), else a "row"."""
     return "sequence" if isinstance(X, Ragged) or (isinstance(X, list) and X and np.ndim(X[0]) == 2) else "row"
 
 
 def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are None, NaN or another library's "not available" (n,)."""
+    """Mask of missing labels: None, NaN or another library's missing value (n,)."""
     if y.dtype.kind == "f":
         return np.isnan(y)
     if y.dtype.kind in "mM":
@@ -65,32 +67,32 @@ def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def tell_of_labels(classes: NDArray[Any], labels: Index, whose: str, each: str = "row") -> None:
-    """Say what labels (n,) leave open: those that are missing (−1) are hidden, and one class alone decides nothing."""
+    """Warn of missing labels (−1), which are latent, and of a single class."""
     hidden = int((labels < 0).sum())
     if hidden:
-        told = f"{hidden} of {len(labels)} {each}s have no label: it is hidden, and they are shared among the classes"
-        tell(f"{whose}: {told}; leave these {each}s out to learn from the others alone")
+        note = f"{hidden} of {len(labels)} {each}s have no label: they are used as unlabeled data (semi-supervised)"
+        tell(f"{whose}: {note}; drop these {each}s to use labeled data only")
     if len(classes) == 1:
-        told = f"all labels are {classes.tolist()[0]!r}, so every {each} will be decided for it"
-        tell(f"{whose}: {told}; give {each}s of another class")
+        note = f"all labels are {classes.tolist()[0]!r}, so every {each} will be assigned to it"
+        tell(f"{whose}: {note}; add {each}s of another class")
 
 
 def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str, each: str) -> NDArray[Any]:
-    """Labels of which some are missing, as objects: those that are there are checked, the others are None."""
+    """Partly missing labels as objects: the present ones are validated, the others are None."""
     if not there.any():
-        remedy = f"label some {each}s, or look for clusters: MixtureClusterer"
+        remedy = f"label some {each}s, or cluster them: MixtureClusterer"
         got = "none (Input y contains NaN or None only)"
         raise DataError(sentence(whose, f"at least one {each} needs a label", got, remedy))
     seen = checked_labels(y[there], int(there.sum()), whose, each=each)
     if y.dtype.kind == "f" and (seen == np.floor(seen)).all():
-        seen = seen.astype(np.int64)  # whole numbers that became fractions for the sake of NaN
+        seen = seen.astype(np.int64)  # integers that became floats because of NaN
     out = np.full(len(y), None, dtype=object)
     out[there] = seen.tolist()
     return out
 
 
 def _kept_apart(y: Any) -> Any:
-    """A list with texts and gaps must not become texts."""
+    """A list of strings and missing values as objects, not as strings."""
     a = np.asarray(y)
     return np.asarray(y, dtype=object) if a.dtype.kind == "U" and not hasattr(y, "dtype") else a
 
@@ -104,7 +106,7 @@ def _refuse_missing(y: NDArray[Any], whose: str, each: str) -> None:
     if bad:
         what = "infinity" if _is_infinite(y[bad[0]]) else "NaN or None"
         got = f"{y[bad[0]]} at {each} {bad[0]} (Input y contains {what})"
-        remedy = f"label these {each}s, or leave them out"
+        remedy = f"label these {each}s, or drop them"
         raise DataError(sentence(whose, f"every {each} needs a label", got, remedy))
 
 
@@ -116,12 +118,12 @@ def _refuse_mixed(y: NDArray[Any], whose: str) -> None:
     if y.dtype == object:
         kinds = {"text" if isinstance(label, str) else type(label).__name__ for label in y}
         if "text" in kinds and len(kinds) > 1:
-            remedy = "make them all texts, or all numbers"
+            remedy = "convert all of them to strings, or to numbers"
             raise DataError(sentence(whose, "all labels must be of one kind", ", ".join(sorted(kinds)), remedy))
 
 
 def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
-    """The classes, sorted, and the place of each label among them."""
+    """The sorted classes, and the index of each label among them."""
     if y.dtype.kind in "biu" and y.size and y.dtype != np.uint64:
         low, high = int(y.min()), int(y.max())
         if high - low < SPAN:  # counting takes a twentieth of the time of sorting
@@ -139,7 +141,7 @@ def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
 
 
 def encoded_with_gaps(y: NDArray[Any]) -> tuple[NDArray[Any], Index]:
-    """The same where labels may be missing (None): their place is −1."""
+    """The same with missing labels (None): their index is −1."""
     if y.dtype != object:
         return encoded(y)
     there = np.array([label is not None for label in y], dtype=bool)
@@ -156,7 +158,7 @@ def _plain(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def labels_among(y: NDArray[Any], classes: NDArray[Any], whose: str) -> Index:
-    """The place of each label among classes that are known already; −1 where it is missing."""
+    """The index of each label among known classes; −1 if it is missing."""
     found, at = encoded_with_gaps(y)
     places = {c: i for i, c in enumerate(classes.tolist())}
     new = [c for c in found.tolist() if c not in places]

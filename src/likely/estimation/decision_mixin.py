@@ -1,4 +1,4 @@
-"""Posterior first, decision second: what every classifier can do once it gives posteriors."""
+"""Decision mixin of classifiers: predictions, minimum-cost decisions, reject option and novelty from posteriors."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from likely.decision.decide import settled
 from likely.decision.posteriors import class_shares
 from likely.estimation.novelty.novelty_score import tell_of_support
 
-RULES = {  # constraints of the settings that say how to decide
+RULES = {  # constraints of the decision parameters
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
     "reject_cost": [Interval(Real, 0, None, closed="left"), None],
     "reject_below": [Interval(Real, 0, 1, closed="both"), None],
 }
-NO_DENSITY = "lie where no class has a density: the class prior decides"  # but for rows that are called novel
-NOVELTY = {"novelty": [Interval(Real, 0, 1, closed="neither"), None]}  # of those that know p(x)
+NO_DENSITY = "have density 0 under every class: the class prior decides"  # except for novel rows
+NOVELTY = {"novelty": [Interval(Real, 0, 1, closed="neither"), None]}  # of generative classifiers
 
 
 class Deciding(ClassifierMixin):
-    """For a classifier with `classes_`, `class_prior_` and `log_posterior(X)` (n, C): predictions and decisions."""
+    """Mixin for a classifier with `classes_`, `class_prior_`, `log_posterior(X)` (n, C): predictions and decisions."""
 
     classes_: Any
     class_prior_: Any
-    _alarms = True  # whoever asks for posteriors only, as folds do, need not know what is novel
+    _alarms = True  # novelty is not needed where only posteriors are used, as in cross-validation
 
     @property
     def _fit_calibrates(self) -> bool:
-        """Whether each fit learns a calibration map of its own."""
+        """Whether each fit learns its own calibration map."""
         return False
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        raise NotImplementedError  # every subclass has its own
+        raise NotImplementedError  # abstract
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
@@ -54,7 +54,7 @@ class Deciding(ClassifierMixin):
         return np.exp(self.log_posterior(X))
 
     def predict(self, X: Any) -> Any:
-        """The class of least expected cost among the classes (n,): it never refuses; `decide` may."""
+        """The class of smallest expected cost (n,), without the reject option; see `decide`."""
         check_is_fitted(self)
         P = self.predict_proba(X)
         cost = self._cost_of(None)
@@ -64,24 +64,24 @@ class Deciding(ClassifierMixin):
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, class_prior: Any = None, full: bool = False,
     ) -> Any:  # fmt: skip
-        """Decide about each row: the action of least expected cost, or a refusal.
+        """Decide about each row: the action of smallest expected cost, or a rejection.
 
-        The expected cost of action a is Σ_c cost[a, c] p(c | x). Whatever is None here is as the classifier was built;
-        without costs every mistake costs 1, so that the most probable class is decided for.
+        The expected cost of action a is Σ_c cost[a, c] p(c | x). Arguments that are None default to the parameters of
+        the classifier; without costs the loss is 0/1, so that the most probable class is chosen.
 
         - **X**: rows (n, d).
         - **cost**: (A, C), rows are actions, columns true classes in the order of `classes_`; a `Cost`, a data frame or
-          {action: {class: cost}} may name them. Actions beyond the classes may be decided for, such as "ask".
-        - **reject_cost**: what refusing costs: a row is refused where every action is expected to cost more.
-        - **reject_below**: a row is refused where its largest posterior is smaller than this probability.
-        - **novelty**: a false-alarm rate, of classifiers with a model of p(x): a row is called novel where p(x) is
-          smaller than for all but this share of training rows that were left out of learning, and wherever p(x) = 0.
+          {action: {class: cost}} may name them. Further actions beyond the classes are possible, such as "ask".
+        - **reject_cost**: the cost of rejection: a row is rejected if every action has a larger expected cost.
+        - **reject_below**: a row is rejected if its largest posterior is smaller than this probability.
+        - **novelty**: a false-alarm rate, of generative classifiers: a row is novel (an outlier) if p(x) is
+          smaller than for all but this share of held-out training rows, and wherever p(x) = 0.
         - **class_prior**: class probabilities in place of those of training: "uniform", numbers in the order of
           `classes_`, or a dict by label.
         - **full**: True gives a `Decisions` instead: choices with expected costs, posteriors, runner-up and reasons.
 
-        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` where the
-        row was refused, or `lk.NOVEL` where it is unlike all that was learned from. Compare with `is` or `==`.
+        Returns an array (n,) of objects: a label of `classes_`, the name of a further action, `lk.REJECT` for a
+        rejected row, or `lk.NOVEL` for an outlier. Compare with `is` or `==`.
         """
         check_is_fitted(self)
         cost = getattr(self, "cost", None) if cost is None else cost
@@ -110,7 +110,7 @@ class Deciding(ClassifierMixin):
         return nw.from_dict(columns, backend=frame.implementation).to_native()
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
@@ -118,7 +118,7 @@ class Deciding(ClassifierMixin):
     # ------------------------------------------------------------------- inside
 
     def _settings_for_file(self) -> dict[str, Any]:
-        """Settings as a file can hold them: costs as a `Cost`, class probabilities in the order of the classes."""
+        """Parameters as stored in a file: costs as a `Cost`, class probabilities in the order of the classes."""
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)
         if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
@@ -128,19 +128,19 @@ class Deciding(ClassifierMixin):
         return settings
 
     def _spoken(self, inner: Any) -> AbstractContextManager[None]:
-        """Notes and errors of a classifier inside are told in the name of this one, which was called."""
+        """Context manager: warnings and errors of an inner classifier are reported in the name of this one."""
         return speaking_as(type(self).__name__, type(inner).__name__)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        remedy = "use BayesClassifier, or leave novelty out"
+        remedy = "use BayesClassifier, or omit novelty"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
 
     def _left_out_surprises(self) -> Array | None:
-        """Surprises and weights (2 or more, m) of training rows left out, which set alarms; None without p(x)."""
+        """Surprises and weights (2 or more, m) of held-out training rows, for alarm thresholds; None without p(x)."""
         return None
 
     def _tell_of_novelty(self) -> None:
-        """After learning: which false-alarm rate the rows support, where `novelty` asks for less."""
+        """After fitting: warn of the supported false-alarm rate, if `novelty` is smaller."""
         rate: float | None = getattr(self, "novelty", None)
         if rate is None or not self._alarms:
             return
@@ -149,7 +149,7 @@ class Deciding(ClassifierMixin):
             tell_of_support(kept, rate, type(self).__name__)
 
     def _cost_of(self, cost: Any) -> Cost | None:
-        """The costs for these classes, None where every mistake costs the same."""
+        """The costs for these classes, None for 0/1 loss."""
         cost = getattr(self, "cost", None) if cost is None else cost
         return None if cost is None else Cost.of(cost, self.classes_)
 
@@ -172,12 +172,12 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
 
 
 def _decided_elsewhere(text: str) -> str:
-    """A note, but for the one on rows that the class prior would decide: these are novel."""
+    """A warning, except the one on rows of density 0 that are novel."""
     return "" if NO_DENSITY in text else text
 
 
 def _has_text_keys(setting: Any) -> bool:
-    """True for what is no dict, or one whose keys are texts, all the way down."""
+    """True for anything but a dict, or a dict with string keys only, recursively."""
     if not isinstance(setting, dict):
         return True
     return all(isinstance(key, str) and _has_text_keys(value) for key, value in setting.items())

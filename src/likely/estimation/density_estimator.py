@@ -1,4 +1,4 @@
-"""The scikit-learn face of a density: one shell, and each estimator says only what is its own."""
+"""DensityEstimator: the scikit-learn interface of densities (fit, partial_fit, score_samples, sample, impute)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from likely.imputation.impute import impute
 
 
 class ADensity(HasMethods):
-    """The constraint of a setting that must be an estimator of densities, made and not the class; with an example."""
+    """Parameter constraint: an instance of a density estimator, not a class; with an example."""
 
     def __init__(self, example: str = "GaussianDensity()") -> None:
         super().__init__(["fit", "score_samples", "_blank"])
         self.example = example
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether a value is one."""
+        """Whether a value satisfies the constraint."""
         return not isinstance(val, type) and bool(super().is_satisfied_by(val))
 
     def __str__(self) -> str:
@@ -57,16 +57,16 @@ EM = {
 
 
 class DefaultParts:
-    """For estimators with a setting that is an estimator, None for a default: parameters of the default can be set.
+    """Mixin for estimators with a nested estimator parameter, None for a default: its parameters can be set.
 
-    `set_params(density__covariance="pooled")` of one whose density is None first makes that density the default one,
-    so that a search may go over its settings.
+    `set_params(density__covariance="pooled")` with density None first sets the default density,
+    so that a search can vary its parameters.
     """
 
     _default_parts: ClassVar[dict[str, Callable[[], Any]]] = {}
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also nested ones; those of a default estimator as well."""
+        """Set parameters, also nested ones and those of a default estimator."""
         for name, make in self._default_parts.items():
             if params.get(name, getattr(self, name)) is None and any(key.startswith(f"{name}__") for key in params):
                 params[name] = make()
@@ -75,21 +75,21 @@ class DefaultParts:
 
 
 class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
-    """Learns a density: `model_` is the value, `stats_` what was learned, `report_` how it went.
+    """Density estimator: `model_` is the fitted value, `stats_` its statistics, `report_` the fit report.
 
-    A subclass gives `_blank` (a first model for some rows) and may refine `_rows` (the border), `_prior_rule` and
-    `_finish` (from what was learned to what scores: a blend, a predictive distribution; what learns on is then
-    `point_model_`). Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with gaps it is
-    one step of EM).
+    A subclass implements `_blank` (an initial model for some rows) and may override `_rows` (input validation),
+    `_prior_rule` and `_finish` (from the fitted model to the one that scores, such as a posterior predictive
+    distribution; the point estimate is then `point_model_`). Missing entries are NaN; `partial_fit` adds statistics, so
+    chunks equal the batch (with missing values it is one EM step).
     """
 
-    # what a model file keeps of a fitted estimator
+    # fitted attributes stored in a model file
     _saved: tuple[str, ...] = (
         "model_", "point_model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d); `y` is ignored."""
+        """Fit the density to rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True, y=y)
         with self._named_columns():
@@ -103,13 +103,13 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return self._adopt(report, Block(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: their statistics are added to those of all rows before."""
+        """Update with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
         model, known = (self._first(X, weight), None) if first else self._grown(self._learned, self.stats_, X)
         new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
-        if first and getattr(new, "filled", False):  # nothing is known yet to fill gaps by: learn it from these rows
+        if first and getattr(new, "filled", False):  # no model yet to impute missing values: fit it to these rows
             stop = Stop(self.max_iter, self.tol)
             with unheard():
                 learned = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
@@ -122,39 +122,39 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
 
     def score_samples(self, X: Any) -> Any:
-        """log p(x) of each row (n,)."""
+        """Log-density log p(x) of each row (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self._rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log p(x) of the rows; `y` is ignored."""
+        """Mean log-likelihood of the rows; `y` is ignored."""
         if y is not None and self._of_sequences:
             self._check_y(y, Ragged.of(X))
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """Rows drawn from the learned density; `random_state` is an int, a Generator or None."""
+        """Samples from the fitted density; `random_state` is an int, a Generator or None."""
         check_is_fitted(self)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
 
     def impute(self, X: Any, random_state: Any = None) -> Any:
-        """Rows with their gaps filled: by conditional expectation, or with `random_state` by a draw.
+        """Rows with missing values imputed: by conditional expectation, or with `random_state` by a draw.
 
-        They come back as they came in (a data frame, an array, `Columns`), and what was seen is untouched.
+        The result has the type of the input (a data frame, an array, `Columns`), and observed values are unchanged.
         """
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         return self._outward(impute(self.model_, self._rows(X, reset=False), rng), X)
 
     def summary(self, level: float = 0.95) -> Any:
-        """Parameters with intervals, log-likelihood, AIC and BIC: prints as text, shows as HTML, gives JSON."""
+        """Parameters with intervals, log-likelihood, AIC and BIC, as text, HTML or JSON."""
         from likely.estimation.density_summary import Summary
 
         check_is_fitted(self)
         return Summary.of(self, level)
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
@@ -162,17 +162,17 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     # ------------------------------------------------------------ for subclasses
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
-        """A first model for rows like these; a stack of so many members for a classifier."""
-        raise NotImplementedError  # every subclass has its own
+        """An initial model for rows like these; for a classifier a stack of `members`."""
+        raise NotImplementedError  # abstract
 
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Any:
-        """The same for rows with weights, where a first look counts rows."""
+        """The same for rows with weights."""
         return self._blank(X, members)
 
-    _tells_of_gaps = True  # its distribution says itself which columns were never observed
+    _tells_of_gaps = True  # the distribution itself reports columns without observed values
 
     def _look_for_gaps(self, data: Blocks) -> None:
-        """A table of nothing but gaps is refused, unless a prior has a distribution to offer."""
+        """Raise an error if all entries are missing, unless a prior gives a distribution."""
         never, d = unseen_columns(data)
         own = self.prior is not None and not isinstance(self.prior, str)
         if d and len(never) == d and not own:
@@ -180,16 +180,16 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         if len(never) and not self._tells_of_gaps:
             tell(never_observed(type(self).__name__, never, self.prior))
 
-    _looks_once = True  # a first model needs a look at some rows only, not at all of them
-    _hides_labels = False  # True where a start must tell parts apart, because nothing in the rows does
-    _of_sequences = False  # True where a row is a sequence, as in a Ragged
+    _looks_once = True  # an initial model needs a subset of the rows only
+    _hides_labels = False  # True if the initialization must break the symmetry of components
+    _of_sequences = False  # True if a row is a sequence, as in a Ragged
 
     def _first(self, X: Any, weight: Any) -> Any:
-        """The model that learning begins with."""
+        """The initial model."""
         return self._blank_for(X, None, weight)
 
     def _started(self, blank: Any, X: Any, labels: Any, weight: Any) -> list[Any]:
-        """First models for a stack whose members own rows, one for each start."""
+        """Initial models for a stack whose members have labeled rows, one per run."""
         return [self._started_once(blank, X, labels, weight, np.random.default_rng(0))]
 
     def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
@@ -203,53 +203,53 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             return blank.refit(stats, resolve_prior(blank, scaled, other._prior_rule()))
 
     def _as_chosen(self, model: Any) -> Self:
-        """An estimator that takes over what was chosen for a model: folds of its rows need not choose again."""
+        """An estimator with the hyperparameters chosen for a model: folds need not choose again."""
         return self
 
     def _climbs(self) -> bool:
-        """Whether learning is dear, and `_near` knows what a few rows fewer would have taught."""
+        """Whether fitting is expensive, and `_near` gives an approximate refit without a few rows."""
         return False
 
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
-        """What statistics and prior `now` would teach, a little other than those `before`, which taught the model."""
+        """The approximate refit for statistics and prior `now`, close to those `before` of the fitted model."""
         return model.refit(*now)
 
-    _wants_rows = False  # True where `_look_again` needs a second pass over the rows
+    _wants_rows = False  # True if `_look_again` needs a second pass over the rows
 
     def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
-        """Before `_finish`: settings that are chosen after learning; `rows` is None where the rows are gone."""
+        """Hyperparameters chosen after fitting, before `_finish`; `rows` is None if the rows are not available."""
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        """What scores: the model that was learned, or one made of it and its statistics."""
+        """The model that scores: the fitted one, or one derived from it and its statistics."""
         return model
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        """Rows with levels that were never seen as missing, and which rows (n,) had one, by column."""
+        """Rows with unknown levels replaced by missing values, and the mask of such rows (n,) by column."""
         return X, {}
 
     def _prior_rule(self) -> Any:
-        """What `core.fit` takes as prior: a Prior, "weak", None, or a function of (model, stats)."""
+        """The prior argument of `core.fit`: a Prior, "weak", None, or a function of (model, stats)."""
         return self.prior
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        """The model and statistics so far, made wide enough for what is new in X."""
+        """The model and statistics so far, extended for new levels or columns in X."""
         return model, stats
 
     def _told(self, rows: Any) -> Any:
-        """Rows of the model as people know them: words where the model has numbers for them."""
+        """Decode rows of the model: level codes become labels."""
         return rows
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
-        """Rows of the model for those outside: the inverse of `_rows`; `like` are rows whose gaps they fill."""
+        """Rows of the model in the form of the input: the inverse of `_rows`; `like` are the imputed rows."""
         return rows if like is None else filled_in(like, rows)
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """Foreign rows as the model takes them; infinities are refused later, by row and column."""
+        """Validated rows in the form of the model; infinities raise an error later, by row and column."""
         if not reset and is_plain(X, self):
             return X
         return numeric_rows(self, X, reset, getattr(self, "_for_text", TAKES_TEXT))
 
-    _for_text = TAKES_TEXT  # what to do with words
+    _for_text = TAKES_TEXT  # remedy for strings
 
     # ------------------------------------------------------------------- inside
 
@@ -260,12 +260,12 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         if sample_weight is not None:
             sample_weight = row_weights(sample_weight, X)
             counts = sample_weight > 0
-            if not counts.all():  # a row without weight is a row that is not there: no level, no column's range
+            if not counts.all():  # rows of weight 0 are dropped: they add neither levels nor ranges
                 X, sample_weight = X[counts], sample_weight[counts]
         return X, sample_weight
 
     def _check_y(self, y: Any, rows: Any) -> None:
-        """Where rows are sequences, `y` is no place for their lengths; anywhere else, whatever it is is ignored."""
+        """For sequences, check that `y` does not hold lengths; otherwise `y` is ignored."""
         if y is not None and isinstance(rows, Ragged):
             refuse_other_y(y, rows, type(self).__name__)
 
@@ -278,7 +278,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return self
 
     def _keep(self, learned: Any, model: Any) -> None:
-        """What scores is `model_`; what learns on is kept beside it only where it is another."""
+        """Set `model_`, and `point_model_` if the model that learns is another one."""
         self.model_ = model
         self.__dict__.pop("point_model_", None)
         if learned is not model:
@@ -289,7 +289,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return getattr(self, "point_model_", self.model_)
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must be a density with statistics of its width, and nothing else."""
+        """After loading a file: the fitted attributes must be a density with statistics of its dimension."""
         model: Any = getattr(self, "model_", None)
         stats = getattr(self, "stats_", None)
         if model is None and stats is None:
@@ -303,20 +303,22 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         sound = sound and (model is learned or (model.dim == width and model.members == learned.members))
         try:
             with np.errstate(all="ignore"):
-                sound = sound and isinstance(learned.objective(stats), float)  # statistics of such a model
+                sound = sound and isinstance(learned.objective(stats), float)  # statistics of this model
         except (AttributeError, IndexError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            raise DataError(sentence(type(self).__name__, "what was learned must fit together", type(model).__name__))
+            raise DataError(
+                sentence(type(self).__name__, "the fitted attributes must be consistent", type(model).__name__)
+            )
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        """True if a model read from a file is one that this estimator could have learned."""
+        """True if a model read from a file is one that this estimator could have fitted."""
         return isinstance(model, self._model_types) and model.dim == width and model.members == members
 
     _model_types: Any = (Distribution,)
 
-    _titles: list[str] | None = None  # what its columns are called outside, where it is a part of something
-    _chosen = False  # True where it was chosen for certain columns: then what its distribution cannot hold is refused
+    _titles: list[str] | None = None  # names of its columns, if it is a part of another estimator
+    _chosen = False  # True if it was chosen for certain columns: values outside its support then raise an error
 
     def _column_names(self) -> list[str]:
         if self._titles is not None:
@@ -325,16 +327,18 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
     def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
-        """The error of the first entry (i, j) that the distribution cannot hold, by the name of its column."""
+        """The error for the first entry (i, j) outside the support of the distribution, by column name."""
         i, j = (int(k) for k in np.argwhere(odd)[0])
         numbered = self._titles is None and not hasattr(self, "feature_names_in_")
         column = j if numbered else repr(self._column_names()[j])
         return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
-        """Warnings speak of columns by number, and of the distribution: say the columns' names, and whose it is."""
+        """Context manager: messages name columns instead of numbers, and this estimator instead of the distribution."""
         distributions = "|".join({"Gaussian", *(distribution.__name__ for distribution in self._model_types)})
-        mine = re.compile(rf"({distributions})\b")  # only where a note begins: later it may name what to use instead
+        mine = re.compile(
+            rf"({distributions})\b"
+        )  # only at the beginning of a message: later it may name an alternative
         return said_once(reworded=lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
 
     def _in_names(self, text: str) -> str:
@@ -350,22 +354,22 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
 
 def tell_of_strangers(strange: Mapping[str, Any], whose: str) -> None:
-    """Say in which columns there were levels that training never saw."""
+    """Warn of columns with levels that did not occur in training."""
     if strange:
         verb = "holds" if len(strange) == 1 else "hold"
-        told = f"{', '.join(map(repr, strange))} {verb} values that training never saw: they count as missing"
-        tell(f"{whose}: {told}")
+        note = f"{', '.join(map(repr, strange))} {verb} values that did not occur in training: they count as missing"
+        tell(f"{whose}: {note}")
 
 
 def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
-    """The distribution of the next row with the parameters integrated out."""
+    """The posterior predictive distribution (parameters integrated out)."""
     if prior is None:
-        remedy = 'give one, or prior="weak"'
+        remedy = 'pass one, or prior="weak"'
         raise DomainError(sentence(whose, "integrating the parameters out needs a prior", "None", remedy))
     return prior.update(stats).predictive()
 
 
 def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:
-    """A note that begins with whose it is, in another name."""
+    """A message under another name."""
     found = whose.match(text)
     return text if found is None else name + text[found.end() :]

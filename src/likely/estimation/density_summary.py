@@ -1,4 +1,4 @@
-"""A fitted density on one page: as text, as HTML, as JSON."""
+"""Summary of a fitted density: parameters, intervals, log-likelihood, AIC and BIC as text, HTML or JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
 
-SHOWN = 40  # rows of the table that text and HTML show; JSON has all
+SHOWN = 40  # maximum number of table rows in text and HTML; JSON has all
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What was learned: facts about the fit, and each parameter with its interval.
+    """Summary of a fit: facts about the fit, and each parameter with its interval.
 
     >>> import likely as lk
     >>> s = lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).summary()
@@ -37,7 +37,7 @@ class Summary:
     @classmethod
     def of(cls, estimator: Any, level: float = 0.95) -> Summary:
         """Summarize a fitted density estimator."""
-        model = getattr(estimator, "_learned", estimator.model_)  # where parameters were integrated out, those learned
+        model = getattr(estimator, "_learned", estimator.model_)  # the point estimate, if parameters are integrated out
         stats, report = estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
@@ -51,14 +51,14 @@ class Summary:
         return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain Python."""
+        """The summary as plain Python values."""
         return {
             "title": self.title, "facts": self.facts, "level": self.level, "notes": self.notes,
             "parameters": [row._asdict() for row in self.rows],
         }  # fmt: skip
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Everything, as JSON."""
+        """The summary as JSON."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class Summary:
         table = [(r.column, r.parameter, *map(_shown, (r.estimate, r.low, r.high))) for r in self.rows[:SHOWN]]
         if any(r.low is not None or r.high is not None for r in self.rows):
             return [head, *table]
-        return [head[:3], *(line[:3] for line in table)]  # columns that would be empty say nothing
+        return [head[:3], *(line[:3] for line in table)]  # no empty columns
 
     def _after(self) -> list[str]:
         more = len(self.rows) - SHOWN
@@ -120,24 +120,24 @@ NO_PRIOR = "none (maximum likelihood)"
 
 
 def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Iterator[str]:
-    """What a reader must know to take the numbers rightly."""
+    """Notes on the interpretation of the numbers."""
     told = any(row.low is not None for row in rows)
     if isinstance(model, HMM):
-        yield "Which state a frame came from is hidden: estimates have no exact intervals."
+        yield "States are latent: estimates have no exact intervals."
         yield from support(estimator)
     elif isinstance(model, Mixture):
-        yield "Which row came from which component is hidden: estimates have no exact intervals."
+        yield "Components are latent: estimates have no exact intervals."
     elif not estimator.stats_.complete and told:
-        yield "Entries were missing: intervals count the entries that were seen, column by column."
+        yield "Entries were missing: intervals count the observed entries of each column."
     if told and with_prior and not isinstance(model, Mixture | HMM):
-        yield "Intervals are those of the data alone; estimates include the prior."
+        yield "Intervals are based on the data alone; estimates include the prior."
     if model is not estimator.model_ and _moved(estimator):
-        yield "Parameters are those before the covariance was moved: scores use the moved one, `covariance_`."
+        yield "Parameters are those before shrinkage of the covariance: scores use the shrunk one, `covariance_`."
     elif model is not estimator.model_:
-        yield f"Scores integrate the parameters out: their distribution is {_kind(estimator.model_)}."
+        yield f"Scores use the posterior predictive distribution: {_kind(estimator.model_)}."
 
 
-# distributions whose objective is no log-likelihood of the rows, and what it is; AIC and BIC say nothing of these
+# distributions whose objective is not the log-likelihood of the rows; without AIC and BIC
 OTHER_OBJECTIVES = {
     "Walsh": "fit (minus squared error, shifted)", "Bahadur": "log-likelihood to second order",
     "KDE": "leave-one-out log-likelihood", "KNNBalls": "sum of log scores (no density)",
@@ -145,7 +145,7 @@ OTHER_OBJECTIVES = {
 
 
 def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
-    """How well the rows are explained, and at which price."""
+    """Log-likelihood, AIC and BIC."""
     other, k = OTHER_OBJECTIVES.get(type(model).__name__), model.n_parameters
     if other is not None:
         return {other: fit}
@@ -153,7 +153,7 @@ def _goodness(model: Any, fit: float, n: float) -> dict[str, float]:
 
 
 def settings(distribution: Any) -> dict[str, str]:
-    """Settings of a density that stores its rows (kernel, bandwidth, neighbors); nothing for all others."""
+    """Hyperparameters of a nonparametric density: bandwidths, or neighbors; none of other distributions."""
     name = type(distribution).__name__
     if name == "KDE":
         kernel = f"t, {distribution.dof:g} degrees of freedom" if distribution.kernel == "t" else distribution.kernel
@@ -161,25 +161,25 @@ def settings(distribution: Any) -> dict[str, str]:
         kernel = "elliptical " * distribution.elliptical + kernel
         return {"kernel": kernel, "bandwidth": rule, "unit": distribution.unit}
     if name == "KNNBalls":
-        units = "columns in their deviations" if distribution.scaled else "columns as they are"
+        units = "standardized columns" if distribution.scaled else "original columns"
         return {"k": f"{distribution.n_neighbors:g}", "metric": f"{distribution.metric}, {units}"}
     return {}
 
 
 def _moved(estimator: Any) -> dict[str, str]:
-    """How far a covariance was moved toward its diagonal, and how that was chosen."""
+    """The shrinkage intensity of a covariance, and how it was chosen."""
     shares = getattr(estimator, "shares_", None)
-    return {} if shares is None else {"covariance moved by": f"{shares[0]:.3g} ({estimator.shares_by_})"}
+    return {} if shares is None else {"covariance shrinkage": f"{shares[0]:.3g} ({estimator.shares_by_})"}
 
 
 def _prior(prior: Any) -> str:
-    """Which prior, in a word; one per part for a product."""
+    """The name of the prior; one per part for a product."""
     parts = getattr(prior, "components", None)
     if hasattr(prior, "weights"):
         told = [f"{what}: {_prior(p)}" for what, p in (("weights", prior.weights), ("parts", parts)) if p is not None]
         return ", ".join(told) or NO_PRIOR
-    if parts is not None and not isinstance(parts, tuple):  # a chain's: of its moves, and of its emissions
-        return f"moves: {type(prior).__name__}, emissions: {_prior(parts)}"
+    if parts is not None and not isinstance(parts, tuple):  # of an HMM: of its transitions and emissions
+        return f"transitions: {type(prior).__name__}, emissions: {_prior(parts)}"
     if parts is not None:
         named = [f"{name}: {_prior(p)}" for name, p in parts if p is not None]
         return ", ".join(named) or NO_PRIOR
@@ -207,5 +207,5 @@ def _aligned(table: list[tuple[str, ...]]) -> list[str]:
 
 
 def _counted(model: Any) -> str:
-    """What the numbers were learned from."""
+    """The number of rows or frames."""
     return "frames" if isinstance(model, HMM) else "rows"

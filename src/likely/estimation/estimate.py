@@ -1,4 +1,4 @@
-"""From data to a distribution: one question, seven ways to answer it."""
+"""Parameter estimation: maximum likelihood, moments, unbiased, MAP, posterior mean and median, predictive."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ ALIASES = {"ml": "maximum likelihood", "mle": "maximum likelihood", "posterior m
 def estimate(
     distribution: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None
 ) -> Any:
-    """The distribution that weighted rows x speak for, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
+    """Estimate a distribution from weighted rows x, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
 
-    `distribution` is a class, as `Gaussian`, or a value, which says what kind of distribution is meant and where a
-    search begins.
+    `distribution` is a class, such as `Gaussian`, or a value, which also gives the kind and the initial parameters.
 
-    - **"maximum likelihood"**: rows are most probable.
+    - **"maximum likelihood"**: the parameters that maximize the likelihood.
     - **"moments"**: the distribution has the rows' mean and variance.
-    - **"unbiased"**: parameters are right on average over data sets (weights are repetitions).
+    - **"unbiased"**: unbiased estimates (weights are frequencies).
     - **"map"**: the mode of the posterior.
-    - **"posterior mean", "posterior median"**: of the parameters.
-    - **"predictive"**: no parameters: the distribution of the next row, with all of them weighed by the posterior.
+    - **"posterior mean", "posterior median"**: mean and median of the parameters.
+    - **"predictive"**: the posterior predictive distribution of the next row.
 
     The last four need a `prior`, or "weak". Capitals do not matter; "ml" and "mle" are maximum likelihood, and
     "posterior mode" is "map".
@@ -46,20 +45,20 @@ def estimate(
         raise DomainError(sentence("estimate", f"rule must be one of {', '.join(map(repr, RULES))}", repr(rule)))
     kind = distribution if isinstance(distribution, type) else type(distribution)
     if not issubclass(kind, Distribution) and not (hasattr(kind, "collect") and hasattr(kind, "refit")):
-        raise DomainError(sentence("estimate", "a distribution that learns is needed", kind.__name__))
+        raise DomainError(sentence("estimate", "a distribution that can be fitted is needed", kind.__name__))
     if rule in ("moments", "unbiased"):
         return _direct(distribution, kind, x, rule, weight)
     if rule == "maximum likelihood":
-        return _climbed(_start(distribution, kind, x, weight), x, weight, None)
+        return _iterated(_start(distribution, kind, x, weight), x, weight, None)
     if prior is None:
-        expected, remedy = f'rule "{rule}" needs a prior', 'give one, as lk.Beta(1, 1), or "weak"'
+        expected, remedy = f'rule "{rule}" needs a prior', 'pass one, such as lk.Beta(1, 1), or "weak"'
         raise DomainError(sentence("estimate", expected, "None", remedy))
     start = _start(distribution, kind, x, weight)
-    return _climbed(start, x, weight, prior) if rule == "map" else _weighed(start, x, weight, prior, rule)
+    return _iterated(start, x, weight, prior) if rule == "map" else _from_posterior(start, x, weight, prior, rule)
 
 
 def _named(rule: Any) -> Any:
-    """The rule by its usual name, whatever it was called."""
+    """The rule by its standard name."""
     plain = " ".join(rule.lower().replace("-", " ").replace("_", " ").split()) if isinstance(rule, str) else rule
     return ALIASES.get(plain, plain) if isinstance(plain, str) else plain
 
@@ -85,7 +84,7 @@ def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any
     return verb(x, weight, **known)
 
 
-def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
+def _iterated(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
     own = isinstance(start, Distribution)
     with said_once():
@@ -95,10 +94,10 @@ def _climbed(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     return report.model
 
 
-def _weighed(start: Any, x: Any, weight: Any, prior: Any, rule: str) -> Any:
+def _from_posterior(start: Any, x: Any, weight: Any, prior: Any, rule: str) -> Any:
     stats = start.collect(x, weight)
     if not stats.complete:
-        expected, remedy = "a posterior in closed form needs rows in which nothing is hidden", 'use rule="map"'
-        raise DomainError(sentence("estimate", expected, "gaps, or hidden labels or scales", remedy))
+        expected, remedy = "a posterior in closed form needs complete data", 'use rule="map"'
+        raise DomainError(sentence("estimate", expected, "missing values, or latent labels or scales", remedy))
     posterior = resolve_prior(start, stats, prior).update(stats)
     return posterior.predictive() if rule == "predictive" else posterior.point(rule.split()[1])

@@ -1,4 +1,4 @@
-"""Classifiers of others: how each is given weights, and how its scores become one column per class."""
+"""Third-party classifiers: sample weights, groups, and scores with one column per class."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
-    """Classes (C,), the class of each row (n,) and weights: of the rows that weigh something."""
+    """Classes (C,), class index of each row (n,) and weights, of rows with positive weight."""
     targets = checked_labels(y, rows_of(X), type(whose).__name__, each=labeled_things(X))
     weight = None
     if sample_weight is not None:
         weight = row_weights(sample_weight, np.empty((len(targets), 0)))
     counted = np.ones(len(targets), dtype=bool) if weight is None else weight > 0
-    labels = np.zeros(len(targets), dtype=np.intp)  # a row without weight may have any class
+    labels = np.zeros(len(targets), dtype=np.intp)  # rows of weight 0 may have any class
     classes, labels[counted] = encoded(targets[counted])
     return classes, labels, weight
 
@@ -39,9 +39,9 @@ def fitted(
     estimator: Any, X: Any, y: Any, weight: Array | None, rows: Index | None = None, groups: Any = None, *,
     posteriors_only: bool = False,
 ) -> Any:  # fmt: skip
-    """A fresh copy, learned from those rows (None: from all that weigh something); groups go to who asks for them.
+    """A clone fitted to the given rows (None: all of positive weight); groups are passed if accepted.
 
-    `posteriors_only`: nobody will ask it what is novel, which takes two thirds of the time of a fit.
+    `posteriors_only`: without the novelty threshold, which takes two thirds of the time of a fit.
     """
     rows = rows if rows is not None or weight is None else np.flatnonzero(weight > 0)
     if rows is not None and len(rows) < len(y):
@@ -57,7 +57,7 @@ def fitted(
 
 
 def weight_argument(estimator: Any) -> str | None:
-    """What `fit` calls its weights: also inside pipelines and searches; None where it takes none."""
+    """The name of the weight argument of `fit`, also inside pipelines and searches; None if there is none."""
     if isinstance(estimator, Pipeline):
         last, inner = estimator.steps[-1]
         name = None if inner in (None, "passthrough") else weight_argument(inner)
@@ -68,7 +68,7 @@ def weight_argument(estimator: Any) -> str | None:
 
 
 def one_score_a_class(estimator: Any) -> Any:
-    """A copy whose support vector machines give one score per class, not one per pair of classes."""
+    """A clone whose support vector machines give one score per class, not one per pair of classes."""
     pairs = [name for name, value in estimator.get_params().items() if _asks_pairs(name, value)]
     return clone(estimator).set_params(**dict.fromkeys(pairs, "ovr")) if pairs else estimator
 
@@ -81,7 +81,7 @@ def _asks_pairs(name: str, value: Any) -> bool:
 
 
 def response_of(estimator: Any) -> str:
-    """The first that a classifier offers of decision_function, predict_log_proba and predict_proba."""
+    """The first available of decision_function, predict_log_proba and predict_proba."""
     for name in RESPONSES:
         if hasattr(estimator, name):
             return name
@@ -90,8 +90,8 @@ def response_of(estimator: Any) -> str:
 
 
 def raw_scores(estimator: Any, X: Any, classes: NDArray[Any], response: str) -> Array:
-    """Scores (n, C) in the order of `classes`; −inf for a class that the estimator never saw."""
-    with np.errstate(divide="ignore"):  # log 0, here and inside others' predict_log_proba
+    """Scores (n, C) in the order of `classes`; −inf for a class that did not occur in training."""
+    with np.errstate(divide="ignore"):  # log 0, here and inside predict_log_proba of other libraries
         out = np.asarray(getattr(estimator, response)(X), dtype=np.float64)
         out = np.log(out) if response == "predict_proba" else out
     seen = np.asarray(estimator.classes_)
@@ -108,7 +108,7 @@ def raw_scores(estimator: Any, X: Any, classes: NDArray[Any], response: str) -> 
 
 
 def aligned_to(classes: NDArray[Any], seen: NDArray[Any], out: Array) -> Array:
-    """The columns of `seen` classes put where `classes` have them, −inf elsewhere."""
+    """The columns of the `seen` classes in the order of `classes`, −inf elsewhere."""
     if np.array_equal(classes, seen):
         return out
     place = {c: i for i, c in enumerate(classes.tolist())}
@@ -122,7 +122,7 @@ def aligned_to(classes: NDArray[Any], seen: NDArray[Any], out: Array) -> Array:
 
 
 def log_posteriors(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
-    """log p(class | x) (n, C) of any classifier that gives probabilities, normalized."""
+    """Normalized log p(class | x) (n, C) of any classifier with probabilities."""
     names = [name for name in ("log_posterior", "predict_log_proba", "predict_proba") if hasattr(estimator, name)]
     if not names:
         whose = type(estimator).__name__

@@ -1,4 +1,4 @@
-"""Foreign tables, handled without a look inside: how many rows, these rows, these columns, which rows are equal."""
+"""Tables of any library: number of rows, selection of rows and columns, identification of equal rows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from likely.estimation.input_validation import foreign
 
 
 def as_table(X: Any) -> Any:
-    """The same rows as something that can be cut: sparse matrices by rows, what has no index as an array."""
+    """The same rows in a sliceable form: sparse matrices as CSR, other objects as arrays."""
     X = foreign(X)
     X = Columns.of(X) if isinstance(X, Mapping) and not issparse(X) else X
     return X.tocsr() if issparse(X) else X if hasattr(X, "__getitem__") else np.asarray(X)
 
 
 def take_rows(X: Any, index: Index) -> Any:
-    """Those rows of an array, sparse matrix, data frame, list, Ragged or Columns, as the same kind of thing."""
+    """The given rows of an array, sparse matrix, data frame, list, Ragged or Columns, of the same type."""
     if isinstance(X, Columns | Ragged):
         return X[index]
     return _safe_indexing(X, index)
 
 
 def column_keys(X: Any) -> list[Any]:
-    """What the columns are called, or their numbers."""
+    """Column names, or column numbers."""
     if isinstance(X, Columns):
         return list(X)
     if hasattr(X, "columns"):
@@ -41,7 +41,7 @@ def column_keys(X: Any) -> list[Any]:
 
 
 def take_columns(X: Any, keys: list[Any]) -> Any:
-    """Those columns, in that order, as the same kind of thing."""
+    """The given columns, in that order, of the same type."""
     if isinstance(X, Columns):
         return Columns({name: X[name] for name in keys})
     if hasattr(X, "columns"):
@@ -50,9 +50,9 @@ def take_columns(X: Any, keys: list[Any]) -> Any:
 
 
 def equal_rows(X: Any) -> Index:
-    """A number (n,) that equal rows share, given by what they hold and not by where they stand.
+    """A number (n,) shared by equal rows, determined by their content and not their position.
 
-    So neither the order of the rows nor how often each is repeated changes who is numbered before whom.
+    So the numbering depends neither on the order of the rows nor on repetitions.
 
     >>> number = equal_rows([[2.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
     >>> bool(number[0] == number[2] != number[1])
@@ -65,7 +65,7 @@ def equal_rows(X: Any) -> Index:
 
 
 def _coded(X: Any) -> list[NDArray[Any]]:
-    """The contents as one or more arrays with a row each."""
+    """The contents as one or more arrays with n rows."""
     if isinstance(X, Columns):
         return [code for part in X.parts.values() for code in _coded(part)]
     if isinstance(X, Ragged):
@@ -75,7 +75,7 @@ def _coded(X: Any) -> list[NDArray[Any]]:
     if hasattr(X, "columns"):
         parts = [_column(X[name]) for name in X.columns]
         numeric = bool(parts) and all(part.dtype.kind in "biuf" for part in parts)
-        return [np.stack(parts, axis=1)] if numeric else parts  # a frame of numbers is numbered as its array is
+        return [np.stack(parts, axis=1)] if numeric else parts  # a numeric frame is numbered like its array
     return [_array(X)]
 
 
@@ -85,10 +85,10 @@ def _column(cells: Any) -> NDArray[Any]:
 
 
 def _array(X: Any) -> NDArray[Any]:
-    """Numbers stay numbers; anything else is told apart by how it is written."""
+    """Numbers unchanged; anything else by its string representation."""
     try:
         a = np.asarray(X)
-    except ValueError:  # rows of unlike lengths
+    except ValueError:  # rows of different lengths
         a = np.empty(len(X), dtype=object)
         a[:] = list(X)
     if a.dtype.kind in "biufcmM":
@@ -108,6 +108,6 @@ def _sparse_rows(X: Any) -> NDArray[Any]:
 
 
 def _ranked(a: NDArray[Any]) -> Index:
-    """The rank of each row's contents among the distinct ones, in an order of their own; one NaN equals another."""
+    """The rank of each row's content among the distinct ones; NaN equals NaN."""
     keys = a if a.dtype.kind == "O" else row_hashes(a)
     return np.unique(keys, return_inverse=True)[1].astype(np.intp)

@@ -1,4 +1,4 @@
-"""The border of estimators: tables of other libraries become arrays, and what cannot is named by row and column."""
+"""Input validation of estimators: tables of any library as arrays, errors by row and column."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from likely.core.arrays import Array, is_gap, n_rows, unmasked
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.estimation.class_labels import labeled_things
 
-TAKES_TEXT = "leave the column out, or use NaiveBayes or CategoricalDensity, which take categories"
+TAKES_TEXT = "drop the column, or use NaiveBayes or CategoricalDensity, which take categories"
 
 
 def foreign(X: Any) -> Any:
-    """Rows that can be looked at: a lazy frame is collected, and what a masked array hides is missing."""
+    """Rows in memory: a lazy frame is collected, and masked entries are missing."""
     if type(X).__module__.startswith("polars") and hasattr(X, "collect"):
         X = X.collect()
     return unmasked(X)
 
 
 def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, **how: Any) -> Any:
-    """Rows (n, d) of numbers in single or double precision, NaN where missing; text and dates are named.
+    """Validated rows (n, d) of numbers in single or double precision, NaN where missing; errors name strings and dates.
 
-    Infinities are refused later, by row and column. Further arguments go to scikit-learn's `validate_data`.
+    Infinities raise an error later, by row and column. Further arguments go to scikit-learn's `validate_data`.
     """
     X, whose = foreign(X), type(estimator).__name__
     refuse_dates(X, whose)
@@ -41,7 +41,7 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
 
 def row_weights(sample_weight: Any, X: Any) -> Array:
-    """Weights (n,) of rows: finite and not negative; a masked one is none."""
+    """Validated weights (n,): finite and non-negative; a masked one is 0."""
     n, shape = n_rows(X), np.asarray(unmasked(sample_weight)).shape
     if len(shape) == 1 and shape != (n,):
         each = labeled_things(X)
@@ -51,21 +51,21 @@ def row_weights(sample_weight: Any, X: Any) -> Array:
 
 
 def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
-    """Dates and durations are no numbers, whatever a library would make of them."""
+    """Raise an error for dates and durations, which are not numbers."""
     if hasattr(X, "columns"):
-        there = list(X.columns)  # asked for once: a frame makes the list anew each time
+        there = list(X.columns)  # read once: a frame builds the list each time
         known = set(there)
         kinds = {str(c): str(X[c].dtype) for c in (there if columns is None else columns) if c in known}
     else:
         kinds = {"X": str(getattr(X, "dtype", ""))}
     for name, kind in kinds.items():
         if kind.lower().startswith(("date", "time", "duration")):
-            remedy = "leave it out, or turn it into a number that means something"
+            remedy = "drop it, or convert it to a meaningful number"
             raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
 
 
 def _text_among(X: Any, whose: str, remedy: str) -> DataError:
-    """Which cell is no number."""
+    """The first cell that is not a number."""
     names = [str(c) for c in X.columns] if hasattr(X, "columns") else None
     table = np.asarray(X, dtype=object)
     for at, cell in np.ndenumerate(table):

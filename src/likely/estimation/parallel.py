@@ -1,4 +1,4 @@
-"""Fits side by side: threads that see the caller's scikit-learn settings."""
+"""Parallel fits in threads that inherit the caller's scikit-learn configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = TypeVar("B")
 
 
 def in_threads(f: Callable[[A], B], items: Iterable[A], n_jobs: int | None = None) -> list[B]:
-    """f of each item, in order; None or −1: as many threads as there are cores, −2: one less, and so on."""
+    """f of each item, in order; n_jobs None or −1: one thread per core, −2: one less, and so on."""
     settings: dict[str, Any] = get_config()
     items, many = list(items), workers(n_jobs)
     if min(many, len(items)) < 2:
@@ -24,9 +24,9 @@ def in_threads(f: Callable[[A], B], items: Iterable[A], n_jobs: int | None = Non
 
     def inside(task: tuple[Context, A]) -> B:
         context, item = task
-        # scikit-learn keeps its settings a thread, and so does OpenMP: two teams of threads would wait for each other
+        # scikit-learn's configuration and OpenMP's limits are per thread: two thread teams would wait for each other
         with config_context(**settings), _pools().limit(limits=1, user_api="openmp"):
-            return context.run(f, item)  # so that whoever listens to the caller hears this, too
+            return context.run(f, item)  # so that the caller's warning collector receives warnings of the threads
 
     with one_blas_thread():
         return list(ordered_map(inside, [(copy_context(), item) for item in items], many))
@@ -40,7 +40,7 @@ def _pools() -> Any:
 
 
 def workers(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means.
+    """The number of threads that `n_jobs` means.
 
     >>> workers(3)
     3

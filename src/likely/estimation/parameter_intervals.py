@@ -1,4 +1,4 @@
-"""How sure we are of each parameter: exact intervals where there are some, one function a distribution."""
+"""Confidence intervals of parameters: exact ones where known, one function per distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.mixture.mixture import Mixture
 
 
 class Row(NamedTuple):
-    """One parameter with its interval; None where the data do not give one."""
+    """One parameter with its interval; None if there is none."""
 
     column: str
     parameter: str
@@ -34,12 +34,12 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
     told = PARAMETER_ROWS.get(type(model))
-    if told is not None:  # of other distributions, the facts alone are told
+    if told is not None:  # other distributions have facts only
         yield from told(model, stats, names, level)
 
 
 def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Means by Student's t, deviations by χ², correlations by Fisher's z, all from the data alone."""
+    """Means by Student's t, standard deviations by χ², correlations by Fisher's z, from the data alone."""
     seen = stats.observed
     deviation = np.sqrt(stats.variance)
     if model.kind == "spherical":
@@ -73,7 +73,7 @@ def _correlations(model: Gaussian, stats: Any, names: list[str], tail: float) ->
 
 
 def _poisson(model: Poisson, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Exact (Garwood) intervals: the rates at which so few, or so many, would be rare."""
+    """Exact (Garwood) intervals of rates."""
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
         n, total = float(stats.weight[j]), float(stats.total[j])
@@ -83,7 +83,7 @@ def _poisson(model: Poisson, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _categorical(model: Categorical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Exact (Clopper–Pearson) intervals, level by level."""
+    """Exact (Clopper–Pearson) intervals of the level probabilities."""
     n = float(stats.counts.sum())
     for value, p, k in zip(model.values.tolist(), model.probs, stats.counts, strict=True):
         yield Row(names[0], f"P({value})", float(p), *of_share(float(k), n, level))
@@ -103,7 +103,7 @@ def _bernoulli(model: Bernoulli, stats: Any, names: list[str], level: float) -> 
 
 
 def of_share(k: float, n: float, level: float) -> tuple[float, float]:
-    """Bounds of a probability of which k of n were seen."""
+    """Clopper–Pearson bounds of a probability from k of n."""
     tail = 0.5 * (1 - level)
     low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
     high = betaincinv(k + 1, n - k, 1 - tail) if n - k > 0 else 1.0
@@ -118,12 +118,12 @@ def _product(model: Product, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Means, deviations and correlations, as those of the Gaussian that it is."""
+    """Means, standard deviations and correlations of the equivalent Gaussian."""
     yield from _gaussian(model.gaussian, stats, names, level)
 
 
 def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Weights and parts; an interval would have to know the labels, which are hidden."""
+    """Weights and components, without intervals, since labels are latent."""
     told = type(model.components) in PARAMETER_ROWS
     for k, weight in enumerate(model.weights):
         yield Row(f"component {k}", "weight", float(weight), None, None)
@@ -133,7 +133,7 @@ def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Where it begins, what follows what, and what each state emits; an interval would have to know the states."""
+    """Initial, transition and emission parameters, without intervals, since states are latent."""
     told = type(model.emission) in PARAMETER_ROWS
     for i, (start, row) in enumerate(zip(model.initial, model.transition, strict=True)):
         yield Row(f"state {i}", "start", float(start), None, None)

@@ -38,14 +38,14 @@ WORDS = {"dof": "degrees of freedom", "probs": "probability", "prob": "probabili
 
 
 def _columns(model: ColumnDistribution, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The parameters of each column, as the distribution names them."""
+    """The parameters of each column, by the names of the distribution."""
     for j, name in enumerate(names):
         for title, values in model.parameters.items():
             yield Row(name, WORDS.get(title, title), float(values[j]), None, None)
 
 
 def _exponential(model: Exponential, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Exact: λ Σ x of n waits has the gamma distribution of shape n."""
+    """Exact: λ Σ x of n waiting times has the gamma distribution of shape n."""
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
         n, total = float(stats.weight[j]), float(stats.sums[j, 0])
@@ -56,7 +56,7 @@ def _exponential(model: Exponential, stats: Any, names: list[str], level: float)
 
 
 def _binomial(model: Binomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Clopper and Pearson's interval of each probability, over all trials of all rows."""
+    """Clopper–Pearson interval of each probability, over all trials of all rows."""
     for j, name in enumerate(names):
         ones, zeros = float(stats.ones[j]), float(stats.zeros[j])
         yield Row(name, "trials", float(model.trials[j]), None, None)
@@ -64,14 +64,14 @@ def _binomial(model: Binomial, stats: Any, names: list[str], level: float) -> It
 
 
 def _negative_binomial(model: NegativeBinomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The mean, which everybody understands, and size and probability."""
+    """The mean, size and probability."""
     for name, *values in zip(names, model.mean, model.size, model.prob, strict=True):
         for title, value in zip(("mean", "size", "probability"), values, strict=True):
             yield Row(name, title, float(value), None, None)
 
 
 def _robust(model: StudentT, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Center and scale of each column, degrees of freedom, and what columns have to do with each other."""
+    """Location and scale of each column, degrees of freedom, and correlations."""
     squared = np.broadcast_to(model.scale.diagonal() if model.kind == "full" else model.scale, (len(names),))
     yield from _located(names, model.center, squared)
     dof = np.atleast_1d(model.dof)
@@ -82,7 +82,7 @@ def _robust(model: StudentT, stats: Any, names: list[str], level: float) -> Iter
 
 
 def _elliptical(model: Elliptical, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Center and scale of each column, and correlations; the profile was given."""
+    """Location and scale of each column, and correlations; the profile is given."""
     yield from _located(names, model.center, model.scale.diagonal())
     yield from _correlations(names, model.scale)
 
@@ -104,27 +104,27 @@ def _correlations(names: list[str], scale: Array) -> Iterator[Row]:
 def _proportions(
     model: Dirichlet | DirichletMultinomial, stats: Any, names: list[str], level: float
 ) -> Iterator[Row]:  # fmt: skip
-    """The expected share of each column, and α, which says how firmly shares keep to it."""
+    """The expected share of each column, and the concentration α."""
     for name, share, alpha in zip(names, model.alpha / model.alpha.sum(), model.alpha, strict=True):
         yield Row(name, "share", float(share), None, None)
         yield Row(name, "α", float(alpha), None, None)
 
 
 def _signs(model: Walsh | LogLinear, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The number of every set of columns: an expectation of signs, or a weight in log p."""
+    """The coefficient of every set of columns: an expectation of signs, or a coupling in log p."""
     word, each = ("weight", model.weights) if isinstance(model, LogLinear) else ("mean of signs", model.expectations)
     yield from _sets(model, names, each, word, 1)
 
 
 def _bahadur(model: Bahadur, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """The probability of a one in each column, and the correlations of two and more."""
+    """The probability of a one in each column, and the correlations of two and more columns."""
     yield from (Row(name, "P(1)", float(p), None, None) for name, p in zip(names, model.probs, strict=True))
     yield from _sets(model, names, model.correlations, "correlation", 2)
 
 
 def _sets(model: Any, names: list[str], each: Array, word: str, smallest: int) -> Iterator[Row]:
-    """One row for every set of at least so many columns, in the order of the distribution."""
-    at = 1  # the empty set comes first, and says nothing of a column
+    """One row for every set of at least the given number of columns, in the order of the distribution."""
+    at = 1  # the empty set comes first, and belongs to no column
     for sets in sets_of(model.dim, model.order):
         for columns in np.atleast_2d(sets).tolist():
             if len(columns) >= smallest:
@@ -133,7 +133,7 @@ def _sets(model: Any, names: list[str], each: Array, word: str, smallest: int) -
 
 
 def _tree(model: ChowTree, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """p of each level given each level of the column it leans on, with Clopper and Pearson's interval of the pairs."""
+    """p of each level given each level of the parent column, with Clopper–Pearson intervals."""
     start = offsets_of(model.levels)
     for j, (name, own) in enumerate(zip(names, model.levels, strict=True)):
         parent, here = int(model.parent[j]), slice(int(start[j]), int(start[j + 1]))

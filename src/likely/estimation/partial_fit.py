@@ -1,4 +1,4 @@
-"""Statistics of a stream in which early models guessed badly: what they saw is forgotten slowly."""
+"""Online EM: stepwise statistics with slow forgetting of early models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from likely.core.engine import Threads
 from likely.core.fit_loop import gather, reached, resolve_prior
 from likely.core.fit_report import FitReport
 
-FORGETTING = 0.7  # how soon a stream forgets its first, bad guesses: η = (share of new rows)^0.7 (Cappé and Moulines)
+FORGETTING = 0.7  # step size η = (share of new rows)^0.7 (Cappé and Moulines)
 
 
 def stepped(known: Any, new: Any) -> Any:
-    """A_t = (1 − η) A_{t−1} + η s_t a row, for all rows so far; η = (n_t / N_t)^0.7."""
+    """A_t = (1 − η) A_{t−1} + η s_t per row, for all rows so far; η = (n_t / N_t)^0.7."""
     before, fresh = known.total_weight, new.total_weight
     if not before > 0 or not fresh > 0:
         return known + new
@@ -23,7 +23,7 @@ def stepped(known: Any, new: Any) -> Any:
 
 
 def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
-    """One step of EM with more rows: after a `fit` statistics add, in a stream from the beginning they are stepped."""
+    """One EM step with more rows: after a `fit` statistics add, in a stream they are stepped."""
     model, known = estimator._grown(estimator._learned, estimator.stats_, X)
     new = Threads().total(lambda block: gather(model, block, estimator.hard), Blocks.of(X, weight))
     stats = stepped(known, new) if estimator.is_online_ else known + new

@@ -1,4 +1,4 @@
-"""The short way over the border: a plain matrix of the right width is taken as it is."""
+"""Fast path of input validation: a plain matrix of the right width is used unchanged."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 
 def is_plain(X: Any, estimator: Any) -> bool:
-    """True for rows that scikit-learn's validation would hand back unchanged and without a word.
+    """True for rows that scikit-learn's validation would return unchanged and without a warning.
 
-    That validation takes 90 µs, three times what one row's posterior does. What it would convert (lists, frames,
-    other types and layouts), warn of (names at fitting, none now) or refuse (no rows, another width) still goes there.
+    That validation takes 90 µs, three times what one row's posterior does. Input that it would convert (lists, frames,
+    other types and layouts), warn of (names at fitting, none now) or reject (no rows, another width) still goes there.
 
     >>> import likely as lk
     >>> fitted = lk.GaussianDensity().fit([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]])
@@ -28,6 +28,6 @@ def is_plain(X: Any, estimator: Any) -> bool:
 
 
 def _fits(X: NDArray[Any], state: dict[str, Any]) -> bool:
-    """True for some rows, in order, as wide as what was learned; columns had no names then either."""
+    """True for rows as wide as in training, in C order, if training had no column names either."""
     n, d = X.shape
     return n > 0 and d == state.get("n_features_in_") and "feature_names_in_" not in state and X.flags.c_contiguous

@@ -1,4 +1,4 @@
-"""What a recognizer is to those around it: settings with names, something learned, and a file that holds both."""
+"""Base class of recognizers: parameters, fitted attributes and model files."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from likely.estimation.base_estimator import BaseEstimator
 
 
 class Recognizer(BaseEstimator):
-    """For recognizers that decide nothing about classes: get_params, set_params, clone, save.
+    """Base class of recognizers that are not classifiers: get_params, set_params, clone, save.
 
-    `_saved` names what a model file keeps besides the settings.
+    `_saved` names the fitted attributes stored in a model file.
     """
 
     _saved: tuple[str, ...] = ()
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
 
     def _check_fitted(self) -> None:
-        """NotFittedError before anything was learned."""
+        """Raise NotFittedError before fitting."""
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""Rows that come back as they came in: only what was missing is new."""
+"""Imputed rows in the type of the input: only missing entries change."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from likely.imputation.impute import gaps
 
 
 def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> Any:
-    """`like` with its gaps taken from `table`: a data frame, an array (a list becomes one), sparse rows as they were.
+    """`like` with its missing entries taken from `table`: a data frame, an array (a list becomes one), or sparse rows.
 
-    `columns` are the places that the table's columns have in an array; what was seen is not touched.
+    `columns` are the indices of the table's columns in an array; observed values are unchanged.
 
     >>> filled_in(np.array([[1.0, np.nan]], np.float32), np.array([[7.0, 2.0]]))
     array([[1., 2.]], dtype=float32)
@@ -38,7 +38,7 @@ def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> An
 
 
 def _filled(cells: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
-    """Cells with what was missing from a table of their shape; texts among numbers make objects of all."""
+    """Cells with missing ones from a table of their shape; strings among numbers give objects."""
     missing = gaps(cells)
     if not missing.any():
         return cells
@@ -49,7 +49,7 @@ def _filled(cells: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
 
 
 def filled_columns(frame: Any, columns: Mapping[Any, Any]) -> Any:
-    """A pandas or polars frame whose gaps are filled from arrays by column; types stay where they can hold the new.
+    """A pandas or polars frame with imputed columns; types are kept if they can hold the new values.
 
     >>> import polars
     >>> filled_columns(polars.DataFrame({"n": [1, None]}), {"n": np.array([9.0, 2.0])})["n"].to_list()
@@ -74,13 +74,13 @@ def _as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
 
 
 def _pandas(column: Any, cells: NDArray[Any]) -> Any:
-    """A pandas column, filled; where its type cannot hold what is new (1.5 visits) it becomes Float64, or objects."""
+    """An imputed pandas column; if its type cannot hold the values (1.5 visits) it becomes Float64, or objects."""
     at = np.flatnonzero(column.isna().to_numpy())
     new = _as_numbers(cells[at])
     numbers, plain = new.dtype.kind in "fiub", isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
     if plain and numbers:
         new = new.astype(column.dtype)
-    # a plain column of nothing but NaN may be filled with texts
+    # a column of NaN only may be imputed with strings
     kinds = [*([] if plain and not numbers else [column.dtype]), *(["Float64"] if numbers else []), object]
     for kind in kinds:
         try:
@@ -93,7 +93,7 @@ def _pandas(column: Any, cells: NDArray[Any]) -> Any:
 
 
 def _polars(column: Any, cells: NDArray[Any]) -> Any:
-    """A polars column, filled; integers and truth values become Float64 where an expectation is neither."""
+    """An imputed polars column; integers and booleans become Float64 if an expectation is neither."""
     import polars as pl
 
     seen = column.is_not_null()
@@ -110,7 +110,7 @@ def _polars(column: Any, cells: NDArray[Any]) -> Any:
 
 
 def _holding(kind: Any, new: Any) -> Any:
-    """The polars type of a column that can also hold what is new."""
+    """The polars type of a column that can also hold the new values."""
     import polars as pl
 
     if not new.dtype.is_float():

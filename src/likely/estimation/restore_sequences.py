@@ -1,4 +1,4 @@
-"""Sequences that come back as they came in: a list as a list, tables as tables; only what was missing is new."""
+"""Imputed sequences in the type of the input: only missing entries change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.imputation.impute_sequences import as_given
 
 
 def filled_sequences(component: Any, like: Any, rows: Ragged) -> Any:
-    """The sequences `like` with their gaps taken from `rows`, which the component's border made of them."""
+    """The sequences `like` with missing entries taken from `rows`, the component's validated rows."""
     seqs = Ragged.of(like)
     frames = seqs.values
     flat = isinstance(frames, np.ndarray) and frames.ndim == 1

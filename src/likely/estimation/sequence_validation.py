@@ -1,4 +1,4 @@
-"""The border of estimators whose rows are sequences: how they are cut, what `y` may be, and the names of columns."""
+"""Input validation of sequence estimators: lengths, `y`, and column names."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.hmm.hmm import BadFrame
 
-FEW_CODES = 20  # distinct whole numbers in a column that may be codes
-TIMES_EACH = 5  # how often each must come on average: a short series of measurements repeats few values
+FEW_CODES = 20  # maximum number of distinct integers in a column of codes
+TIMES_EACH = 5  # minimum mean frequency of each: a short series of measurements repeats few values
 
 
 def cut(X: Any, lengths: Any, whose: str = "", of_sequences: bool = True) -> Any:
-    """Sequences that `lengths` cut out of one array; without any, X as it is."""
+    """Sequences split by `lengths` out of one array; without lengths, X unchanged."""
     if lengths is None:
         return X
     if not of_sequences:
-        expected = "lengths cut sequences out of one array, and this density is one of rows"
-        raise DomainError(sentence(whose, expected, "lengths", "leave them out, or use HMMDensity"))
+        expected = "lengths split one array into sequences, and this is a density of rows"
+        raise DomainError(sentence(whose, expected, "lengths", "omit them, or use HMMDensity"))
     return Ragged.of(X, lengths)
 
 
 def refuse_other_y(y: Any, seqs: Ragged, whose: str) -> None:
-    """Of `y`, which is not used, refuse what is not one entry per sequence, or per frame of a single one.
+    """Raise an error if the unused `y` does not have one entry per sequence, or per frame of a single one.
 
-    Other libraries take the lengths of sequences in its place.
+    Other libraries take the lengths of sequences in its place, as the second argument.
 
     >>> refuse_other_y([5, 3], Ragged.of(np.zeros((8, 1))), "HMMDensity")
     Traceback (most recent call last):
@@ -52,7 +52,7 @@ single one (8), got 2 entries: for lengths of sequences write lengths=.
 
 
 def refuse_what_holds_none(X: Any, whose: str) -> None:
-    """None, sparse matrices and complex numbers hold no sequences of frames."""
+    """Raise an error for None, sparse matrices and complex numbers."""
     sparse = not isinstance(X, Ragged) and hasattr(X, "tocsr")
     complex_ = isinstance(X, np.ndarray) and X.dtype.kind == "c"
     if X is None or sparse or complex_:
@@ -62,15 +62,15 @@ def refuse_what_holds_none(X: Any, whose: str) -> None:
 
 
 def tell_of_empty(seqs: Ragged, whose: str) -> None:
-    """Warn of sequences without frames: they are possible, their log p is 0, and nothing is learned from them."""
+    """Warn of empty sequences: their log p is 0, and nothing is learned from them."""
     empty = np.flatnonzero(seqs.lengths == 0)
     if len(empty):
-        told = f"sequence {empty[0]} has no frames" if len(empty) == 1 else f"{len(empty)} sequences have no frames"
-        tell(f"{whose}: {told}: nothing is learned from what is empty")
+        note = f"sequence {empty[0]} has no frames" if len(empty) == 1 else f"{len(empty)} sequences have no frames"
+        tell(f"{whose}: {note}: empty sequences are ignored")
 
 
 def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose: str) -> Any:
-    """All frames as rows of a table, of so many columns if that is known; names of columns count where X has some."""
+    """All frames as rows of a table, of `width` columns if known; column names are used where X has some."""
     if not isinstance(frames, np.ndarray):
         return frames
     if frames.ndim == 1:
@@ -86,7 +86,7 @@ def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose:
 
 
 def refuse_infinite_frames(rows: Any, offsets: Any, whose: str) -> None:
-    """Infinity is named by sequence, frame and column."""
+    """Raise an error for infinite values, by sequence, frame and column."""
     if isinstance(rows, np.ndarray) and rows.dtype.kind == "f":
         try:
             refuse_infinite(rows, whose)
@@ -95,10 +95,10 @@ def refuse_infinite_frames(rows: Any, offsets: Any, whose: str) -> None:
 
 
 def tell_of_codes(frames: Any, whose: str) -> None:
-    """Warn where Gaussians that nobody asked for meet whole numbers that look like codes, or counts.
+    """Warn if default Gaussian emissions meet integer columns that look like codes or counts.
 
-    That is a column of integers from 0 on with at most 20 distinct values, each of which comes five times or more on
-    average. Measurements in whole numbers have more values, or are floats.
+    That is a column of integers from 0 on with at most 20 distinct values, each of which occurs five times or more on
+    average. Integer measurements have more values, or are floats.
     """
     if not isinstance(frames, np.ndarray) or frames.dtype.kind not in "iub" or not frames.size:
         return
@@ -108,7 +108,7 @@ def tell_of_codes(frames: Any, whose: str) -> None:
             continue
         distinct = len(np.unique(column))
         if 1 < distinct <= min(FEW_CODES, len(column) / TIMES_EACH):
-            told = f"column {j} holds {distinct} distinct whole numbers, and states have Gaussians for them"
+            told = f"column {j} holds {distinct} distinct whole numbers, and emissions are Gaussian"
             remedy = "pass CategoricalDensity() as component for codes, PoissonDensity() for counts"
             tell(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
             return

@@ -1,4 +1,4 @@
-"""The border for sparse rows: SciPy's matrices come in as CSR, everything else as ever."""
+"""Input validation of sparse rows: SciPy matrices as CSR."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.distributions.categorical.sparse_counts import SparseRows
 
 
 def checked_sparse(estimator: Any, X: Any, reset: bool) -> Any:
-    """Sparse rows as SciPy's CSR in single or double precision, each entry once; gaps and infinities are refused."""
+    """Sparse rows as CSR in single or double precision without duplicates; missing and infinite values are errors."""
     X = X.tocsr() if isinstance(X, SparseRows) else X
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
@@ -27,7 +27,7 @@ def checked_sparse(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def refuse_negative(X: Any, whose: str) -> None:
-    """Counts are not negative: the first that is, is named by row and column."""
+    """Raise an error for the first negative count, by row and column."""
     sparse = scipy.sparse.issparse(X)
     entries = X.data if sparse else X
     with np.errstate(invalid="ignore"):
@@ -40,7 +40,7 @@ def refuse_negative(X: Any, whose: str) -> None:
 
 
 def tell_of_columns(odd: Any, names: list[str], whose: str, what: str) -> None:
-    """A warning that names the columns (d,) which are not as they should be, up to five of them."""
+    """Warn of the columns (d,) with a problem, naming up to five of them."""
     which = [names[j] for j in np.flatnonzero(odd)]
     if which:
         more = f" and {len(which) - 5} more" if len(which) > 5 else ""
@@ -49,7 +49,7 @@ def tell_of_columns(odd: Any, names: list[str], whose: str, what: str) -> None:
 
 
 def odd_columns(X: Any, odd: Any) -> Any:
-    """Which columns (d,) hold an entry for which `odd` (of an array) is True; zeros that are not stored are not odd."""
+    """Mask of columns (d,) with an entry for which `odd` (of an array) is True; implicit zeros are not tested."""
     with np.errstate(invalid="ignore"):
         if not scipy.sparse.issparse(X):
             return odd(X).any(axis=0)

@@ -1,4 +1,4 @@
-"""What a model file gives away: whether rows, or values of single columns, can be read back from it."""
+"""Privacy of model files: whether training rows, or values of single columns, can be read back."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-ROWS = ("DistinctRows", "KeptPoints", "Sketch", "WeightedRows")  # what keeps rows as they came
-VALUES = ("WeightedValues",)  # what keeps values of columns, though not which stood side by side
+ROWS = ("DistinctRows", "KeptPoints", "Sketch", "WeightedRows")  # classes that store rows unchanged
+VALUES = ("WeightedValues",)  # classes that store values of columns, but not rows
 
 
 def what_is_kept(estimator: Any) -> str:
-    """What a fitted estimator saves: "rows", "values of columns", or "" where these are only sums.
+    """What a fitted estimator stores: "rows", "values of columns", or "" for sums only.
 
     >>> import likely as lk
     >>> kinds = lk.KernelDensity(), lk.LaplaceDensity(), lk.GaussianDensity()
@@ -29,12 +29,12 @@ def _found(thing: Any, depth: int) -> Iterator[str]:
     elif names & set(VALUES):
         yield "values"
     elif depth < 16:
-        for part in _parts(thing):
+        for part in _stored_parts(thing):
             yield from _found(part, depth + 1)
 
 
-def _parts(thing: Any) -> Iterator[Any]:
-    """What is saved of it."""
+def _stored_parts(thing: Any) -> Iterator[Any]:
+    """The stored parts of an object."""
     if isinstance(thing, list | tuple):
         yield from thing
     elif isinstance(thing, dict):

@@ -1,4 +1,4 @@
-"""How the work of a fit is cut: even parts for the cores, a seed, and a file for each run's progress."""
+"""Partition of the work of a fit for the cores, random streams, and checkpoint files of runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from likely.core.arrays import n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.ragged import Ragged
 
-FRAME_PARTS = 4  # of sequences: what is done once a part costs more, and needs the interpreter's lock
-PARTS = 8  # that rows are cut into at least, and blocks that one worker takes at a time at most
+FRAME_PARTS = 4  # parts for sequences: the overhead per part is larger, and needs the interpreter lock
+PARTS = 8  # minimum number of parts of rows, and maximum number of blocks per task
 
 
 def evenly(X: Any, weight: Any = None, **known: Any) -> Blocks:
@@ -31,7 +31,7 @@ def evenly(X: Any, weight: Any = None, **known: Any) -> Blocks:
 
 
 def keeper(checkpoint: Any, run: int, runs: int) -> Any:
-    """Where one of several runs keeps its progress."""
+    """The checkpoint of one of several runs."""
     if checkpoint is None:
         return None
     from likely.io.model_files import Checkpoint
@@ -44,9 +44,9 @@ def keeper(checkpoint: Any, run: int, runs: int) -> Any:
 
 
 def own_streams(rng: np.random.Generator, contents: list[Any]) -> list[np.random.Generator]:
-    """A random stream for each of several sets of rows, given by their hashes: what a set holds decides, not its place.
+    """A random stream for each of several sets of rows, determined by the hashes of the rows.
 
-    So neither the order nor the names of classes matter. A set on its own takes the stream as it is.
+    So neither the order nor the names of classes matter. A single set uses the given stream.
     """
     if len(contents) == 1:
         return [rng]
@@ -56,5 +56,5 @@ def own_streams(rng: np.random.Generator, contents: list[Any]) -> list[np.random
 
 
 def seed_of(random_state: Any) -> Any:
-    """What NumPy's generator takes: an old RandomState gives it a number."""
+    """A seed for NumPy's generator; an old RandomState gives a number."""
     return random_state.randint(2**31) if isinstance(random_state, np.random.RandomState) else random_state

@@ -1,4 +1,4 @@
-"""Features over time: how fast they change says more than where they are, and their mean is the microphone's."""
+"""Delta features (regression slopes over time) and cepstral mean and variance normalization."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 
 NORMALIZATIONS = ("mean", "mean and variance", "level", None)
-LOUD = 0.9  # share of frames that are quieter than what counts as a sound's level
-FLAT = 1e-9  # spread of a column, in the unit of the features, below which it says nothing
+LOUD = 0.9  # quantile of the frame energies that defines the level of a sound
+FLAT = 1e-9  # standard deviation of a column, in the unit of the features, below which it is constant
 
 
 def deltas(track: Array, width: int = 2) -> Array:
-    """Slope of each column at each frame, by regression over ±width frames, edges repeated (T, D).
+    """Delta features: slope of each column at each frame, by regression over ±width frames, edges repeated (T, D).
 
     d_t = Σ_{k=1}^{width} k (x_{t+k} − x_{t−k}) / (2 Σ k²)
 
@@ -31,7 +31,7 @@ def deltas(track: Array, width: int = 2) -> Array:
 
 
 def with_deltas(track: Array, orders: int = 2, width: int = 2) -> Array:
-    """The track, its slopes, the slopes of these …, side by side (T, D · (orders + 1))."""
+    """The features with their deltas, delta-deltas, … as further columns (T, D · (orders + 1))."""
     parts = [track]
     for _ in range(orders):
         parts.append(deltas(parts[-1], width))
@@ -39,12 +39,12 @@ def with_deltas(track: Array, orders: int = 2, width: int = 2) -> Array:
 
 
 def normalized(track: Array, how: str | None = "mean", loudness: Sequence[int] = (0,)) -> Array:
-    """The track minus its own mean: what a microphone or a room adds to all log-spectra alike is gone.
+    """Mean normalization: each column minus its mean, which removes constant channel effects from log spectra.
 
-    "mean and variance" also divides each column by its standard deviation, unless it does not move. "level" takes
-    only the volume away: the columns of `loudness` are counted from the level that nine frames in ten stay below. A
-    short word is too few frames to tell the speaker's mean from the word's. Frames that were not
-    observed (NaN) have no say, and stay. A single frame becomes 0: it is its own mean.
+    "mean and variance" also divides each column by its standard deviation, unless it is constant. "level" removes
+    only the volume: the columns of `loudness` are relative to their 90 % quantile. A short word has too few frames
+    to separate the speaker's mean from the word's. Missing frames
+    (NaN) are ignored and stay missing. A single frame becomes 0: it is its own mean.
 
     >>> normalized(np.array([[1.0, 5.0], [3.0, 5.0]]), "mean and variance").tolist()
     [[-1.0, 0.0], [1.0, 0.0]]

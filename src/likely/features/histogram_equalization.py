@@ -1,4 +1,4 @@
-"""Histogram equalization: gray values become ranks, and every gray is used as often as any other."""
+"""Histogram equalization of gray values, and mapping to any distribution."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ME = "equalize"
 
 
 def equalize(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
-    """Ranks in (0, 1], as evenly spread as can be: x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
+    """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
 
     `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
-    The distribution function of a variable, applied to it, is uniform; its inverse takes uniform to any distribution:
-    `to` is a distribution with `quantile` (or another image), and pixels get its values, by the middle of their rank.
+    The cumulative distribution function of a variable, applied to it, is uniform; a quantile function maps uniform to
+    any distribution: `to` is a distribution with `quantile` (or another image), evaluated at mid-ranks.
     Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize(image)).
 
     >>> equalize([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
@@ -35,7 +35,7 @@ def equalize(image: Any, levels: int | None = 256, to: Any = None, weight: Any =
     w = np.ones(len(codes)) if weight is None else _weights(weight, grays.shape)[seen]
     counts = np.bincount(codes, w, size).astype(np.float64)
     if not counts.sum() > 0:
-        raise DataError(sentence(ME, "some pixel must have weight", "none"))
+        raise DataError(sentence(ME, "some pixel must have positive weight", "none"))
     out = np.full(grays.shape, np.nan)
     out[seen] = _curve(counts, to)[codes]
     return out
@@ -53,7 +53,7 @@ def _grays(image: Any) -> Array:
 
 
 def _codes(grays: Array, levels: int | None) -> tuple[NDArray[np.intp], int]:
-    """The place of each pixel among the levels, and how many there are."""
+    """The index of each pixel's gray level, and the number of levels."""
     if levels is None or (grays != np.floor(grays)).any():
         found, at = np.unique(grays, return_inverse=True)
         return at.ravel().astype(np.intp), len(found)
@@ -62,7 +62,7 @@ def _codes(grays: Array, levels: int | None) -> tuple[NDArray[np.intp], int]:
     low, high = grays.min(), grays.max()
     if low < 0 or high >= levels:
         bad = low if low < 0 else high
-        remedy = "say levels=65536 for 16 bits, levels=None for any numbers"
+        remedy = "pass levels=65536 for 16 bits, levels=None for any numbers"
         raise DataError(sentence(ME, f"gray levels must lie in 0 … {levels - 1}", bad, remedy))
     return grays.astype(np.intp), int(levels)
 
@@ -77,7 +77,7 @@ def _weights(weight: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _curve(counts: Array, to: Any) -> Array:
-    """What each level becomes (levels,)."""
+    """The new value of each gray level (levels,)."""
     sums = np.cumsum(counts) / counts.sum()
     if to is None:
         return np.asarray(sums)

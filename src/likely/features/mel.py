@@ -1,4 +1,4 @@
-"""The ear's scale: a thousand mel are a thousand hertz, and above that each octave counts for about the same."""
+"""Mel scale and triangular mel filter banks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.core.errors import DomainError, sentence
 
 
 def to_mel(hertz: Any) -> Any:
-    """2595 log₁₀(1 + f/700).
+    """Hertz to mel: 2595 log₁₀(1 + f/700).
 
     >>> round(float(to_mel(1000.0)))
     1000
@@ -21,20 +21,20 @@ def to_mel(hertz: Any) -> Any:
 
 
 def to_hertz(mel: Any) -> Any:
-    """700 (10^(m/2595) − 1): the inverse of `to_mel`."""
+    """Mel to hertz: 700 (10^(m/2595) − 1), the inverse of `to_mel`."""
     return 700.0 * (10.0 ** (np.asarray(mel, dtype=np.float64) / 2595.0) - 1.0)
 
 
 def mel_corners(filters: int, low: float, high: float) -> Array:
-    """Corners of triangles that stand evenly on the mel scale, in Hz (filters + 2,): each begins at the last peak."""
+    """Corner frequencies of triangular filters evenly spaced on the mel scale, in Hz (filters + 2,)."""
     return to_hertz(np.linspace(to_mel(low), to_mel(high), filters + 2))
 
 
 @cache
 def mel_filters(filters: int, size: int, rate: float, low: float = 0.0, high: float | None = None) -> Array:
-    """Triangular filters over the bins of a spectrum of `size` points (filters, size//2 + 1); each peak would be 1.
+    """Triangular filters over the bins of a spectrum of `size` points (filters, size//2 + 1), with peak 1.
 
-    Between the outer peaks they add up to 1 at every frequency.
+    Between the outer peaks they sum to 1 at every frequency.
 
     >>> mel_filters(3, 16, 8000).shape
     (3, 9)
@@ -54,10 +54,10 @@ def mel_filters(filters: int, size: int, rate: float, low: float = 0.0, high: fl
 
 @cache
 def spectrum_size(samples: int, filters: int, rate: float, low: float, high: float) -> int:
-    """The smallest power of two that holds a window and gives every filter a bin of its own to look at."""
+    """The smallest power of two that holds a window and gives every filter at least one bin."""
     least = 1 << max(samples - 1, 1).bit_length()
     for size in (least << i for i in range(7)):
         if (mel_filters(filters, size, rate, low, high).max(axis=1) > 0).all():
             return size
-    expected = "filters must be wide enough to hold a frequency of the spectrum"
+    expected = "filters must be wide enough to contain a frequency bin"
     raise DomainError(sentence("mel_filters", expected, f"{filters} from {low:g} to {high:g} Hz", "use fewer"))

@@ -1,4 +1,4 @@
-"""Cepstra: the shape of the mouth, written as the cosine series of a log spectrum that the ear would hear."""
+"""Mel-frequency cepstral coefficients (MFCC)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from likely.features.mel import mel_filters, spectrum_size
 from likely.features.spectrum import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasized, window
 
 MOST_FILTERS = 1000
-MOST_FRAME = 1 << 20  # samples of a window
-BLOCK = 1 << 20  # numbers of spectra in memory at a time: some 8 MB, however long the sound
+MOST_FRAME = 1 << 20  # maximum number of samples per window
+BLOCK = 1 << 20  # numbers of spectra in memory at a time: about 8 MB, for sounds of any length
 
 
 @cache
@@ -41,7 +41,7 @@ def cosines(filters: int, coefficients: int) -> Array:
 
 @cache
 def lifter(coefficients: int, length: float) -> Array:
-    """Weights 1 + (L/2) sin(πk/L) that bring higher cepstra up to the size of lower ones; L = 0 gives ones."""
+    """Liftering weights 1 + (L/2) sin(πk/L), which scale higher cepstra up; L = 0 gives ones."""
     k = np.arange(coefficients)
     lift = 1.0 + length / 2 * np.sin(np.pi * k / length) if length else np.ones(coefficients)
     lift.setflags(write=False)
@@ -49,9 +49,9 @@ def lifter(coefficients: int, length: float) -> Array:
 
 
 def log_above(power: Array, decibels: float) -> Array:
-    """log of a power, where nothing lies more than so many decibels below the largest entry of all.
+    """Log power with a floor: the given number of decibels below the largest entry.
 
-    The floor goes with the sound's own level, so the answer's shape is the same at any volume. Silence gives 0.
+    The floor is relative to the sound's own level, so the result has the same shape at any volume. Silence gives 0.
 
     >>> log_above(np.array([1.0, 0.0]), 20.0).round(3)
     array([ 0.   , -4.605])
@@ -65,19 +65,19 @@ def log_above(power: Array, decibels: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MFCC(Value):
-    """Sound to features: signal (n,) → (T, D), several sounds → Ragged   (Davis and Mermelstein 1980; Ney 1.2.3).
+    """Mel-frequency cepstral coefficients: signal (n,) → (T, D), several sounds → Ragged.
 
-    Windows of the signal, power spectrum, mel filter bank, log, cosine series, slopes over time; then each column
-    minus its own mean (`normalize`). Columns are c0 … and, for each order of slopes, Δc0 …, ΔΔc0 …. A sample that is
-    NaN was not heard: frames that hold it are NaN, that is, not observed.
+    Windowing, power spectrum, mel filter bank, log, discrete cosine transform, deltas; then mean normalization
+    (`normalize`). Columns are c0 … and, for each order of deltas, Δc0 …, ΔΔc0 …. NaN is a missing sample: frames that
+    contain one are NaN, that is, missing (Davis and Mermelstein 1980; Ney 1.2.3).
 
-    - **sample_rate**: samples a second that signals have; files and (rate, samples) pairs of other rates are resampled
-    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **preemphasis**: of treble, 0 for none
-    - **n_filters, low, high**: triangles on the mel scale between these Hz (high None: half the rate)
-    - **n_coefficients**: cepstra, c0 among them; **lifter**: 0 for none; **energy**: a column with the frame's log
-      energy
-    - **range**: decibels below the sound's loudest band from which everything is equally quiet
-    - **deltas**: orders of slopes, each by regression over ±**delta_width** frames
+    - **sample_rate**: sampling rate of the signals in Hz; files and (rate, samples) pairs of other rates are resampled
+    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **preemphasis**: coefficient, 0 for none
+    - **n_filters, low, high**: triangular mel filters between these frequencies in Hz (high None: half the rate)
+    - **n_coefficients**: number of coefficients, including c0; **lifter**: 0 for none; **energy**: a column with the
+      frame's log energy
+    - **range**: dynamic range in decibels below the sound's loudest band; lower values are set to the floor
+    - **deltas**: orders of deltas, each by regression over ±**delta_width** frames
     - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
     - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
 
@@ -108,7 +108,9 @@ class MFCC(Value):
         for name, (fits, words) in _RULES.items():
             if not fits(getattr(self, name)):
                 raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
-        plain = {n: v.item() for n, v in self._parts().items() if isinstance(v, np.generic)}  # files hold plain numbers
+        plain = {
+            n: v.item() for n, v in self._field_values().items() if isinstance(v, np.generic)
+        }  # files hold plain numbers
         self._set(**plain)
         if not 1 <= self.n_coefficients <= self.n_filters:
             expected = f"n_coefficients must be 1 … {self.n_filters}, the number of filters"
@@ -121,21 +123,21 @@ class MFCC(Value):
             raise DomainError(sentence("MFCC", expected, f"window {self.window:g} s, step {self.step:g} s"))
         spectrum_size(self.size, self.n_filters, self.sample_rate, self.low, self.top)
 
-    # -------------------------------------------------------------- what it is
+    # -------------------------------------------------------------- properties
 
     @property
     def top(self) -> float:
-        """The highest frequency that is looked at, in Hz."""
+        """The highest frequency used, in Hz."""
         return self.sample_rate / 2 if self.high is None else self.high
 
     @property
     def size(self) -> int:
-        """Samples of a window."""
+        """Window length in samples."""
         return max(1, round(self.window * self.sample_rate))
 
     @property
     def stride(self) -> int:
-        """Samples from one window to the next."""
+        """Hop length: samples from one window to the next."""
         return max(1, round(self.step * self.sample_rate))
 
     @property
@@ -149,7 +151,7 @@ class MFCC(Value):
         """Number of features D."""
         return (self.n_coefficients + self.energy) * (self.deltas + 1)
 
-    # ----------------------------------------------------------------- its use
+    # ----------------------------------------------------------------- features
 
     def __call__(self, sound: Any) -> Any:
         """Features of one sound (T, D), or of several as a Ragged.
@@ -162,11 +164,11 @@ class MFCC(Value):
         return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
 
     def signals(self, sounds: Any) -> Iterator[Array]:
-        """The samples of several sounds, at this rate."""
+        """The samples of several sounds, at this sampling rate."""
         return signals(sounds, self.sample_rate, self.top, "MFCC")
 
     def features(self, x: Array) -> Array:
-        """Features (T, D) of samples (n,) that have this rate."""
+        """Features (T, D) of samples (n,) at this sampling rate."""
         x = x[self.part(x)]
         track = cosines(self.n_filters, self.n_coefficients) @ self._log_bands(x).T
         track = track.T * lifter(self.n_coefficients, self.lifter)
@@ -176,19 +178,19 @@ class MFCC(Value):
         return normalized(with_deltas(track, self.deltas, self.delta_width), self.normalize, loudness)
 
     def part(self, x: Array) -> slice:
-        """The samples that features are of: all, or with `trim` those from the first to the last loud moment."""
+        """The samples used: all, or with `trim` those from the first to the last loud moment."""
         return slice(0, len(x)) if self.trim is None else loud_part(x, self.sample_rate, self.trim)
 
     def log_bands(self, sound: Any) -> Array:
-        """The log filter bank (T, filters) of one sound: what a spectrogram for the ear would show; nothing trimmed."""
+        """The log mel filter bank outputs (T, filters) of one sound (a mel spectrogram); nothing is trimmed."""
         return self._log_bands(signal(sound, self.sample_rate, self.top, "MFCC"))
 
     def times(self, frames: int) -> Array:
-        """The middle of each of so many frames, in seconds (T,)."""
+        """The center of each frame, in seconds (T,)."""
         return (np.arange(frames) * self.stride + self.size / 2) / self.sample_rate
 
     def _log_bands(self, x: Array) -> Array:
-        """Frames in blocks: their spectra would take many times the memory of the sound."""
+        """Frames in blocks: all spectra would take many times the memory of the sound."""
         peak, level = _peak(x)
         n = spectrum_size(self.size, self.n_filters, self.sample_rate, self.low, self.top)
         bank = mel_filters(self.n_filters, n, self.sample_rate, self.low, self.top).T
@@ -201,9 +203,9 @@ class MFCC(Value):
         return log_above(bands, self.range) + level
 
     def _frames(self, x: Array, a: int, b: int, peak: float) -> Array:
-        """Frames a … b − 1 of the signal over its peak, treble up."""
+        """Frames a … b − 1 of the normalized signal with pre-emphasis."""
         begin, stop = a * self.stride, (b - 1) * self.stride + self.size
-        lead = min(begin, 1)  # treble goes up against the sample before
+        lead = min(begin, 1)  # pre-emphasis needs the sample before
         piece = pre_emphasized(x[begin - lead : stop] / peak, self.preemphasis)[lead:]
         return framed(piece, self.size, self.stride)
 
@@ -213,7 +215,7 @@ class MFCC(Value):
 
 
 def _peak(x: Array) -> tuple[float, float]:
-    """What the signal is divided by for a peak of 1, so that squares neither overflow nor vanish; its log power."""
+    """The divisor for a peak of 1, so that squares neither overflow nor underflow; its log power."""
     peak = float(np.fmax.reduce([np.fmax.reduce(x), -np.fmin.reduce(x)])) if len(x) else 0.0
     return (peak, float(2 * np.log(peak))) if peak > 0 else (1.0, 0.0)
 

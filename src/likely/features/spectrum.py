@@ -1,4 +1,4 @@
-"""Sound in short pieces: speech holds still for some twenty milliseconds, so look through windows of that size."""
+"""Short-time spectral analysis: pre-emphasis, framing, windows, power spectra, energy-based trimming."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WINDOWS = ("hamming", "hann", "rectangular")
 
 
 def pre_emphasized(signal: Array, share: float = 0.97) -> Array:
-    """y_t = x_t − share · x_{t−1}: treble up, because voices fall off by 6 dB an octave. y_0 is x_0 · (1 − share).
+    """Pre-emphasis: y_t = x_t − share · x_{t−1}, y_0 = x_0 · (1 − share); voices fall off by 6 dB per octave.
 
     >>> pre_emphasized(np.array([1.0, 1.0, 2.0]), 0.5)
     array([0.5, 0.5, 1.5])
@@ -24,9 +24,9 @@ def pre_emphasized(signal: Array, share: float = 0.97) -> Array:
 
 
 def framed(signal: Array, size: int, step: int) -> Array:
-    """Windows of `size` samples, one every `step` (T, size), T = 1 + ⌊(n − size)/step⌋; what is left over is dropped.
+    """Frames of `size` samples, one every `step` (T, size), T = 1 + ⌊(n − size)/step⌋; the remainder is dropped.
 
-    A signal shorter than one window is followed by zeros and gives one frame.
+    A signal shorter than one window is zero-padded and gives one frame.
 
     >>> framed(np.arange(5.0), 3, 2).tolist()
     [[0.0, 1.0, 2.0], [2.0, 3.0, 4.0]]
@@ -38,7 +38,7 @@ def framed(signal: Array, size: int, step: int) -> Array:
 
 @cache
 def window(kind: str, size: int) -> Array:
-    """A window (size,) that fades at both ends (periodic form, as spectra want it), or a "rectangular" one.
+    """A tapered window (size,) in periodic form, or a "rectangular" one.
 
     Hamming: 0.54 − 0.46 cos(2πt/size); Hann: 0.5 − 0.5 cos(2πt/size).
     """
@@ -51,7 +51,7 @@ def window(kind: str, size: int) -> Array:
 
 
 def power_spectrum(frames: Array, size: int | None = None) -> Array:
-    """|X_f|² of each frame (T, size//2 + 1), frames followed by zeros up to `size`.
+    """Power spectrum |X_f|² of each frame (T, size//2 + 1), frames zero-padded to `size`.
 
     Parseval: Σ_t x_t² = (P_0 + 2 Σ P_f + P_{size/2}) / size for an even size.
 
@@ -69,9 +69,9 @@ def frame_energies(signal: Array, size: int, step: int) -> Array:
 
 
 def loud_part(signal: Array, rate: int, below: float = 40.0, margin: float = 0.05) -> slice:
-    """From the first to the last loud moment of a signal, and `margin` seconds on both sides.
+    """The part of a signal from the first to the last loud moment, with `margin` seconds on both sides.
 
-    Loud is a window of 20 ms whose energy is at most `below` dB under that of the loudest. Of silence it is all.
+    A window of 20 ms is loud if its energy is at most `below` dB under that of the loudest. Silence is kept completely.
     """
     size, step = max(1, round(0.02 * rate)), max(1, round(0.01 * rate))
     energy = np.nan_to_num(frame_energies(signal, size, step))
@@ -93,7 +93,7 @@ def trimmed(signal: Array, rate: int, below: float = 40.0, margin: float = 0.05)
 
 
 def is_silent(signal: Array) -> bool:
-    """True where nothing is to be heard: every sample that is there is the same.
+    """True if all observed samples are equal.
 
     >>> is_silent(np.array([0.1, np.nan, 0.1]))
     True
@@ -102,7 +102,7 @@ def is_silent(signal: Array) -> bool:
 
 
 def loudest(signal: Array, rate: int) -> float:
-    """The level of the loudest 20 ms of a signal, in decibels of its own unit; −inf where nothing is to be heard.
+    """The level of the loudest 20 ms of a signal, in decibels of its own unit; −inf for silence.
 
     >>> round(loudest(np.full(800, 0.1), 8000))
     -20
@@ -112,5 +112,7 @@ def loudest(signal: Array, rate: int) -> float:
     if not peak > 0:
         return -np.inf
     energy = np.fmax.reduce(frame_energies(signal / peak, size, step))
-    energy = energy if energy > 0 else np.nanmean((signal / peak) ** 2)  # gaps in every window, or a click at the end
+    energy = (
+        energy if energy > 0 else np.nanmean((signal / peak) ** 2)
+    )  # missing samples in every window, or a click at the end
     return float(10 * np.log10(energy) + 20 * np.log10(peak))

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all: the one way in which models, tables, reports and figures reach the disk."""
+"""Atomic file writing: models, tables, reports and figures are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REMEDIES = {
 
 
 def real(path: Path) -> str:
-    """The path with links followed, so that writing to a link replaces what it points to."""
+    """The path with symbolic links resolved, so that writing to a link replaces its target."""
     try:
         return os.path.realpath(os.fsdecode(path))
     except ValueError as error:
@@ -33,7 +33,7 @@ def real(path: Path) -> str:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether something other than a file or a folder lies there: a device, a FIFO, a socket.
+    """Whether the path is a device, a FIFO or a socket.
 
     >>> is_stream(os.devnull), is_stream(os.curdir), is_stream("no such file")
     (True, False, False)
@@ -43,7 +43,7 @@ def is_stream(path: Path) -> bool:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What lies there, asked by its own name: the target of /dev/fd/63 may be a pipe that has no path."""
+    """The file status of the path itself: the target of /dev/fd/63 may be a pipe that has no path."""
     try:
         return os.stat(path)
     except (OSError, ValueError):
@@ -52,10 +52,10 @@ def _status(path: Path) -> os.stat_result | None:
 
 @contextmanager
 def whole_file(path: Path, streams: bool = False) -> Iterator[BinaryIO]:
-    """A binary stream whose bytes become the file at the end; on any error the old file stays as it was.
+    """A binary stream that replaces the file at the end; on any error the old file is unchanged.
 
-    Another file is written beside it, forced to the disk and renamed. A file that is replaced keeps its permissions.
-    A device or a FIFO is never replaced: with `streams` the bytes are written into it, otherwise it is refused.
+    A temporary file is written, synced to disk and renamed. A file that is replaced keeps its permissions.
+    A device or a FIFO is never replaced: with `streams` the bytes are written into it, otherwise it is an error.
     """
     if streams and is_stream(path):
         with open(path, "wb") as stream:
@@ -74,7 +74,7 @@ def whole_file(path: Path, streams: bool = False) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(beside, target)
-    except BaseException:  # an interrupt too: the old file stays, the half one goes
+    except BaseException:  # an interrupt too: the old file stays, the temporary one is removed
         with suppress(OSError):
             os.unlink(beside)
         raise
@@ -82,7 +82,7 @@ def whole_file(path: Path, streams: bool = False) -> Iterator[BinaryIO]:
 
 
 def _keep_permissions(target: str, beside: str) -> None:
-    """The new file gets the mode and, where the system allows it, the label of the one that it will replace."""
+    """Copy the mode and, where the system allows it, the label of the file to be replaced."""
     there, new = _status(target), _status(beside)
     if there is None or new is None:
         return
@@ -94,10 +94,10 @@ def _keep_permissions(target: str, beside: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the new name survive a power cut; not every system lets one ask for that."""
+    """Sync the folder, so that the new name survives a power failure, where the system supports it."""
     if os.name == "nt":
         return
-    with suppress(PermissionError):  # a folder may be writable and yet not readable
+    with suppress(PermissionError):  # a folder may be writable but not readable
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -109,7 +109,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
-    """A file must be writable there; said before hours of work rather than after."""
+    """Raise an error unless a file can be written there, before a long computation."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     if is_stream(path):
@@ -128,26 +128,26 @@ def check_writable(path: str, kind: type[LikelyError] = LikelyError) -> None:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text, whole or not at all."""
+    """Write a text atomically."""
     with written_whole(path) as stream:
         stream.write(text)
 
 
 @contextmanager
 def written_whole(path: str) -> Iterator[IO[str]]:
-    """A stream whose text becomes the file at the end; on any error, no file and nothing beside it."""
+    """A text stream that replaces the file at the end; on any error no file is left."""
     with bytes_written_whole(path) as raw:
-        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # it has what of a text stream is used: write, flush
+        yield cast(IO[str], codecs.getwriter("utf-8")(raw))  # with write and flush of a text stream
 
 
 @contextmanager
 def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
-    """The same with bytes. They go into a device or a FIFO as they come, and a file is replaced at the end."""
+    """The same with bytes. A device or FIFO is written directly, a file is replaced at the end."""
     check_writable(path)
     try:
         with whole_file(path, streams=True) as raw:
             yield raw
-    except BrokenPipeError:  # whoever read the FIFO has enough
+    except BrokenPipeError:  # the reader of the FIFO has closed it
         raise
     except OSError as error:
         raise cannot_be_written(path, error) from error
@@ -156,6 +156,6 @@ def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
 
 
 def cannot_be_written(path: str | None, error: OSError) -> LikelyError:
-    """The system's complaint about a file, or about standard output, as a sentence that names it."""
+    """The system's error about a file, or standard output, as a message that names it."""
     whose, remedy = path or "standard output", REMEDIES.get(error.errno or 0, "")
     return LikelyError(sentence(whose, "the file cannot be written", error.strerror or error, remedy))

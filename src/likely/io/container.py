@@ -1,11 +1,11 @@
-"""One file: a short text that says what the arrays mean, and then the arrays. Nothing in it can run.
+"""Model file container: a JSON header followed by arrays, in the safetensors layout; it cannot contain code.
 
 The layout is that of safetensors: 8 bytes give the length of a JSON header, the header names each array with
-its type, shape and place, the bytes of the arrays follow without a hole. Our own text is one JSON string in
+its type, shape and offsets, the bytes of the arrays follow contiguously. Our own text is one JSON string in
 the header's `__metadata__`, under the key "likely". A description too long for a header (the names of thousands of
 columns) is the last array, as the bytes of its JSON, and the note says so: {"note": 12}. The safetensors package writes
-the file and can open it; reading is done here, because that package does not hand out the metadata of bytes, and
-because we are stricter.
+the file and can open it; reading is implemented here, because that package does not return the metadata of bytes,
+and because the checks here are stricter.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 KEY = "likely"
 MAX_HEADER = 1_000_000  # bytes; safetensors itself would take 100 million
-MAX_OBJECTS = 60_000  # lists and objects in a header: 1 MB of nothing else would take 30 MB of memory
-MAX_ITEMS = 100_000  # commas in it: 1 MB of nothing else would take a second
+MAX_OBJECTS = 60_000  # lists and objects in a header: 1 MB of them would take 30 MB of memory
+MAX_ITEMS = 100_000  # commas in a header: 1 MB of them would take a second
 MAX_NOTE = 8_000_000  # bytes of a description in an array
 LONG_NOTE = 600_000  # characters from which a description goes into an array: escaped, it could fill the header
 MAX_RANK = 8
@@ -42,14 +42,14 @@ FOREIGN = {
 
 
 class Refusal(Exception):
-    """Why something cannot be read or written; `files` turns it into a ModelFileError that names the file."""
+    """The reason why an object cannot be read or written; converted to a ModelFileError that names the file."""
 
     def __init__(self, expected: str, got: object = None, remedy: str = "") -> None:
         super().__init__(expected, got, remedy)
 
 
 class Tensor(NamedTuple):
-    """Where an array stands in a file, as its header says."""
+    """Type, shape and offsets of an array in a file, from the header."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -58,7 +58,7 @@ class Tensor(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a file says about itself: our note, and its arrays in the order of their numbers."""
+    """The header of a file: our description, and the arrays in the order of their numbers."""
 
     note: dict[str, Any]
     tensors: list[Tensor]
@@ -68,7 +68,7 @@ class Header(NamedTuple):
 
 
 def parse(text: str) -> Any:
-    """JSON without what JSON does not have: NaN, infinity, numbers beyond 64 bits, a key twice, bottomless nesting.
+    """Strict JSON: no NaN, infinity, numbers beyond 64 bits, duplicate keys or deep nesting.
 
     >>> parse('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
@@ -103,7 +103,7 @@ def _no_constant(name: str) -> NoReturn:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Refusal("each name must stand once", short([name for name, _ in pairs]))
+        raise Refusal("names must be unique", short([name for name, _ in pairs]))
     return found
 
 
@@ -113,7 +113,7 @@ _DECODER = json.JSONDecoder(
 
 
 def short(x: object) -> str:
-    """A foreign thing for an error message: quoted, and no longer or deeper than it deserves."""
+    """An untrusted object for an error message: quoted and truncated."""
     return _REPR.repr(x)
 
 
@@ -125,7 +125,7 @@ _REPR.maxlevel, _REPR.maxlist, _REPR.maxdict, _REPR.maxstring, _REPR.maxother = 
 
 
 def pack(note: dict[str, Any], arrays: Iterable[NDArray[Any]]) -> bytes:
-    """The bytes of a file that holds this note and these arrays."""
+    """The bytes of a file with this description and these arrays."""
     from safetensors.numpy import save
 
     text = json.dumps(note, allow_nan=False, ensure_ascii=False)
@@ -138,7 +138,7 @@ def pack(note: dict[str, Any], arrays: Iterable[NDArray[Any]]) -> bytes:
 
 
 def with_note(content: dict[str, Any], arrays: list[NDArray[Any]]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """The description as the header holds it: itself, or where it is long, the number of the array that is it."""
+    """The description as stored in the header: itself, or if it is long, the number of the array that holds it."""
     text = json.dumps(content, allow_nan=False, ensure_ascii=False)
     if len(text) <= LONG_NOTE:
         return content, arrays
@@ -150,7 +150,7 @@ def with_note(content: dict[str, Any], arrays: list[NDArray[Any]]) -> tuple[dict
 
 
 def note_of(content: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
-    """The description that the last array holds."""
+    """The description in the last array."""
     array = arrays[-1] if arrays else np.empty(0)
     if content != {"note": len(arrays) - 1} or array.dtype != np.uint8 or array.ndim != 1 or array.size > MAX_NOTE:
         raise Refusal(f"a note must be the last array, of at most {MAX_NOTE} bytes", short(content))
@@ -158,7 +158,7 @@ def note_of(content: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str, An
 
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """CRC-32 of the arrays' bytes, in order: it finds damage, not malice."""
+    """CRC-32 of the arrays' bytes, in order: it detects damage, not manipulation."""
     crc = 0
     for a in arrays:
         crc = zlib.crc32(np.ascontiguousarray(a).reshape(-1).view(np.uint8).data, crc)
@@ -169,14 +169,14 @@ def checksum(arrays: Iterable[NDArray[Any]]) -> int:
 
 
 def header(stream: BinaryIO, size: int) -> Header:
-    """Read the header of a file of that size, and check all that it claims before a single array is touched."""
+    """Read the header of a file of the given size, and check it completely before any array is read."""
     start = stream.read(8)
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(size - 8, MAX_HEADER):
-        raise Refusal("this is no model file, or it was cut off", _looks_like(start, size, length))
+        raise Refusal("this is not a model file, or it is truncated", _looks_like(start, size, length))
     text = _text(stream.read(length))
     if not text.startswith("{"):
-        raise Refusal("this is no model file: its header must be a JSON object", short(text[:20]))
+        raise Refusal("this is not a model file: its header must be a JSON object", short(text[:20]))
     content = _object(parse(text), "the header")
     note = _note(content.pop("__metadata__", None))
     return Header(note, _tensors(content, size - 8 - length))
@@ -199,7 +199,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise Refusal("this is no model file: its header must be text") from None
+        raise Refusal("this is not a model file: its header must be text") from None
 
 
 def _note(metadata: Any) -> dict[str, Any]:
@@ -224,10 +224,10 @@ def _tensors(content: dict[str, Any], size: int) -> list[Tensor]:
     end = 0
     for tensor in sorted(tensors, key=lambda t: (t.start, t.stop)):
         if tensor.start != end:
-            raise Refusal("arrays must follow each other without hole or overlap", f"{tensor.start} after {end}")
+            raise Refusal("arrays must be contiguous and not overlap", f"{tensor.start} after {end}")
         end = tensor.stop
     if end != size:
-        raise Refusal(f"the arrays must take {end} bytes", size, "the file is cut off or has something appended")
+        raise Refusal(f"the arrays must take {end} bytes", size, "the file is truncated or has trailing data")
     return tensors
 
 
@@ -240,7 +240,7 @@ def _tensor(entry: Any, name: str, size: int) -> Tensor:
         raise Refusal(f"array {name} must be one of {', '.join(DTYPES)}", short(entry["dtype"]))
     if not _sizes(shape, size) or len(shape) > MAX_RANK or not _sizes(place, size) or len(place) != 2:
         expected = f"array {name} must have a shape and a place within the file"
-        raise Refusal(expected, f"{short(shape)} at {short(place)} of {size} bytes", "the file is damaged or cut off")
+        raise Refusal(expected, f"{short(shape)} at {short(place)} of {size} bytes", "the file is damaged or truncated")
     if math.prod(shape) * dtype.itemsize != place[1] - place[0]:
         raise Refusal(f"array {name} of shape {tuple(shape)} must have another number of bytes", place[1] - place[0])
     return Tensor(dtype, tuple(shape), place[0], place[1])
@@ -251,7 +251,7 @@ def _sizes(x: Any, most: int) -> bool:
 
 
 def arrays(stream: BinaryIO, tensors: list[Tensor]) -> list[NDArray[Any]]:
-    """Read the arrays that follow the header, each into memory of its own."""
+    """Read the arrays that follow the header, each into its own memory."""
     found: dict[int, NDArray[Any]] = {}
     for i in sorted(range(len(tensors)), key=lambda i: (tensors[i].start, tensors[i].stop)):
         found[i] = _filled(stream, tensors[i], i)

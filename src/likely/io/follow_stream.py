@@ -1,4 +1,4 @@
-"""`follow` with its progress in a file: a stream that was interrupted goes on as if nothing had happened."""
+"""`follow` with checkpoints in a file: an interrupted stream is resumed with bitwise equal results."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from likely.core.stream_checkpoint import Following
 
 
 class Kept:
-    """Keeps the progress of a stream in a model file, whole or not at all."""
+    """A checkpoint of a stream in a model file, written atomically."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = path
 
     def load(self) -> Following | None:
-        """What was kept; None if there is no file."""
+        """The saved progress; None if there is no file."""
         from likely.io.model_files import load
 
         if not os.path.exists(self.path):
@@ -30,7 +30,7 @@ class Kept:
         return kept
 
     def save(self, following: Following) -> None:
-        """Write it beside the old one, force it to the disk, put it in its place."""
+        """Save the progress atomically: write a new file, sync it, rename it."""
         from likely.io.model_files import save
 
         save(following, self.path)
@@ -40,17 +40,17 @@ def follow(
     model: Any, observations: Iterable[Any], belief: Any = None, *, keep: Any = None, every: int = 1,
     replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
-    """The belief and log p(y | all before) after each of many observations, as they come.
+    """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
 
     - **model**: a value such as `HMM` or `LinearGaussian`, a fitted estimator of one, or an online learner: an
       estimator with `partial_fit` scores each row before it learns from it (classifiers: (row, label)), a conjugate
-      prior becomes the posterior. Its belief is then what was learned so far.
-    - **keep**: a file in which progress is kept every `every` observations and at the end. If it is there, the stream
-      goes on from it, to the same bits. An observation counts once its successor is asked for, so that after a crash
-      none is lost and none counts twice; of another model the file is refused.
-    - **replay**: whether the observations begin again with the first, so that those taken before are passed over;
-      they must be the same. None: what has a length (a list, an array) begins again, a stream goes on. Say
-      `replay=False` for a list that holds only what is new.
+      prior becomes the posterior. Its belief is then the state of learning.
+    - **keep**: a checkpoint file, written after every `every` observations and at the end. If it exists, the stream
+      is resumed from it, with bitwise equal results. An observation counts once the next one is requested, so that
+      after a crash none is lost and none counts twice; a file of another model is an error.
+    - **replay**: whether the observations begin again with the first, so that those processed before are skipped;
+      they must be the same. None: True for observations with a length (a list, an array), False for a stream. Pass
+      `replay=False` for a list that holds only new observations.
 
     >>> import likely as lk, os, tempfile
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))

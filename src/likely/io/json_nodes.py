@@ -1,4 +1,4 @@
-"""Values and plain settings as JSON nodes: what a reader of the file sees, and all that a file can say.
+"""JSON nodes of values and plain settings: writer and reader of the description in a model file.
 
 - null, true, 3, 2.5, "text": themselves; [...]: a list
 - {"tuple": [...]}, {"dict": {...}}: a tuple, a dict with text keys
@@ -21,30 +21,30 @@ from numpy.typing import NDArray
 from likely.io.container import DTYPES, LARGEST, MAX_RANK, Refusal, Tensor, short
 
 MAX_DEPTH = 32
-MAX_NODES = 30_000  # about 1 MB of header, and 30 ms of reading
+MAX_NODES = 30_000  # about 1 MB of header, 30 ms to read
 LONGEST = 250_000  # nodes of the longest description: 32 bytes each
-MAX_TEXTS = 4_000_000  # characters of an array of texts, in which each takes as much room as the longest
+MAX_TEXTS = 4_000_000  # characters of an array of strings, in which each takes as much memory as the longest
 NATIVE = {dtype.newbyteorder("=") for dtype in DTYPES.values()}
 WIDER = {"int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64", "float16": "float32"}
 ODD_FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 LABELS = (str, int, float, bool)
-FIELD = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)  # what a class, a field or a setting may be called
+FIELD = re.compile(r"[A-Za-z]\w{0,63}", re.ASCII)  # valid names of classes, fields and settings
 
 
 class Catalog(Protocol):
-    """The classes that a file may hold: how to take one apart, and how to build it again."""
+    """The classes that a file may hold: how to serialize and how to build them."""
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
-        """The class's name in files and its named parts; None if the thing is of no class of ours."""
+        """The class name in files and the named fields; None if the class cannot be saved."""
         ...
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
-        """The thing again; a Refusal if the name is unknown or the parts do not make one."""
+        """The object; a Refusal if the name is unknown or the fields are invalid."""
         ...
 
 
 class Walk:
-    """A way through a tree that knows where it is, so that a refusal can say so."""
+    """Tree traversal with the current path, so that errors can name it."""
 
     def __init__(self, catalog: Catalog, most: int = MAX_NODES) -> None:
         self.catalog = catalog
@@ -53,12 +53,12 @@ class Walk:
 
     @property
     def where(self) -> str:
-        """The place as one would write it in Python: model_.components[2].mean."""
+        """The path as Python code: model_.components[2].mean."""
         steps = [f"[{step}]" if isinstance(step, int) else f".{step[:40]}" for step in self.path]
         return "".join(steps).lstrip(".") or "the content"
 
     def enter(self, step: str | int) -> None:
-        """Go one level down, if the tree may be that deep and have that many nodes."""
+        """Descend one level, within the limits of depth and number of nodes."""
         self.path.append(step)
         self.count += 1
         if len(self.path) > MAX_DEPTH or self.count > self.most:
@@ -66,7 +66,7 @@ class Walk:
             raise Refusal(f"a file may have {self.most} parts, nested {MAX_DEPTH} levels deep", "more")
 
     def proper(self, text: str) -> str:
-        """The same text, if it can be written as UTF-8: half a surrogate pair cannot."""
+        """The string itself, if it can be encoded as UTF-8 (a lone surrogate cannot)."""
         try:
             return text if text.isascii() else text.encode("utf-8").decode("utf-8")
         except UnicodeEncodeError:
@@ -77,14 +77,14 @@ class Walk:
 
 
 class Writer(Walk):
-    """Turns things into nodes and keeps the arrays that the nodes mention."""
+    """Converts objects to nodes and collects the arrays that the nodes refer to."""
 
     def __init__(self, catalog: Catalog) -> None:
         super().__init__(catalog, LONGEST)
         self.arrays: list[NDArray[Any]] = []
 
     def node(self, x: Any) -> Any:
-        """The node of one thing."""
+        """The node of one object."""
         if isinstance(x, np.generic):
             x = x.item()
         if isinstance(x, np.ndarray):
@@ -114,7 +114,7 @@ class Writer(Walk):
         return {self.proper(key): self._part(x, key) for key, x in xs.items()}
 
     def _array(self, x: NDArray[Any]) -> dict[str, Any]:
-        """Numbers go to the file's arrays; those of few bits get more."""
+        """Numeric arrays go to the file's arrays; dtypes with few bits are widened."""
         native = np.dtype(WIDER.get(x.dtype.name, x.dtype.newbyteorder("=")))
         if native not in NATIVE or x.ndim > MAX_RANK:
             expected = f"{self.where} must be an array of {', '.join(sorted(map(str, NATIVE)))}"
@@ -148,7 +148,7 @@ _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
 
 def _remedy(x: Any) -> str:
     if isinstance(x, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
-        return "a generator in mid-stream is no setting, give random_state as a whole number"
+        return "a random generator is not a setting, pass random_state as a whole number"
     if callable(x):
         return "functions are code, and a file holds none"
     return "a file holds plain settings, arrays, and the classes that likely.io.model_files.names() lists"
@@ -158,14 +158,14 @@ def _remedy(x: Any) -> str:
 
 
 class Reader(Walk):
-    """Turns nodes back into things: each array is used once, and nothing is left over."""
+    """Converts nodes back to objects: each array is used once, and none is left over."""
 
     def __init__(self, catalog: Catalog, arrays: list[NDArray[Any]], most: int = MAX_NODES) -> None:
         super().__init__(catalog, most)
         self.arrays: list[NDArray[Any] | None] = [*arrays]
 
     def whole(self, node: Any) -> Any:
-        """The thing that a file holds; every array must have been used."""
+        """The object in a file; every array must have been used."""
         thing = self.thing(node)
         left = [i for i, a in enumerate(self.arrays) if a is not None]
         if left:
@@ -173,7 +173,7 @@ class Reader(Walk):
         return thing
 
     def thing(self, node: Any) -> Any:
-        """The thing that one node stands for."""
+        """The object of one node."""
         if isinstance(node, dict):
             read = next((read for mark, read in _READERS.items() if mark in node), _unmarked)
             return read(self, node)
@@ -206,7 +206,7 @@ class Reader(Walk):
         return self.catalog.build(name, built, self.where)
 
     def _array(self, node: dict[str, Any]) -> NDArray[Any]:
-        """The array of that number, which is then used up: a file must not give its memory out twice."""
+        """The array of that number, which can be used only once."""
         i = self.only(node, "array", "shape")
         if type(i) is not int or not 0 <= i < len(self.arrays):
             raise Refusal(f"{self.where} must be one of {len(self.arrays)} arrays", short(i))
@@ -235,7 +235,7 @@ class Reader(Walk):
         return ODD_FLOATS[name]
 
     def only(self, node: dict[str, Any], mark: str, *others: str) -> Any:
-        """What stands under the mark; the node must have just these keys."""
+        """The content under the type key; the node must have exactly these keys."""
         if set(node) != {mark, *others}:
             raise Refusal(f"{self.where} must have {' and '.join((mark, *others))}", short(list(node)))
         return node[mark]
@@ -255,11 +255,11 @@ _READERS: dict[str, Callable[[Reader, dict[str, Any]], Any]] = {
 }
 
 
-# ------------------------------------------------------------------ describing
+# ------------------------------------------------------------------ description
 
 
 def outline(node: Any, tensors: list[Tensor], depth: int = 0) -> Any:
-    """The same tree for the eye: arrays become words, as in "float64 (2, 2)"; nothing is built."""
+    """The tree for display: arrays become text such as "float64 (2, 2)"; nothing is built."""
     if depth > 2 * MAX_DEPTH:
         raise Refusal(f"a file may be nested {MAX_DEPTH} levels deep", "more")
     if isinstance(node, list):

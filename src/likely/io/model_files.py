@@ -1,4 +1,4 @@
-"""Model files: `save` writes a model, `load` brings the same bits back, and a stranger's file can do no harm.
+"""Model files: `save` and `load` of values and estimators, bitwise exact and safe for untrusted files.
 
 A file holds arrays and a description, never code: the class it names is looked up in a table written here (and
 in `io.schema`), its fields are checked, and the class's own constructor has the last word.
@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from likely._version import __version__
 from likely.core.errors import LikelyError, ModelFileError, sentence, unread
 
-FORMAT = 2  # 1 had other names of classes and fields, and is refused
+FORMAT = 2  # format 1 had other names of classes and fields, and is an error
 
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
@@ -101,15 +101,15 @@ Path = str | os.PathLike[str]
 ROUTINES = (FunctionType, BuiltinFunctionType, MethodType, partial)
 
 
-# ---------------------------------------------------------------------- in use
+# ---------------------------------------------------------------------- save and load
 
 
 def save(thing: Any, path: Path) -> None:
     """Write a value or an estimator to a file.
 
-    The file appears whole or not at all: it is written beside the old one, forced to the disk and then put in
-    its place, so that neither a crash nor a full disk can leave half a model. (A process that is killed in the
-    middle leaves the old model, and a file `.likely-….tmp` beside it.)
+    The file is written atomically: a temporary file is written, synced to disk and renamed, so that neither a crash
+    nor a full disk can leave an incomplete model. (A process that is killed leaves the old model, and a file
+    `.likely-….tmp` in the same folder.)
 
     >>> import likely as lk, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
@@ -128,7 +128,7 @@ def save(thing: Any, path: Path) -> None:
 def load(path: Path) -> Any:
     """Read a model file; it gives the same bits, hence the same scores, as what was saved.
 
-    A file from a stranger is safe to open: whatever is wrong with it, the answer is a ModelFileError.
+    An untrusted file is safe to open: any defect raises a ModelFileError.
 
     >>> import likely as lk, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
@@ -141,7 +141,7 @@ def load(path: Path) -> Any:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What a model file says about itself, without building the model or reading its arrays.
+    """The description in a model file, without building the model or reading its arrays.
 
     >>> import likely as lk, tempfile, os
     >>> from likely.io.model_files import describe
@@ -167,24 +167,24 @@ def dumps(thing: Any) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The thing whose file has these bytes."""
+    """The object of these bytes."""
     with _speaking_of("model file"):
         return _thing(BytesIO(data), len(data))
 
 
 def names() -> list[str]:
-    """The classes that a file can hold."""
+    """The classes that can be saved."""
     from likely.io.schema import TABLE
 
     return sorted([*TABLE, *ESTIMATORS])
 
 
 class Checkpoint:
-    """Keeps the progress of a fit in a file: `lk.fit(model, data, checkpoint=lk.Checkpoint("em.likely"))`.
+    """A checkpoint of a fit in a file: `lk.fit(model, data, checkpoint=lk.Checkpoint("em.likely"))`.
 
-    Each pass (or each `every`-th) is written whole or not at all. If the file is there when a fit begins, it goes on
-    from it, to the same bits as if nothing had happened; with other data it is refused. A finished fit is found again
-    as it ended. Delete the file to begin anew.
+    Each pass (or each `every`-th) is saved atomically. If the file exists when a fit begins, the fit is resumed with
+    bitwise equal results; other data raise an error. A finished fit is returned as it ended. Delete the file to start
+    again.
 
     >>> import likely as lk, numpy as np, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
@@ -199,7 +199,7 @@ class Checkpoint:
         self.path, self.every, self.passes = path, max(int(every), 1), 0
 
     def load(self) -> Any:
-        """What was kept; None if there is no file."""
+        """The saved progress; None if there is no file."""
         from likely.core.fit_checkpoint import Progress
 
         if not os.path.exists(self.path):
@@ -213,18 +213,18 @@ class Checkpoint:
         return kept
 
     def save(self, progress: Any) -> None:
-        """Keep it, if it is time to, or if it is the end."""
+        """Save the progress, if it is due or the fit has ended."""
         self.passes += 1
         if progress.reason or self.passes % self.every == 0:
             save(progress, self.path)
 
 
-# ------------------------------------------------------------------- the border
+# ------------------------------------------------------------------- errors and opening
 
 
 @contextmanager
 def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
-    """Every refusal and every complaint of the system becomes one sentence that names the file."""
+    """Convert refusals and system errors to one message that names the file."""
     from likely.io.atomic_write import REMEDIES
     from likely.io.container import Refusal
 
@@ -242,7 +242,7 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """A file open for reading, and its size; folders, pipes and devices are no model files."""
+    """A file open for reading, and its size; folders, pipes and devices are errors."""
     from likely.io.atomic_write import real
     from likely.io.container import Refusal
 
@@ -253,11 +253,11 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
         yield stream, os.fstat(stream.fileno()).st_size
 
 
-# --------------------------------------------------------------- things ↔ bytes
+# --------------------------------------------------------------- objects ↔ bytes
 
 
 def _packed(thing: Any) -> bytes:
-    """The bytes of a file; they are read back once, so that nothing is written that could not be loaded."""
+    """The bytes of a file; they are read back once, so that only loadable files are written."""
     from likely.io import container, json_nodes
 
     catalog = _Catalog()
@@ -272,16 +272,16 @@ def _packed(thing: Any) -> bytes:
 
 
 def _no_file_for(thing: Any) -> tuple[str, str, str]:
-    """Expected, got and remedy for what has no place in a file."""
+    """Expected, got and remedy for objects that cannot be saved."""
     name = type(thing).__name__
     if not isinstance(thing, type) and _holds_functions(thing):
-        expected = "a file holds numbers and no code, and this is made of functions"
-        return expected, name, "save the belief, which goes on to the same bits, and build the model in code"
+        expected = "a file holds numbers and no code, and this object consists of functions"
+        return expected, name, "save the belief, from which filtering resumes exactly, and build the model in code"
     return "only values and estimators of likely can be saved", name, "likely.io.model_files.names() lists them"
 
 
 def _holds_functions(thing: Any, deep: int = 3) -> bool:
-    """Whether functions stand among the fields of a record, or of records in it."""
+    """Whether a record, or a record in it, has functions among its fields."""
     parts = [getattr(thing, f.name) for f in fields(thing)] if is_dataclass(thing) else []
     return any(isinstance(part, ROUTINES) or (deep > 0 and _holds_functions(part, deep - 1)) for part in parts)
 
@@ -311,13 +311,13 @@ def _outline(stream: BinaryIO, size: int) -> dict[str, Any]:
 
     note, tensors = container.header(stream, size)
     content = _content(note)
-    if "note" in content:  # it stands behind the other arrays
+    if "note" in content:  # it follows the other arrays
         content = _of_class(container.note_of(content, container.arrays(stream, tensors)))
     return {**note, "content": json_nodes.outline(content, tensors)}
 
 
 def _content(note: dict[str, Any]) -> Any:
-    """The node of the thing, if the note is of a format that is known here."""
+    """The node of the object, if the format is known."""
     from likely.io.container import Refusal, short
 
     number, version = note.get("format"), note.get("likely")
@@ -337,7 +337,7 @@ def _content(note: dict[str, Any]) -> Any:
 
 
 def _of_class(content: Any) -> dict[str, Any]:
-    """The description of a thing, which must begin with its class."""
+    """The description of an object, which must begin with its class."""
     from likely.io.container import Refusal, short
 
     if not isinstance(content, dict) or "class" not in content:
@@ -360,7 +360,7 @@ class _Catalog:
         self.values = Values()
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
-        """Name and parts; those of an estimator are its settings and, with names that end in _, what it learned."""
+        """Name and fields; those of an estimator are its parameters and its fitted attributes (names that end in _)."""
         name = type(thing).__name__
         if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
             return self.values.take_apart(thing)
@@ -370,12 +370,12 @@ class _Catalog:
         return name, {**settings, **learned}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
-        """The value, or the estimator with its settings and what it learned."""
+        """The value, or the estimator with its parameters and fitted attributes."""
         return _estimator(name, parts, where) if name in ESTIMATORS else self.values.build(name, parts, where)
 
 
 def _refuse_what_says_so(estimator: Any) -> None:
-    """An estimator may know that it has no file, and why: `_cannot_be_saved` gives expected, got and remedy."""
+    """Raise the error of an estimator that cannot be saved: `_cannot_be_saved` gives expected, got and remedy."""
     from likely.io.container import Refusal
 
     why = getattr(estimator, "_cannot_be_saved", lambda: None)()
@@ -403,16 +403,16 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
         raise
     except LikelyError as error:
         raise unsound(where, name, error) from error
-    except Exception as error:  # settings of a stranger: whatever they trip over, the file is to blame
+    except Exception as error:  # untrusted settings: any exception means that the file is invalid
         raise Refusal(f"{where} is no {name}", f"parts that do not fit ({type(error).__name__})") from error
     return estimator
 
 
 def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> None:
-    """Settings must be such as `fit` takes; scikit-learn's complaint says which is not."""
+    """Raise an error for invalid parameters, with the name from scikit-learn's message."""
     from likely.io.container import Refusal, short
 
-    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` looks at them
+    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` checks them
         return
     try:
         estimator._validate_params()

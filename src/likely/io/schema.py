@@ -1,9 +1,9 @@
-"""What a file may hold: the table of classes, and what each field of a class must be.
+"""Schema of model files: the table of classes, and the type, shape and bounds of each field.
 
-A new class is one line in `TABLE`. The line reaches the class by a literal import, so that no text in a file
-ever chooses what is loaded, and gives a kind to each field of which the annotation does not say enough: shapes,
-in letters that mean one size throughout the value, and texts, from a list. Then the class's own constructor
-checks the rest. A class whose constructor checks nothing (statistics) needs a kind for every field.
+A new class is one line in `TABLE`. The line names the class by a literal import, so that no text in a file
+determines what is loaded, and gives a kind to each field whose annotation is not sufficient: shapes, with letters
+that mean one size throughout the value, and strings from a list. The class's own constructor checks the rest.
+A class whose constructor checks nothing (statistics) needs a kind for every field.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from likely.core.stream_checkpoint import Following
 from likely.core.value import Value
 from likely.io.container import Refusal, short
 
-Check = Callable[[Mapping[str, Any]], str]  # a complaint about the fields together, or ""
-Sizes = dict[str, Any]  # what the letters of shapes stand for, so far
+Check = Callable[[Mapping[str, Any]], str]  # a message about the fields together, or ""
+Sizes = dict[str, Any]  # the sizes bound to letters of shapes so far
 
 # ----------------------------------------------------------------------- kinds
 
 
 class Kind(NamedTuple):
-    """What a field must be: in words, and as a test, which may bind letters of shapes."""
+    """The kind of a field: a description, and a test that may bind letters of shapes."""
 
     words: str
     fits: Callable[[Any, Sizes], bool]
@@ -38,9 +38,9 @@ class Kind(NamedTuple):
 def numbers(
     shapes: str = "?", low: float = -np.inf, dtype: type = np.float64, high: float = np.nextafter(np.inf, 0)
 ) -> Kind:
-    """An array of finite numbers from `low` on, in one of some shapes; `high` may be +inf.
+    """An array of finite numbers ≥ `low`, in one of several shapes; `high` may be +inf.
 
-    "* d d" is (d, d), or (K, d, d) for a stack; "* d | d" leaves a choice; "" is one number; "?" is anything.
+    "* d d" is (d, d), or (K, d, d) for a stack; "* d | d" allows either; "" is one number; "?" is anything.
     """
     forms = [form.split() for form in shapes.split("|")]
 
@@ -65,7 +65,7 @@ def _bounded(x: Array, low: float, high: float) -> bool:
 
 
 def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
-    """Whether a shape has this form; letters, and the stack *, are bound where they first stand."""
+    """Whether a shape has this form; letters, and the stack *, are bound at their first use."""
     stack = form[:1] == ["*"]
     lead = len(shape) - len(form) + stack
     if lead not in ((0, 1) if stack else (0,)) or 0 in shape:
@@ -79,23 +79,23 @@ def _matches(shape: tuple[int, ...], form: list[str], sizes: Sizes) -> bool:
 
 
 def text(*choices: str) -> Kind:
-    """A text, one of some if they are given."""
+    """A string, one of `choices` if given."""
     words = f"one of {', '.join(map(repr, choices))}" if choices else "a text"
     return Kind(words, lambda x, sizes: isinstance(x, str) and (not choices or x in choices))
 
 
 def number(low: float = -np.inf) -> Kind:
-    """One plain finite number from `low` on."""
+    """One plain finite number ≥ `low`."""
     return Kind(f"a finite number from {low:g}", lambda x, sizes: type(x) in (int, float) and low <= x < np.inf)
 
 
 def maybe(kind: Kind) -> Kind:
-    """None, or that kind."""
+    """None, or the given kind."""
     return Kind(f"{kind.words}, or null", lambda x, sizes: x is None or kind.fits(x, sizes))
 
 
 def value(words: str, *abilities: str) -> Kind:
-    """A nested value that can do these things."""
+    """A nested value with the given methods."""
     return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(type(x), name) for name in abilities))
 
 
@@ -105,17 +105,17 @@ def of_class(name: str) -> Kind:
 
 
 def items(kind: Kind) -> Kind:
-    """A tuple of one or more of that kind."""
+    """A tuple of one or more of the given kind."""
     return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _all(x) and all(kind.fits(y, sizes) for y in x))
 
 
 def perhaps(kind: Kind) -> Kind:
-    """A tuple of any number of that kind, perhaps none."""
+    """A tuple of any number of the given kind."""
     return Kind(f"a tuple, each {kind.words}", lambda x, sizes: _empty(x) or items(kind).fits(x, sizes))
 
 
 def pairs(kind: Kind) -> Kind:
-    """A tuple of one or more (name, thing), each name once."""
+    """A tuple of one or more (name, object), with unique names."""
 
     def fits(x: Any, sizes: Sizes) -> bool:
         named = _all(x) and all(_all(p) and len(p) == 2 and isinstance(p[0], str) for p in x)
@@ -125,7 +125,7 @@ def pairs(kind: Kind) -> Kind:
 
 
 def forms_of(*choices: str) -> Kind:
-    """A tuple of (name, form), perhaps empty: a form is one of some texts, or an array of whole numbers or booleans."""
+    """A tuple of (name, form), perhaps empty: a form is one of several strings, or an array of integers or booleans."""
 
     def fits(x: Any, sizes: Sizes) -> bool:
         form = Kind("", lambda y, _: y in choices if isinstance(y, str) else _marks(y))
@@ -139,7 +139,7 @@ def _marks(x: Any) -> bool:
 
 
 def _empty(x: Any) -> bool:
-    return isinstance(x, tuple) and not x  # to ask an array whether it equals () would be an error
+    return isinstance(x, tuple) and not x  # comparing an array with () would be an error
 
 
 def _all(x: Any) -> bool:
@@ -152,7 +152,7 @@ labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinsta
 levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 density = value("a density", "log_prob", "sample", "members", "dim")
-SEQUENCES = ("viterbi", "smooth", "structure")  # what only densities of sequences have
+SEQUENCES = ("viterbi", "smooth", "structure")  # methods that only densities of sequences have
 distribution = Kind(
     "a density of rows",
     lambda x, sizes: density.fits(x, sizes) and not any(hasattr(x, ability) for ability in SEQUENCES),
@@ -180,20 +180,20 @@ names = Kind(
     "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())
 )
 rows = Kind(
-    "float64 rows of numbers or gaps",
+    "float64 rows of numbers or NaN",
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 2 and not np.isinf(x).any(),
 )
 end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
 streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
 
-ANNOTATED = {  # what an annotation says by itself
+ANNOTATED = {  # kinds determined by the annotation alone
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
     "bool": flag, "str": text(), "int": whole, "float": number(),
 }  # fmt: skip
 
 
-# What estimators learn, by the name of the attribute: the same name means the same everywhere. Attributes that are
-# not listed are values, which their own classes check, or are checked by the estimator that has them.
+# Fitted attributes by name: the same name has the same kind everywhere. Attributes that are not listed are values,
+# which their own classes check, or are checked by their estimator.
 LEARNED = {
     "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
     "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
@@ -205,7 +205,7 @@ LEARNED = {
 
 
 def refuse_learned(learned: Mapping[str, Any], where: str) -> None:
-    """Fitted attributes of an estimator must be what their names say; letters of shapes hold for all of them."""
+    """Raise an error unless fitted attributes have the kinds of their names; letters of shapes hold for all of them."""
     sizes: Sizes = {}
     for name, thing in learned.items():
         if name in LEARNED and not LEARNED[name].fits(thing, sizes):
@@ -216,7 +216,7 @@ def refuse_learned(learned: Mapping[str, Any], where: str) -> None:
 
 
 def spread_as_kind(center: str, spread: str) -> Check:
-    """A spread must be written out as its kind says: no file may ask for more memory than it takes."""
+    """Check that a covariance is stored in the shape of its kind: no file may need more memory than its size."""
 
     def check(parts: Mapping[str, Any]) -> str:
         rank = {"full": 2, "diagonal": 1, "spherical": 0, "independent": parts[center].ndim}[parts["kind"]]
@@ -227,7 +227,7 @@ def spread_as_kind(center: str, spread: str) -> Check:
 
 
 def sums_of_moments(parts: Mapping[str, Any]) -> str:
-    """Sums of a Student t: moments of the same columns and members; counts go from 0 to all columns."""
+    """Check the sums of a Student t: moments of the same columns and members; counts from 0 to all columns."""
     inside, entries = parts["moments"], parts["entries"]
     if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
         return "moments must be of the same columns and members"
@@ -238,20 +238,20 @@ def sums_of_moments(parts: Mapping[str, Any]) -> str:
 
 
 def of_one_width(parts: Mapping[str, Any]) -> str:
-    """Members that score the same rows have the same number of columns."""
+    """Check that members that score the same rows have the same number of columns."""
     widths = {part.dim for part in parts["components"]}
     return "" if len(widths) == 1 else f"all members must have one number of columns, not {sorted(widths)}"
 
 
 def of_one_name_each(parts: Mapping[str, Any]) -> str:
-    """Streams of a feed have a name each."""
+    """Check that the streams of a feed have unique names."""
     names = parts["names"]
     alike = len(names) == len(set(names)) == len(parts["streams"])
     return "" if alike else "each stream must have a name of its own"
 
 
 def honest_scatter(parts: Mapping[str, Any]) -> str:
-    """A scatter matrix is symmetric up to rounding, and nothing scatters less than not at all."""
+    """Check that a scatter matrix is symmetric up to rounding, with a non-negative diagonal."""
     scatter, mean = parts["scatter"], parts["origin"] + parts["shift"]
     variance = np.diagonal(scatter, axis1=-2, axis2=-1)
     if (variance < 0).any():
@@ -263,7 +263,7 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
 
 
 def loose_enough(parts: Mapping[str, Any]) -> str:
-    """What is known of a start with q unknown directions: one row more than these, and no more of them free."""
+    """Check the diffuse part of an initial state with q diffuse directions: q + 1 rows, at most q of them free."""
     q = len(parts["point"])
     if len(parts["rows"]) != q + 1:
         return f"rows must have shape {(q + 1, q + 1)}"
@@ -271,21 +271,21 @@ def loose_enough(parts: Mapping[str, Any]) -> str:
 
 
 def of_states_and_inputs(parts: Mapping[str, Any]) -> str:
-    """Moments of states, and beside them of inputs."""
+    """Check moments of states and of inputs."""
     if parts["white"].shape != (2, 2):
         return "white must have shape (2, 2)"
     return "" if len(parts["before"]) >= len(parts["mean"]) else "before must have room for every state"
 
 
 def no_negative_variance(parts: Mapping[str, Any]) -> str:
-    """Variances of what comes next are not negative."""
+    """Check that predictive variances are not negative."""
     spread = (parts["covariance"], parts["state_covariance"])
     least = min(float(np.diagonal(a, axis1=1, axis2=2).min()) for a in spread)
     return "" if least >= 0 else "variances must not be negative"
 
 
 def of_that_distribution(parts: Mapping[str, Any]) -> str:
-    """Earlier data must be such as the distribution learns from."""
+    """Check that pseudo-observations are statistics of the distribution."""
     try:
         with np.errstate(all="ignore"):
             sound = isinstance(parts["distribution"].objective(parts["stats"]), float)
@@ -295,21 +295,23 @@ def of_that_distribution(parts: Mapping[str, Any]) -> str:
 
 
 def of_one_number_of_columns(parts: Mapping[str, Any]) -> str:
-    """A change of d columns changes a distribution of d columns."""
+    """Check that a bijector of d columns belongs to a distribution of d columns."""
     widths = {
         int(parts["distribution"].dim),
         *(len(a) for a in (parts["bijector"].scale, parts["bijector"].shift) if a.ndim),
     }
-    return "" if len(widths) == 1 else f"distribution and change must have one number of columns, not {sorted(widths)}"
+    return (
+        "" if len(widths) == 1 else f"distribution and bijector must have one number of columns, not {sorted(widths)}"
+    )
 
 
 def as_the_class_says(name: str) -> Check:
-    """What the class itself finds wrong with its fields, before a value is made of them."""
+    """The class's own check of its fields, before the value is built."""
     return lambda parts: cast(Any, class_of(name))._complaint(parts)
 
 
 def _symmetric(a: Array, unit: Array) -> bool:
-    """Whether matrices (K, d, d) are, up to 1e-8 of their units; in strips, for a large one must not be copied."""
+    """Whether matrices (K, d, d) are symmetric up to 1e-8 of their units; in strips, to avoid copying large ones."""
     K, d = unit.shape
     members, rows = max(1, 10**5 // d**2), max(1, 10**5 // d)
     for k in (slice(i, i + members) for i in range(0, K, members)):
@@ -325,7 +327,7 @@ def _symmetric(a: Array, unit: Array) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """A class in the table: where it is, its fields' kinds, and a check of the whole."""
+    """A class in the table: its module, the kinds of its fields, and a check of the whole value."""
 
     load: Callable[[], type[Value]]
     kinds: Mapping[str, Kind]
@@ -941,10 +943,10 @@ TABLE: dict[str, Entry] = {
 
 
 class Values:
-    """The catalog of values: what `nodes` asks when it meets a class."""
+    """The catalog of values, used by `nodes`."""
 
     def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
-        """Name and fields of a value in the table; numbers that NumPy made of 0-d arrays become arrays again."""
+        """Name and fields of a value in the table; NumPy scalars from 0-d arrays become arrays again."""
         name = type(thing).__name__
         if not isinstance(thing, Value) or name not in TABLE or class_of(name) is not type(thing):
             return None
@@ -952,7 +954,7 @@ class Values:
         return name, {n: np.asarray(p) if isinstance(p, np.generic) else p for n, p in parts.items()}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Value:
-        """Check the fields against the table, then let the class's constructor check what they mean."""
+        """Check the fields against the table, then call the class's constructor."""
         if name not in TABLE:
             raise Refusal(f"{where} must be of a class that this version knows", short(name))
         cls, kinds = class_of(name), kinds_of(name)
@@ -964,13 +966,13 @@ class Values:
         with np.errstate(all="ignore"):
             complaint = TABLE[name].check(parts)
             if complaint:
-                raise Refusal(f"{where} is no sound {name}: {complaint}")
+                raise Refusal(f"{where} is not a valid {name}: {complaint}")
             return _constructed(cls, parts, where)
 
 
 @cache
 def class_of(name: str) -> type[Value]:
-    """The class of that name in the table, loaded on first use."""
+    """The class of that name in the table, imported on first use."""
     try:
         return TABLE[name].load()
     except (ImportError, AttributeError) as error:
@@ -979,7 +981,7 @@ def class_of(name: str) -> type[Value]:
 
 @cache
 def kinds_of(name: str) -> dict[str, Kind]:
-    """The kind of each field: the table's, else what its annotation says."""
+    """The kind of each field: from the table, else from its annotation."""
     kinds = {f.name: ANNOTATED.get(str(f.type)) for f in fields(class_of(name)) if f.init} | {**TABLE[name].kinds}
     unsaid = [field for field, kind in kinds.items() if kind is None]
     if unsaid:
@@ -988,7 +990,7 @@ def kinds_of(name: str) -> dict[str, Kind]:
 
 
 def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> None:
-    """Refuse what is missing, and what nobody asked for."""
+    """Raise an error for missing or unknown fields."""
     missing, unknown = [n for n in wanted if n not in parts], [n for n in parts if n not in wanted]
     if missing or unknown:
         got = " and ".join([f"no {n}" for n in missing] + [f"an unknown {n}" for n in unknown])
@@ -996,18 +998,18 @@ def same_names(parts: Mapping[str, Any], wanted: Any, name: str, where: str) -> 
 
 
 def unsound(where: str, name: str, error: LikelyError) -> Refusal:
-    """The refusal of parts that their class does not take, in the words of the class."""
-    return Refusal(f"{where} is no sound {name}: {str(error).removeprefix(f'{name}: ').rstrip('.')}")
+    """The refusal of fields that their class rejects, with the message of the class."""
+    return Refusal(f"{where} is not a valid {name}: {str(error).removeprefix(f'{name}: ').rstrip('.')}")
 
 
 def _constructed(cls: type[Value], parts: dict[str, Any], where: str) -> Value:
-    if not hasattr(cls, "__post_init__"):  # it checks nothing, so the table has checked everything
+    if not hasattr(cls, "__post_init__"):  # the constructor checks nothing: the table has checked everything
         return cls.trusted(**parts)
     try:
         built = cls(**parts)
     except LikelyError as error:
         raise unsound(where, cls.__name__, error) from error
-    except Exception as error:  # numbers of a stranger: whatever they trip over, the file is to blame
+    except Exception as error:  # untrusted numbers: any exception means that the file is invalid
         raise Refusal(f"{where} is no {cls.__name__}", f"parts that do not fit ({type(error).__name__})") from error
     for name, part in parts.items():
         if not _same(getattr(built, name), part):

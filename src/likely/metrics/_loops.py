@@ -1,6 +1,6 @@
-"""The cheapest way to edit one list into another: a table of costs row by row, and the way back through it.
+"""Edit distance: compiled dynamic program with backtracking.
 
-Moves are 0 for a match, 1 for a substitution, 2 for a deletion and 3 for an insertion.
+Operations are 0 for a match, 1 for a substitution, 2 for a deletion and 3 for an insertion.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from likely.numerics.compile import compiled
 
 @compiled
 def edit_rows(reference, hypothesis, costs, tolerance, row, moves):  # type: ignore[no-untyped-def]
-    """Go on from costs `row` (m + 1,) over reference (b,): the last moves go to (b, m + 1), the costs to `row`.
+    """Continue from costs `row` (m + 1,) over reference (b,): the best operations go to (b, m + 1), the costs to `row`.
 
-    costs (3,) are those of a substitution, a deletion, an insertion. What is dearer by less than `tolerance` is equal,
-    and among equals a diagonal move goes before a deletion, and that before an insertion.
+    costs (3,) are those of a substitution, a deletion, an insertion. Costs that differ by less than `tolerance` are
+    equal, and ties prefer a diagonal step, then a deletion, then an insertion.
     """
     for i in range(len(reference)):
         corner = row[0]
@@ -33,9 +33,9 @@ def edit_rows(reference, hypothesis, costs, tolerance, row, moves):  # type: ign
 
 @compiled
 def edit_trace(moves, column, out, end):  # type: ignore[no-untyped-def]
-    """Walk back through moves (b, m + 1) from the last row until above the first; they are written before out[end].
+    """Backtrack through operations (b, m + 1) from the last row to above the first; they are written before out[end].
 
-    What comes back is the column and the end that are reached.
+    Returns the column and the end that are reached.
     """
     i = len(moves) - 1
     while i >= 0:

@@ -1,4 +1,4 @@
-"""How alike two partitions are, whatever their clusters are called: all from one table of counts."""
+"""Comparison of clusterings: Rand index, mutual information, V-measure, purity, matching."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.distributions.categorical.categorical import is_missing
 
 
 class Contingency(NamedTuple):
-    """How much weight lies in cluster i of one partition and j of the other."""
+    """Contingency table: the weight in cluster i of one partition and cluster j of the other."""
 
     table: Array  # (I, J)
     first: list[Any]  # the labels of the rows
@@ -22,7 +22,7 @@ class Contingency(NamedTuple):
 
 
 def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
-    """The table of two labelings (n,) of the same rows; labels may be of any kind.
+    """The contingency table of two labelings (n,) of the same rows; labels may be of any type.
 
     >>> contingency(["a", "a", "b"], [1, 2, 2]).table
     array([[1., 1.],
@@ -39,19 +39,19 @@ def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
         raise DataError(sentence("partitions", "at least one row is needed", "none"))
     I, J = len(a[0]), len(b[0])
     counts = np.bincount(a[1] * J + b[1], w, I * J).astype(np.float64).reshape(I, J)
-    there, seen = counts.any(axis=1), counts.any(axis=0)  # rows without weight are not there
+    there, seen = counts.any(axis=1), counts.any(axis=0)  # rows of weight 0 are dropped
     return Contingency(counts[there][:, seen], _some(a[0], there), _some(b[0], seen))
 
 
 def codes(labels: Any, whose: str) -> tuple[list[Any], Index]:
-    """The distinct labels, sorted where they can be, and the place of each row's label among them (n,)."""
+    """The distinct labels, sorted where possible, and the index of each row's label among them (n,)."""
     y = labels.to_numpy() if hasattr(labels, "to_numpy") else labels
     y = y if isinstance(y, np.ndarray) else _as_given(y)
     if y.ndim != 1:
         raise ShapeError(sentence(whose, "labels must have shape (n,)", y.shape))
     missing = [i for i, c in enumerate(y) if is_missing(c)] if y.dtype.kind in "fOmM" else []
     if missing:
-        raise DataError(sentence(whose, "every row needs a label", f"none at row {missing[0]}", "leave it out"))
+        raise DataError(sentence(whose, "every row needs a label", f"none at row {missing[0]}", "drop the row"))
     if y.dtype != object:
         found, code = np.unique(y, return_inverse=True)
         return found.tolist(), code
@@ -60,7 +60,7 @@ def codes(labels: Any, whose: str) -> tuple[list[Any], Index]:
 
 
 def _as_given(labels: Any) -> NDArray[Any]:
-    """A list of unlike labels must not become one of texts."""
+    """Labels of mixed types as objects: a list of them must not become strings."""
     labels = list(labels)
     plain = len({type(c) for c in labels}) == 1 and not isinstance(labels[0], tuple)
     if plain:
@@ -78,7 +78,7 @@ def _some(labels: list[Any], there: Any) -> list[Any]:
 
 
 class _Pairs(NamedTuple):
-    """Pairs of rows that are together in both partitions, in the first, in the second, and all there are."""
+    """Numbers of pairs of rows that are together in both partitions, in the first, in the second, and of all pairs."""
 
     both: float
     first: float
@@ -92,7 +92,7 @@ def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
 
 
 def rand_index(first: Any, second: Any, weight: Any = None) -> float:
-    """The share of pairs of rows on which both agree: together in both, or apart in both (Rand 1971).
+    """Rand index: the share of pairs of rows on which both agree, together in both or apart in both (Rand 1971).
 
     >>> rand_index([0, 0, 1, 1], ["x", "x", "y", "z"])
     0.8333333333333334
@@ -102,7 +102,7 @@ def rand_index(first: Any, second: Any, weight: Any = None) -> float:
 
 
 def adjusted_rand_index(first: Any, second: Any, weight: Any = None) -> float:
-    """Rand's index, moved so that chance gives 0 and agreement 1 (Hubert and Arabie 1985).
+    """Adjusted Rand index: 0 for chance agreement, 1 for perfect agreement (Hubert and Arabie 1985).
 
     >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
@@ -117,7 +117,7 @@ def adjusted_rand_index(first: Any, second: Any, weight: Any = None) -> float:
 
 
 def fowlkes_mallows(first: Any, second: Any, weight: Any = None) -> float:
-    """The geometric mean of both shares of pairs: together in both, of those together in one.
+    """Fowlkes–Mallows index: geometric mean of the pairwise precision and recall.
 
     >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.7071
@@ -130,7 +130,7 @@ def fowlkes_mallows(first: Any, second: Any, weight: Any = None) -> float:
 
 
 class _Information(NamedTuple):
-    """Entropies of both partitions and what they tell of each other, in nats."""
+    """Entropies of both partitions and their mutual information, in nats."""
 
     mutual: float
     first: float
@@ -147,7 +147,7 @@ def _information(table: Array) -> _Information:
 
 
 def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
-    """Σ p(i, j) log p(i, j) / (p(i) p(j)), in nats.
+    """Mutual information Σ p(i, j) log p(i, j) / (p(i) p(j)), in nats.
 
     >>> round(mutual_information([0, 0, 1, 1], [0, 0, 1, 1]), 4)
     0.6931
@@ -156,7 +156,7 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
 
 
 def normalized_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
-    """Mutual information as a share of the mean entropy: "arithmetic", "geometric", "min" or "max".
+    """Mutual information over the mean entropy: "arithmetic", "geometric", "min" or "max".
 
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.8
@@ -164,7 +164,7 @@ def normalized_mutual_information(first: Any, second: Any, weight: Any = None, m
     found = _information(contingency(first, second, weight).table)
     whole = _mean(found.first, found.second, mean)
     if found.first == found.second == 0:
-        return 1.0  # one cluster each: they agree
+        return 1.0  # both have one cluster: they agree
     return found.mutual / whole if whole > 0 else 0.0
 
 
@@ -176,9 +176,9 @@ def _mean(a: float, b: float, mean: str) -> float:
 
 
 def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
-    """Mutual information, moved so that chance gives 0 and agreement 1 (Vinh, Epps and Bailey 2010).
+    """Adjusted mutual information: 0 for chance agreement, 1 for perfect agreement (Vinh, Epps and Bailey 2010).
 
-    What chance gives is exact, for partitions with the same sizes of clusters; weights must be whole numbers.
+    The chance level is exact, for partitions with the same cluster sizes; weights must be integers.
 
     >>> round(adjusted_mutual_information([0, 0, 1, 1, 2, 2], [0, 0, 1, 2, 2, 2]), 4)
     0.5024
@@ -196,7 +196,7 @@ def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mea
 
 
 def _expected_information(a: Array, b: Array) -> float:
-    """Σ_ij E[n_ij/n log(n n_ij / (a_i b_j))], n_ij hypergeometric; each pair of distinct sizes is done once."""
+    """Σ_ij E[n_ij/n log(n n_ij / (a_i b_j))], n_ij hypergeometric; each pair of distinct sizes is computed once."""
     n = float(a.sum())
     (sizes, times), (others, often) = np.unique(a, return_counts=True), np.unique(b, return_counts=True)
     total = 0.0
@@ -216,7 +216,7 @@ def _expected_cell(a: float, b: float, n: float) -> float:
 
 
 def variation_of_information(first: Any, second: Any, weight: Any = None) -> float:
-    """H(first | second) + H(second | first), in nats: a distance between partitions (Meilă 2007).
+    """Variation of information H(first | second) + H(second | first), in nats (Meilă 2007).
 
     >>> variation_of_information([0, 0, 1, 1], [5, 5, 3, 3]), round(variation_of_information([0, 0], [0, 1]), 4)
     (0.0, 0.6931)
@@ -226,7 +226,7 @@ def variation_of_information(first: Any, second: Any, weight: Any = None) -> flo
 
 
 class VMeasure(NamedTuple):
-    """Whether clusters hold one class each, whether classes lie in one cluster each, and the harmonic mean of both."""
+    """Homogeneity (clusters hold one class), completeness (classes lie in one cluster), and their harmonic mean."""
 
     homogeneity: float
     completeness: float
@@ -251,7 +251,7 @@ def v_measure(true: Any, found: Any, weight: Any = None, beta: float = 1.0) -> V
 
 
 def purity(true: Any, found: Any, weight: Any = None) -> float:
-    """The share of rows that belong to the largest class of their cluster; it grows with the number of clusters.
+    """Purity: the share of rows in the largest class of their cluster; it grows with the number of clusters.
 
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
@@ -261,14 +261,14 @@ def purity(true: Any, found: Any, weight: Any = None) -> float:
 
 
 class Matching(NamedTuple):
-    """Which class each cluster stands for, each class once, and the share of rows that are then right."""
+    """The class of each cluster, each class once, and the resulting accuracy."""
 
-    names: dict[Any, Any]  # from a label found to a true one; clusters without a class are not in it
+    names: dict[Any, Any]  # from a found label to a true one; clusters without a class are absent
     accuracy: float
 
 
 def best_matching(true: Any, found: Any, weight: Any = None) -> Matching:
-    """The renaming of clusters that makes most rows right (Hungarian method).
+    """The assignment of clusters to classes with the largest accuracy (Hungarian method).
 
     >>> best_matching(["a", "a", "b", "b"], [1, 1, 0, 1])
     Matching(names={1: 'a', 0: 'b'}, accuracy=0.75)

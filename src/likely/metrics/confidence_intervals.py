@@ -1,4 +1,4 @@
-"""How sure a measured rate is: a number without an interval is half a number."""
+"""Confidence intervals of proportions and means, with weighted and clustered rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.distributions.distribution import lone
 
 
 class Interval(NamedTuple):
-    """A rate and its confidence interval."""
+    """A proportion and its confidence interval."""
 
     value: Any
     low: Any
@@ -37,7 +37,7 @@ class Mean(NamedTuple):
 
 
 def shown_p(p: float) -> str:
-    """A p-value in words that people use.
+    """A p-value as text.
 
     >>> shown_p(0.042), shown_p(1e-200)
     ('p = 0.042', 'p < 0.001')
@@ -49,9 +49,9 @@ def shown_p(p: float) -> str:
 
 
 def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
-    """Weights (n,) scaled until their sum says how many rows they are worth.
+    """Weights (n,) rescaled so that their sum is the effective number of rows.
 
-    Whole numbers are copies and stay as they are. Fractions are shares: their sum becomes Kish's effective
+    Integers are frequencies and stay unchanged. Fractions are shares: their sum becomes Kish's effective
     size (Σw)² / Σw², so that scaling all of them changes no interval.
 
     >>> as_counts([2, 0, 1], 3), as_counts([0.25, 0.25], 2)
@@ -65,7 +65,7 @@ def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
         raise DataError(sentence(whose, "some row must have a positive weight", f"{n} rows of weight 0"))
     if (w == np.floor(w)).all():
         return w
-    shares = w / total  # squares of tiny weights would vanish
+    shares = w / total  # squares of tiny weights would underflow
     return shares / float(shares @ shares)
 
 
@@ -73,10 +73,10 @@ def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
 
 
 def proportion_interval(wrong: Any, n: Any, level: float = 0.95, method: str = "exact") -> Interval:
-    """A rate k/n with its interval: Clopper and Pearson's exact one, or Wilson's (Ney 2.5, testing error rates).
+    """A proportion k/n with its interval: Clopper–Pearson (exact) or Wilson (Ney 2.5, testing error rates).
 
-    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, which also serve for k
-    and n that are no whole numbers (weights, through `as_counts`). Arrays go entry by entry.
+    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, also for k and n that
+    are not integers (weights, through `as_counts`). Arrays are processed entrywise.
 
     >>> tuple(round(x, 4) for x in proportion_interval(2, 178))
     (0.0112, 0.0014, 0.04)
@@ -111,7 +111,7 @@ _INTERVALS = {"exact": _exact, "wilson": _wilson}
 
 
 def weighted_proportion(hit: Any, weight: Array, level: float = 0.95, method: str = "exact") -> Interval | None:
-    """The share of `hit` (n,) under weights (n,) as counts or shares; None where there is no weight at all."""
+    """The weighted share of `hit` (n,), weights (n,) as counts or shares; None without any weight."""
     if not weight.size or not weight.any():
         return None
     w = as_counts(weight, len(weight))
@@ -124,8 +124,8 @@ def weighted_proportion(hit: Any, weight: Array, level: float = 0.95, method: st
 def mean(values: Any, weight: Any = None, fold: Index | None = None, level: float = 0.95) -> Mean:
     """A weighted mean with Student's t interval: se² = s²/n with n − 1 degrees of freedom.
 
-    Over folds, se² = Σ W_f (m_f − m)² / (ΣW (F − 1)): the spread of the F folds' own means, by weight. One row says
-    nothing of its spread: the standard error is then infinite, as it is where a value is.
+    Over folds, se² = Σ W_f (m_f − m)² / (ΣW (F − 1)): the weighted variance of the F fold means. One row gives
+    no variance: the standard error is then infinite, as it is where a value is infinite.
 
     >>> round(mean([1.0, 2.0, 3.0]).se, 4)
     0.5774
@@ -143,7 +143,7 @@ def mean(values: Any, weight: Any = None, fold: Index | None = None, level: floa
 
 
 def mean_over_clusters(values: Any, weight: Any, cluster: Index, level: float = 0.95) -> Mean:
-    """A weighted mean whose standard error is that of clusters: rows of one group, person or day go together."""
+    """A weighted mean with a cluster-robust standard error: rows of one group, person or day belong together."""
     found = mean(values, weight, cluster, level)
     groups = len(np.unique(cluster))
     if found.se_folds is None or not np.isfinite(found.se_folds) or groups < 2:
@@ -153,7 +153,7 @@ def mean_over_clusters(values: Any, weight: Any, cluster: Index, level: float = 
 
 
 def _present(x: Array, w: Array, fold: Index | None) -> tuple[Array, Array, Index | None]:
-    """Rows that count: what has no weight may be anything."""
+    """Rows with positive weight."""
     if not len(x):
         raise DataError(sentence("mean", "at least one row is needed", "none"))
     here = w > 0

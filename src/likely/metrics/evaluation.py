@@ -1,4 +1,4 @@
-"""How good decisions were on rows whose truth is known: one object, and all that is measured from it."""
+"""Evaluation of classifiers: error, cost, proper scores, confusion matrix, calibration, ROC, reject option."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SUM_TO_ONE = 1e-6
 
 
 class ClassRates(NamedTuple):
-    """How one class fared: recall = found among its rows, precision = right among those called so.
+    """Recall and precision of one class.
 
-    A rate is None where nothing is there to count.
+    A rate is None if there are no rows to count.
     """
 
     label: Any
@@ -35,7 +35,7 @@ class ClassRates(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One row among the worst: where it stands, what it was, what it was called, and the posteriors of both."""
+    """One of the worst rows: row number, true class, predicted class, and the posteriors of both."""
 
     row: int
     truth: Any
@@ -46,10 +46,10 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Value):
-    """Posteriors beside the truth, with costs; every measure is a property   (Ney 2.5, Herbst 1.5).
+    """Posteriors and true classes, with costs; every measure is a property   (Ney 2.5, Herbst 1.5).
 
-    `cost` is anything that `Cost.of` understands; None counts mistakes. Weights that are whole numbers are copies
-    of rows; fractions are shares, and intervals then go by the effective number of rows (`as_counts`).
+    `cost` is anything that `Cost.of` accepts; None means 0/1 loss. Integer weights are frequencies;
+    fractions are shares, and intervals then use the effective number of rows (`as_counts`).
 
     >>> e = Evaluation(np.log([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1], ["no", "yes"])
     >>> round(e.error.value, 4), e.confusion.tolist()
@@ -63,8 +63,8 @@ class Evaluation(Value):
     weight: Array | None = None  # (n,)
     fold: Index | None = None  # (n,) the fold that tested the row
     reject_cost: float | None = None
-    score: Array | None = None  # (n,) log p(x): how usual the row is
-    cluster: Index | None = None  # (n,) rows of one cluster are no independent witnesses
+    score: Array | None = None  # (n,) log p(x)
+    cluster: Index | None = None  # (n,) rows of one cluster are not independent
 
     def __post_init__(self) -> None:
         classes = labels(self.classes)
@@ -84,11 +84,11 @@ class Evaluation(Value):
             cluster=None if self.cluster is None else _whole(self.cluster, n, "cluster"),
         )
         if reject is not None:
-            _ = self.costs  # refuses a cost that is negative or no number
+            _ = self.costs  # validates the cost
 
     @classmethod
     def of(cls, log_posterior: Any, y: Any, classes: Any, **more: Any) -> Evaluation:
-        """From labels rather than indices: each label of y (n,) is looked up among the classes."""
+        """From labels instead of indices: each label of y (n,) is looked up among the classes."""
         names = labels(classes)
         place = {c: i for i, c in enumerate(names.tolist())}
         cells = labels(y).tolist()
@@ -110,18 +110,18 @@ class Evaluation(Value):
 
     @cached_property
     def counts(self) -> Array:
-        """Weights (n,) as counts: ones, copies, or shares that sum to the effective number of rows."""
+        """Weights (n,) as counts: ones, frequencies, or shares that sum to the effective number of rows."""
         return as_counts(self.weight, len(self), "Evaluation")
 
     @cached_property
     def costs(self) -> Cost:
-        """The table of all actions: classes, further actions, and refusing where it has a cost."""
+        """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = self.cost or Cost.zero_one(len(self.classes))
         return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
 
     @property
     def actions(self) -> list[str]:
-        """What the columns of `confusion` are called (A,)."""
+        """Names of the columns of `confusion` (A,)."""
         return [str(name) for name in self.costs.names(self.classes)]
 
     @cached_property
@@ -131,72 +131,72 @@ class Evaluation(Value):
 
     @cached_property
     def predicted(self) -> Index:
-        """The class of least expected cost (n,), never a refusal; of equal ones the first."""
+        """The class of smallest expected cost (n,), never a rejection; ties go to the first."""
         return self.costs.predicted(np.exp(self.log_posterior))
 
     @cached_property
     def decided(self) -> Index:
-        """The action of least expected cost (n,): a class, a further action, or refusing."""
+        """The action of smallest expected cost (n,): a class, a further action, or rejection."""
         return self.expected_cost.argmin(axis=1)
 
     @cached_property
     def rejected(self) -> NDArray[np.bool_]:
-        """Rows (n,) that were refused; a further action of the cost table is a decision, not a refusal."""
+        """Rows (n,) that were rejected; a further action of the cost table is a decision, not a rejection."""
         return self.decided >= self._own
 
     @property
     def _own(self) -> int:
-        """Number of actions without refusing."""
+        """Number of actions without rejection."""
         return len(self.costs.table) - (self.reject_cost is not None)
 
     @cached_property
     def _unrefused(self) -> Index:
-        """The action of least expected cost (n,) other than refusing."""
+        """The action of smallest expected cost (n,) other than rejection."""
         R = self.expected_cost[:, : self._own]
         return np.where(np.isinf(R).all(axis=1), self.predicted, R.argmin(axis=1))
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Where the predicted class is not the true one (n,)."""
+        """Whether the predicted class is not the true one (n,)."""
         return self.predicted != self.truth
 
     # ---------------------------------------------------------------- error and cost
 
     @property
     def error(self) -> Interval:
-        """The share of wrong classes, without refusals, with its exact 95 % interval.
+        """Error rate without rejection, with its exact 95 % interval.
 
-        Where no row of the cost table decides for a class, it is that of the most probable classes.
+        If no action of the cost table is a class, it is that of the most probable classes.
         """
         return self.error_at(0.95)
 
     def error_at(self, level: float, method: str = "exact") -> Interval:
-        """The same at another level, or with Wilson's interval."""
+        """The error rate at another confidence level, or with Wilson's interval."""
         return self._share(self.wrong, level, method)
 
     @property
     def mean_cost(self) -> Mean:
-        """Mean cost of the actions chosen without refusals, with standard errors over rows and over folds."""
+        """Mean cost of the actions without rejection, with standard errors over rows and over folds."""
         return self._mean(self.costs.table[self._unrefused, self.truth])
 
     @property
     def decision_cost(self) -> Mean:
-        """Mean cost of what was decided, refusals among it: `mean_cost` where refusing has no cost."""
+        """Mean cost of the decisions including rejections: `mean_cost` if rejection has no cost."""
         return self._mean(self.costs.table[self.decided, self.truth])
 
     @property
     def refused(self) -> Interval:
-        """The share of rows that were refused."""
+        """The share of rejected rows."""
         return self._share(self.rejected)
 
     @property
     def unclassified(self) -> Interval:
-        """The share of rows for which no class was decided: refused, or given to a further action."""
+        """The share of rows without an assigned class: rejected, or a further action."""
         return self._share(self.decided >= len(self.classes))
 
     @property
     def error_of_accepted(self) -> Interval | None:
-        """The share of wrong classes among rows that got one; None where none did."""
+        """The error rate of rows with an assigned class; None without any."""
         taken = self.decided < len(self.classes)
         return weighted_proportion(self.decided[taken] != self.truth[taken], self.counts[taken])
 
@@ -205,7 +205,7 @@ class Evaluation(Value):
             found = self._mean(np.asarray(hit, dtype=np.float64), level)
             return Interval(found.value, max(found.low, 0.0), min(found.high, 1.0))
         share = weighted_proportion(hit, self.counts, level, method)
-        assert share is not None  # the constructor saw to it that some row counts
+        assert share is not None  # the constructor has checked that some row has weight
         return share
 
     def _mean(self, values: Array, level: float = 0.95) -> Mean:
@@ -222,17 +222,17 @@ class Evaluation(Value):
 
     @property
     def log_loss(self) -> Mean:
-        """Mean of −log p(true class | x), in nats; infinite if a true class was held impossible."""
+        """Log-loss: mean of −log p(true class | x), in nats; infinite if a true class had posterior 0."""
         return self._mean(-self.log_posterior_of_truth)
 
     @property
     def impossible(self) -> Interval:
-        """The share of rows whose true class was held impossible: they alone make `log_loss` infinite."""
+        """The share of rows whose true class had posterior 0: they alone make `log_loss` infinite."""
         return self._share(np.isneginf(self.log_posterior_of_truth))
 
     @property
     def brier(self) -> Mean:
-        """Mean of Σ_c (p(c | x) − [c is true])², between 0 and 2 (Brier's own form; two classes count both)."""
+        """Brier score: mean of Σ_c (p(c | x) − [c is true])², between 0 and 2 (summed over all classes)."""
         p = np.exp(self.log_posterior)
         own = np.exp(self.log_posterior_of_truth)
         return self._mean((p**2).sum(axis=1) - own**2 + (1 - own) ** 2)
@@ -241,18 +241,18 @@ class Evaluation(Value):
 
     @cached_property
     def confusion(self) -> Array:
-        """Weight of rows (C, A) by true class and decided action: classes, further actions, refusing."""
+        """Confusion matrix: weight of rows (C, A) by true class and action: classes, further actions, rejection."""
         return self._table(self.decided, len(self.costs.table))
 
     @property
     def confusion_cost(self) -> Array:
-        """What each cell of `confusion` cost (C, A)."""
+        """The cost in each cell of `confusion` (C, A)."""
         taken = self.confusion > 0
         return np.where(taken, self.confusion * np.where(taken, self.costs.table.T, 0.0), 0.0)
 
     @cached_property
     def confusion_predicted(self) -> Array:
-        """Weight of rows (C, C) by true and predicted class, without refusals."""
+        """Confusion matrix (C, C) of true and predicted class, without rejection."""
         return self._table(self.predicted, len(self.classes))
 
     def _table(self, decided: Index, actions: int) -> Array:
@@ -274,7 +274,7 @@ class Evaluation(Value):
         return weighted_proportion(hit[here], self.counts[here])
 
     def worst(self, k: int = 10) -> list[Case]:
-        """The k rows with the least posterior of their true class, worst first."""
+        """The k rows with the smallest posterior of their true class, worst first."""
         order = np.argsort(self.log_posterior_of_truth, kind="stable")
         order = order[self.counts[order] > 0][:k]
         return [self._case(int(i)) for i in order]
@@ -287,7 +287,7 @@ class Evaluation(Value):
     # ------------------------------------------------------------------------ curves
 
     def calibration(self, bins: int = 10, equal: str = "width", of: Any = None) -> Reliability:
-        """Whether what is said to happen with 80 % does so: of the most likely label, or of one class.
+        """Reliability diagram: forecast probability against frequency, of the most probable class or of one class.
 
         Bins of equal "width", or of equal "count".
         """
@@ -298,32 +298,32 @@ class Evaluation(Value):
         return reliability(np.exp(self.log_posterior[:, c]), self.truth == c, self.counts, bins, equal)
 
     def class_calibration(self, bins: int = 10, equal: str = "width") -> tuple[Reliability, ...]:
-        """The same for each class in turn."""
+        """The reliability diagram of each class."""
         return tuple(self.calibration(bins, equal, of=c) for c in self.classes.tolist())
 
     def log_odds(self, positive: Any) -> Array:
-        """log p(positive | x) − log p(another | x) (n,): the score whose thresholds `roc` runs through."""
+        """Log-odds log p(positive | x) − log p(another | x) (n,): the score of `roc`."""
         c = self.place(positive)
         rest = np.delete(self.log_posterior, c, axis=1)
         if not rest.shape[1]:
-            raise DomainError(sentence("Evaluation", "two classes are needed for a curve of errors", "one"))
+            raise DomainError(sentence("Evaluation", "two classes are needed for a ROC curve", "one"))
         with np.errstate(divide="ignore"):
             return self.log_posterior[:, c] - (rest[:, 0] if rest.shape[1] == 1 else logsumexp(rest, axis=1))
 
     def roc(self, positive: Any) -> Roc:
-        """Detections of one class against false alarms, for every threshold on its log-odds."""
+        """ROC curve of one class: detection rate against false-alarm rate, over thresholds on its log-odds."""
         return roc(self.log_odds(positive), self.truth == self.place(positive), self.weight)
 
     def det(self, positive: Any) -> Det:
-        """Misses against false alarms in normal deviates."""
+        """Detection error tradeoff (DET) curve: misses against false alarms in normal deviates."""
         return self.roc(positive).det()
 
     def equal_error_rate(self, positive: Any, hull: bool = False) -> EqualError:
-        """Where false alarms and misses of one class are alike."""
+        """Equal error rate of one class, where false alarms and misses are equal."""
         return self.roc(positive).equal_error(hull)
 
     def risk_coverage(self) -> RiskCoverage:
-        """Mean cost of the rows kept, as those with the largest least expected cost are refused first."""
+        """Risk-coverage curve: mean cost of accepted rows, rows with the largest expected cost rejected first."""
         doubt = self.expected_cost[:, : self._own].min(axis=1)
         return risk_coverage(doubt, self.costs.table[self._unrefused, self.truth], self.weight)
 
@@ -338,13 +338,13 @@ class Evaluation(Value):
     # ------------------------------------------------------------------------ output
 
     def summary(self) -> str:
-        """All the main numbers as a text for a terminal."""
+        """The main measures as text."""
         from likely.metrics.evaluation_summary import summary
 
         return summary(self)
 
     def as_dict(self, points: int = 200) -> dict[str, Any]:
-        """Everything measured and plotted as plain lists and numbers for JSON; curves have at most `points`."""
+        """All measures and curves as plain lists and numbers for JSON; curves have at most `points`."""
         from likely.metrics.evaluation_summary import as_dict
 
         return as_dict(self, points)
@@ -361,7 +361,7 @@ def _log_posteriors(given: Any, classes: NDArray[Any]) -> Array:
     if len(bad):
         row = a[bad[0]]
         what = "NaN" if np.isnan(row).any() else f"a sum of {np.exp(np.minimum(row, 700.0)).sum():.6g}"
-        remedy = "pass logarithms, with the log-sum over classes taken off"
+        remedy = "pass normalized log-posteriors (subtract the logsumexp over classes)"
         expected = "the posteriors of each row must be numbers that sum to 1"
         raise DataError(sentence("Evaluation", expected, f"{what} at row {bad[0]}", remedy))
     return a.copy() if a.flags.writeable else a
@@ -386,7 +386,7 @@ def _weights(given: Any, n: int) -> Array | None:
         return None
     if w.ndim != 1:
         raise ShapeError(sentence("Evaluation", f"weight must have shape ({n},)", w.shape))
-    as_counts(w, n, "Evaluation")  # refuses rows that are all without weight
+    as_counts(w, n, "Evaluation")  # raises an error if all weights are 0
     return w.copy()
 
 

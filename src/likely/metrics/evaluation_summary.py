@@ -1,4 +1,4 @@
-"""An evaluation in words for a terminal, and in plain lists for JSON."""
+"""Summary of an evaluation as text and as plain lists for JSON."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from likely.metrics.reliability import Reliability
 if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation
 
-MOST_CLASSES = 30  # rows of the table by class that a terminal shows
+MOST_CLASSES = 30  # maximum number of classes in the text table
 
 
 def summary(e: Evaluation) -> str:
-    """The main numbers with their intervals, then a line per class."""
+    """The main measures with their intervals, then one line per class."""
     return "\n".join([_heading(e), *_measures(e), "", *_classes(e)])
 
 
 def _heading(e: Evaluation) -> str:
     parts = [f"{len(e):,} rows", f"{len(e.classes)} classes"]
     if e.weight is not None:
-        parts.append(f"worth {e.counts.sum():,.6g} rows by their weights")
+        parts.append(f"effective number of rows {e.counts.sum():,.6g}")
     if e.fold is not None:
         parts.append(f"{len(np.unique(e.fold))} folds")
     return ", ".join(parts) + "; intervals are at 95 %"
@@ -33,19 +33,19 @@ def _measures(e: Evaluation) -> list[str]:
     if e.cost is not None:
         lines.append(("mean cost", str(e.mean_cost)))
     if e.reject_cost is not None:
-        lines += [("cost if it may refuse", str(e.decision_cost)), ("refused", str(e.refused))]
+        lines += [("cost with rejection", str(e.decision_cost)), ("rejected", str(e.refused))]
     if e.costs.decides_classes and len(e.costs.table) > len(e.classes):
         if e.cost is not None and e.cost.actions:
-            lines.append(("no class decided", str(e.unclassified)))
+            lines.append(("no class assigned", str(e.unclassified)))
         if e.error_of_accepted is not None:
-            lines.append(("error of the rest", str(e.error_of_accepted)))
-    impossible = f", {e.impossible.value:.2%} of true classes were held impossible" if e.impossible.value else ""
+            lines.append(("error of accepted", str(e.error_of_accepted)))
+    impossible = f", {e.impossible.value:.2%} of true classes had posterior 0" if e.impossible.value else ""
     lines += [("log-loss", str(e.log_loss) + impossible), ("Brier score", str(e.brier))]
     calibration = e.calibration()
     lines.append(("calibration error", f"{calibration.ece:.4f}  {calibration.verdict}"))
     if len(e.classes) == 2 and _both_there(e):
         curve = e.roc(e.classes[1])
-        lines += [("area below ROC", f"{curve.auc:.4f}"), ("equal error rate", f"{curve.equal_error().rate:.4f}")]
+        lines += [("area under ROC", f"{curve.auc:.4f}"), ("equal error rate", f"{curve.equal_error().rate:.4f}")]
     return [f"{name:<22}{value}" for name, value in lines]
 
 
@@ -54,7 +54,7 @@ def _both_there(e: Evaluation) -> bool:
 
 
 def _classes(e: Evaluation) -> list[str]:
-    """Recall and precision of each class; where none is decided for, the share of its rows that each action got."""
+    """Recall and precision of each class; if no action is a class, the shares of the actions."""
     if not e.costs.decides_classes:
         return _actions_of_classes(e)
     rates = list(e.by_class)
@@ -88,7 +88,7 @@ def _rate(rate: Any) -> str:
 
 
 def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
-    """Everything measured and plotted; what is infinite or undefined is None."""
+    """All measures and curves; infinite or undefined values are None."""
     there = [c for c, w in zip(e.classes.tolist(), e.confusion.sum(axis=1), strict=True) if 0 < w < e.confusion.sum()]
     curves, accepted = {c: e.roc(c) for c in there}, e.risk_coverage()
     found = {
@@ -100,10 +100,10 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
         "impossible": e.impossible, "brier": e.brier, "confusion": e.confusion, "confusion_cost": e.confusion_cost,
         "by_class": e.by_class, "calibration": calibration_dict(e.calibration()),
         "class_calibration": {str(c): calibration_dict(e.calibration(of=c)) for c in e.classes.tolist()},
-        "roc": {str(c): {**curve.thinned(points)._parts(), "auc": curve.auc} for c, curve in curves.items()},
-        "det": {str(c): curve.det().thinned(points)._parts() for c, curve in curves.items()},
+        "roc": {str(c): {**curve.thinned(points)._field_values(), "auc": curve.auc} for c, curve in curves.items()},
+        "det": {str(c): curve.det().thinned(points)._field_values() for c, curve in curves.items()},
         "equal_error_rate": {str(c): curve.equal_error() for c, curve in curves.items()},
-        "risk_coverage": {**accepted.thinned(points)._parts(), "area": accepted.area},
+        "risk_coverage": {**accepted.thinned(points)._field_values(), "area": accepted.area},
         "worst": e.worst(10),
     }  # fmt: skip
     return {name: plain(part) for name, part in found.items()}
@@ -111,11 +111,11 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
 
 def calibration_dict(r: Reliability) -> dict[str, Any]:
     """One reliability diagram with its numbers."""
-    return {**r._parts(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}
+    return {**r._field_values(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}
 
 
 def plain(part: Any) -> Any:
-    """Arrays, named tuples and NumPy's numbers as JSON knows them; NaN and infinity as None.
+    """Arrays, named tuples and NumPy scalars as JSON types; NaN and infinity as None.
 
     >>> plain({"a": np.array([1.0, np.inf])})
     {'a': [1.0, None]}

@@ -11,26 +11,26 @@ from scipy.special import gammaincinv
 
 from likely.core.arrays import Array, Mask
 
-WINDOW = 10  # frames whose evidence is counted together, as neighbors repeat each other
-ERRORS = 2.0  # standard errors that a mean over windows may be too low by
-TAIL = 0.1  # share of frames from which rarer ones are foretold
-FEW = 10  # runs of frames beyond a threshold, with fewer of which the tail is fitted
-NAT = 1.0  # mean excess of log-odds where all is as the model says
-CONFIDENCE = 0.95  # with which a larger share is excluded
-MOST = 0.5  # a supported rate above this is none
+WINDOW = 10  # frames per window: neighboring frames are correlated
+ERRORS = 2.0  # standard errors added to a mean over windows
+TAIL = 0.1  # share of frames from which the tail is extrapolated
+FEW = 10  # number of runs beyond a threshold below which the fitted tail is used
+NAT = 1.0  # mean excess of log-odds under the model
+CONFIDENCE = 0.95  # confidence level of upper limits
+MOST = 0.5  # larger supported rates are not meaningful
 NEAR = 1e-12  # rounding of sums of weights
 ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
 
 
 class Tail(NamedTuple):
-    """The largest values of a series: a share of them lies above a border, by an exponential distribution."""
+    """Exponential tail: the share above a border, and the mean excess over it."""
 
     border: float
     share: float
     excess: float  # on average
 
     def threshold(self, rate: float) -> float:
-        """What a share `rate` exceeds, c = border + excess · log(share / rate)."""
+        """The threshold with exceedance probability `rate`, c = border + excess · log(share / rate)."""
         further = float(np.log(self.share / rate)) if self.share > 0 else 0.0
         return self.border + self.excess * max(further, 0.0)
 
@@ -40,33 +40,33 @@ class Tail(NamedTuple):
 
 
 def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
-    """The tail of stretches of values, each with its weight.
+    """The exponential tail of stretches of values, with weights.
 
     >>> found = tail([np.random.default_rng(0).exponential(size=5000)], np.ones(1))
     >>> round(found.excess, 1), round(found.threshold(0.01), 1)
     (1.1, 4.8)
     """
     border = quantile(series, w, share)
-    values, own = _together(series, w)
+    values, own = _concatenated(series, w)
     above = own * (values > border)
     total = float(above.sum())
     return Tail(border, total / float(own.sum()), float(above @ (values - border)) / total if total else 0.0)
 
 
 def safe_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
-    """Log-odds that a share of at most `rate` of normal frames should exceed, from those of held-out stretches.
+    """Log-odds threshold that at most a share `rate` of normal frames exceeds, from held-out stretches.
 
     Under the true distribution of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov,
-    Ville), so that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames, in 1 % of which
-    there is one, hold five to ten of these, and a sample may well lack the long ones. Hence a tail is believed to be
-    longer than a nat where it is found to be, but not to be shorter.
+    Ville), so that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames with 1 % of alarms
+    hold five to ten runs, and a sample may lack the long ones. Hence the mean excess is estimated where it is larger
+    than a nat, and never set smaller.
     """
     found = tail(odds, w, max(TAIL, rate))
     return max(found._replace(excess=max(found.excess, NAT)).threshold(rate), quantile(odds, w, rate))
 
 
 def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
-    """The share of values above a threshold; where only few runs of them are, by the tail."""
+    """The share of values above a threshold; with few runs above it, from the fitted tail."""
     found = tail(series, w)
     above = [x > threshold for x in series]
     if threshold > found.border and _run_count(series, w, threshold) < FEW:
@@ -75,9 +75,9 @@ def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:
 
 
 def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
-    """The largest share of normal frames above a threshold that held-out stretches do not exclude (95 % confidence).
+    """Upper confidence limit (95 %) of the share of normal frames above a threshold, from held-out stretches.
 
-    Runs of frames above it come as Poisson events. Where only few do, the limit is that of the tail: the mean excess
+    Runs of frames above it are Poisson events. With only few of them, the limit is that of the tail: the mean excess
     of k runs over a border below the threshold is known up to a gamma distribution of shape k
     (peaks over threshold, Davison and Smith 1990).
 
@@ -88,7 +88,9 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
     found, seen = tail(odds, w), _run_count(odds, w, threshold)
     if seen >= FEW or threshold <= found.border or not found.share:
         frames = float(w @ [len(x) for x in odds])
-        length = max(exceeding(odds, w, threshold) / max(seen, 1.0), 1.0 / frames)  # of a run, in shares of all frames
+        length = max(
+            exceeding(odds, w, threshold) / max(seen, 1.0), 1.0 / frames
+        )  # mean length of a run, as a share of all frames
         return upper_limit(seen, 1.0 / length)
     of_tail = max(_run_count(odds, w, found.border), NEAR)
     least = max(float(gammaincinv(of_tail, 1.0 - CONFIDENCE)) / of_tail, NEAR)
@@ -96,7 +98,7 @@ def supported_rate(odds: Sequence[Array], w: Array, threshold: float) -> float:
 
 
 def upper_limit(events: float, independent: float) -> float:
-    """The largest share that so many events among independent frames do not exclude (Poisson, 95 % confidence).
+    """Upper confidence limit (95 %) of a rate, from the number of events among independent frames (Poisson).
 
     >>> [round(upper_limit(events, 300.0), 3) for events in (0.0, 3.0, 30.0)]
     [0.01, 0.026, 0.136]
@@ -105,7 +107,7 @@ def upper_limit(events: float, independent: float) -> float:
 
 
 def rule_of_three(independent: float) -> float:
-    """The largest share of events that so many independent frames without one do not exclude (95 % confidence).
+    """Upper confidence limit (95 %) of a rate if no event occurred among so many independent frames.
 
     >>> round(rule_of_three(300.0), 3)
     0.01
@@ -114,7 +116,7 @@ def rule_of_three(independent: float) -> float:
 
 
 def correlation_time(series: Sequence[Array], w: Array) -> float:
-    """An upper limit of how many values of stretches count as one independent value: τ = 1 + 2 Σ ρ_k.
+    """An upper limit of the integrated autocorrelation time τ = 1 + 2 Σ ρ_k of stretches of values.
 
     Pairs of autocorrelations are summed while they are positive (Geyer 1992). The logarithm of what exceeds 1 is taken
     as normal with standard error √(2(2m + 1) / n) for m lags (Madras and Sokal 1988).
@@ -124,7 +126,7 @@ def correlation_time(series: Sequence[Array], w: Array) -> float:
     >>> correlation_time([white], np.ones(1)) < 1.5, 9 < correlation_time([slow], np.ones(1)) < 16
     (True, True)
     """
-    values, own = _together(series, w)
+    values, own = _concatenated(series, w)
     mean = float(own @ values) / float(own.sum())
     apart = [x - mean for x in series]
     variance = _covariance(apart, w, 0)
@@ -138,7 +140,7 @@ def correlation_time(series: Sequence[Array], w: Array) -> float:
 
 
 def _covariance(apart: Sequence[Array], w: Array, lag: int) -> float:
-    """Of values with those `lag` later in the same stretch."""
+    """Autocovariance at `lag` within stretches."""
     pairs = float(w @ [max(len(x) - lag, 0) for x in apart])
     return float(w @ [x[: len(x) - lag] @ x[lag:] if len(x) > lag else 0.0 for x in apart]) / pairs
 
@@ -148,24 +150,24 @@ def _run_count(series: Sequence[Array], w: Array, threshold: float) -> float:
 
 
 def quantile(series: Sequence[Array], w: Array, rate: float) -> float:
-    """The smallest value that a share of at most `rate` exceeds.
+    """The smallest value that at most a share `rate` exceeds.
 
     >>> quantile([np.arange(10.0)], np.ones(1), 0.2)
     7.0
     """
-    values, own = _together(series, w)
+    values, own = _concatenated(series, w)
     order = np.argsort(values)
     above = 1.0 - np.cumsum(own[order]) / own.sum()
     return float(values[order][np.searchsorted(-above, -rate - NEAR)])
 
 
-def _together(series: Sequence[Array], w: Array) -> tuple[Array, Array]:
-    """All values, and the weight of each."""
+def _concatenated(series: Sequence[Array], w: Array) -> tuple[Array, Array]:
+    """All values with their weights."""
     return np.concatenate(series), np.concatenate([np.full(len(x), v) for x, v in zip(series, w, strict=True)])
 
 
 def runs(which: Mask) -> int:
-    """How often a series of flags becomes true.
+    """The number of runs of True in a series of flags.
 
     >>> runs(np.array([True, True, False, True]))
     2
@@ -177,10 +179,10 @@ def runs(which: Mask) -> int:
 
 
 def allowed_share(ratios: Sequence[Array], w: Array) -> float:
-    """The largest share s ≤ 1 of the evidence for a fault for which E e^{s z} ≤ 1 over windows of normal frames.
+    """The largest exponent s ≤ 1 for which E e^{s z} ≤ 1 over windows of normal frames.
 
-    A likelihood ratio has mean 1 where the denominator is true; neighbors that repeat each other, tails that are
-    heavier than Gaussian, and dynamics that were learned from few frames make it more.
+    A likelihood ratio has mean 1 under the denominator; correlated neighbors, tails heavier than Gaussian, and
+    dynamics estimated from few frames make it larger.
     """
     cut = [(np.add.reduceat(z, np.arange(0, len(z), WINDOW)), v) for z, v in zip(ratios, w, strict=True) if len(z)]
     if not cut:
@@ -196,7 +198,7 @@ def allowed_share(ratios: Sequence[Array], w: Array) -> float:
 
 
 def _mean_ratio(z: Array, w: Array, share: float) -> float:
-    """log of the mean of e^{s z}, plus its standard errors: few windows must not be trusted."""
+    """Log of the mean of e^{s z}, plus its standard errors, as windows are few."""
     a = share * z
     top = float(a.max())
     r, v = np.exp(a - top), w / w.sum()
@@ -206,20 +208,20 @@ def _mean_ratio(z: Array, w: Array, share: float) -> float:
 
 
 def allowed_shares(parts: Sequence[Sequence[Array]], w: Array, without: int | None = None) -> Array:
-    """Shares (J,), one per column of the ratios (T, J) in parts[stretch][part]; one part may be left out of all."""
+    """Exponents (J,), one per column of the ratios (T, J) in parts[stretch][part]; one part may be left out of all."""
     some = [(z, v) for stretch, v in zip(parts, w, strict=True) for k, z in enumerate(stretch) if k != without]
     own = np.array([v for _, v in some])
     return np.array([allowed_share([z[:, j] for z, _ in some], own) for j in range(some[0][0].shape[1])])
 
 
 def tempered(parts: Sequence[Sequence[Array]], w: Array) -> list[list[Array]]:
-    """Evidence of each part by the shares that the others allow: by its own it looks calmer than frames to come."""
+    """Tempered evidence of each part, with the exponents from the other parts (cross-fitting)."""
     shares = [allowed_shares(parts, w, k) for k in range(len(parts[0]))]
     return [[s * z for s, z in zip(shares, stretch, strict=True)] for stretch in parts]
 
 
 def edges(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Where parts of these lengths begin and end.
+    """Start and end of parts of these lengths.
 
     >>> edges([2, 3])
     [(0, 2), (2, 5)]

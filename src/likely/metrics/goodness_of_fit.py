@@ -1,4 +1,4 @@
-"""Does a Gaussian distribution fit at all: squared distances from its center should follow χ²."""
+"""Goodness of fit of a Gaussian: squared Mahalanobis distances against the χ² distribution."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from likely.metrics.confidence_intervals import Interval, as_counts, proportion_
 from likely.metrics.reliability import Statistic
 
 TINY = 1e-300
-OUTER = 0.99  # the share of rows that an ellipsoid at this quantile should hold
-PAIRS = 200  # points of a quantile plot
+OUTER = 0.99  # probability of the ellipsoid
+PAIRS = 200  # points of the quantile-quantile plot
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceCheck(Value):
-    """Squared distances beside the χ² distribution they follow if the rows are Gaussian as the model says."""
+    """Tests of squared Mahalanobis distances against the χ² distribution that they follow for Gaussian rows."""
 
-    dim: int  # columns; the most that a row has, where rows have gaps
-    rows: float  # how many rows these are worth
-    kolmogorov: Statistic  # the largest gap between both distribution functions
-    anderson: Statistic  # Anderson and Darling's A², which looks harder at the tails
+    dim: int  # number of columns; the largest number observed in a row, with missing values
+    rows: float  # effective number of rows
+    kolmogorov: Statistic  # Kolmogorov–Smirnov: the largest difference of the distribution functions
+    anderson: Statistic  # Anderson–Darling A², more sensitive in the tails
     beyond: Interval  # share of rows beyond the 0.99 quantile; 0.01 is expected
     expected: Array  # (m,) quantiles of χ²
     observed: Array  # (m,) quantiles of the rows
 
     @property
     def verdict(self) -> str:
-        """What it means, in a sentence."""
+        """The result of the tests as a sentence."""
         p = min(self.kolmogorov.p_value, self.anderson.p_value)
         share = f"{self.beyond.value:.1%} of rows lie beyond the 99 % ellipsoid"
         if p >= 0.025:  # two tests at 5 % together
@@ -42,8 +42,8 @@ class DistanceCheck(Value):
             advice = "Look for outliers, several modes, or use a t distribution."
             return f"The tails are heavier than Gaussian: {share}. {advice}"
         if self.observed[len(self.observed) // 2] < self.expected[len(self.expected) // 2]:
-            why = "a few far ones stretch the covariance"
-            return f"Most rows lie nearer than a Gaussian distribution says ({share}): {why}."
+            why = "a few outliers inflate the covariance"
+            return f"Most rows lie nearer than expected of a Gaussian distribution ({share}): {why}."
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
@@ -51,7 +51,7 @@ def check_squared_distances(d2: Any, dim: Any, weight: Any = None) -> DistanceCh
     """Squared Mahalanobis distances (n,) against χ²_dim   (Ney 3.2).
 
     `dim` is the number of columns, or (n,) of those that each row has observed. The distribution should come from other
-    rows, or from many more rows than it has parameters: distances to an estimate of their own are a little short.
+    rows, or from many more rows than it has parameters: distances from a fit to the same rows are slightly too small.
 
     >>> rng = np.random.default_rng(0)
     >>> check_squared_distances((rng.standard_normal((2000, 3)) ** 2).sum(axis=1), 3).kolmogorov.p_value > 0.05
@@ -86,7 +86,7 @@ def _distances(d2: Any, dim: Any, weight: Any) -> tuple[Array, Array, Array]:
         raise ShapeError(sentence("check_squared_distances", expected, dim if dims.ndim == 0 else dims.shape))
     dims = np.broadcast_to(dims, d2.shape)
     w = as_counts(weight, len(d2), "check_squared_distances")
-    here = (dims > 0) & (w > 0)  # a row without any entry says nothing
+    here = (dims > 0) & (w > 0)  # rows without any observed entry are dropped
     if not here.any():
         raise DataError(sentence("check_squared_distances", "at least one row with an entry is needed", "none"))
     return d2[here], dims[here], w[here]
@@ -121,7 +121,7 @@ def _anderson_tail(a: float) -> float:
 
 
 def _quantile_pairs(ordered: Array, w: Array, dim: int) -> tuple[Array, Array]:
-    """χ² quantiles beside those of the rows: all of them, or 200 evenly spread with the outermost among them."""
+    """Quantiles of χ² and of the rows: all of them, or 200 evenly spaced ones including the extremes."""
     middle = (np.cumsum(w) - w / 2) / w.sum()
     at = np.unique(np.linspace(0, len(w) - 1, min(PAIRS, len(w))).round().astype(np.intp))
     return chdtri(dim, 1 - middle[at]), ordered[at]

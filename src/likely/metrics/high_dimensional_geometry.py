@@ -1,4 +1,4 @@
-"""In high dimensions all rows are about equally far away: what to expect of distances, and how to read them."""
+"""Geometry of high-dimensional data: concentration of distances, hubness, intrinsic dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GaussianShell(NamedTuple):
 
 
 def gaussian_shell(dim: int) -> GaussianShell:
-    """Where the rows of a D-dimensional Gaussian lie: not at its center, but near the radius √D   (Ney 3.2).
+    """The radius of a D-dimensional Gaussian: rows lie near √D, not at the center   (Ney 3.2).
 
     >>> shell = gaussian_shell(16)
     >>> shell.mean, shell.variance, shell.mode, round(shell.height, 5)
@@ -36,7 +36,7 @@ def gaussian_shell(dim: int) -> GaussianShell:
 
 
 def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
-    """How much more likely a row lies in the ring a … factor·a than in the ball of radius a: (factor^D − 1) · density.
+    """Probability of the ring a … factor·a relative to the ball of radius a: (factor^D − 1) · density.
 
     `density` is the mean density in the ring over that in the ball, at most 1 where it falls outward   (Ney 3.2).
 
@@ -53,9 +53,9 @@ def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
 
 
 def relative_contrast(nearest: Any, farthest: Any) -> Array:
-    """(farthest − nearest) / nearest for each row (n,): near 0, a neighbor hardly differs from a stranger.
+    """Relative contrast (farthest − nearest) / nearest of each row (n,): near 0, distances are not informative.
 
-    It falls like 1/√D for independent columns   (Beyer and others 1999); infinite where a copy is the nearest.
+    It falls like 1/√D for independent columns   (Beyer and others 1999); infinite where the nearest is a duplicate.
 
     >>> relative_contrast([1.0, 2.0], [3.0, 2.5])
     array([2.  , 0.25])
@@ -69,15 +69,15 @@ def relative_contrast(nearest: Any, farthest: Any) -> Array:
 
 
 class Hubness(NamedTuple):
-    """How unequally rows are neighbors of others."""
+    """Skewness of the number of times that rows are neighbors of others."""
 
-    skewness: float  # of the counts; near 0 where every row is chosen about alike
-    largest: float  # how often the most popular row is chosen, over the mean
-    orphans: float  # share of rows that nobody chose
+    skewness: float  # of the counts; near 0 if all rows are neighbors about equally often
+    largest: float  # the largest count over the mean
+    orphans: float  # share of rows with count 0 (antihubs)
 
 
 def hubness(neighbors: Any, n: int) -> Hubness:
-    """Skewness of how often each of n rows is among the k nearest of another   (Radovanović and others 2010).
+    """Hubness: skewness of the k-occurrences of n rows   (Radovanović and others 2010).
 
     `neighbors` (m, k) are row numbers 0 … n − 1.
 
@@ -96,20 +96,20 @@ def hubness(neighbors: Any, n: int) -> Hubness:
 
 
 class Dimension(NamedTuple):
-    """An estimate of how many numbers it takes to tell rows apart, with its standard error."""
+    """An estimate of the intrinsic dimension, with its standard error."""
 
     value: float
     error: float
 
 
 def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
-    """The dimension in which neighbors thin out as they do: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
+    """Intrinsic dimension by maximum likelihood: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
 
     away (n, k) are distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0. The number of neighbors
     within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows together (MacKay and
-    Ghahramani 2005), with (n(k − 1) − 1) for n(k − 1). The standard error leaves out `blocks` of rows one by one: give
-    rows in an order in which neighbors stand together, for these tell nearly the same. Where dimensions are many
-    and rows few, neighbors are far, and the estimate is too small.
+    Ghahramani 2005), with (n(k − 1) − 1) for n(k − 1). The standard error is a jackknife over `blocks` of rows: pass
+    rows in an order in which neighbors are adjacent, since these are correlated. With many dimensions and few rows
+    the estimate is too small.
 
     >>> radius = np.sort(np.random.default_rng(0).random((4000, 10)), axis=1) ** (1 / 3)
     >>> round(intrinsic_dimension(radius).value, 1)
@@ -119,8 +119,10 @@ def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
     if T.ndim != 2 or T.shape[1] < 2 or len(T) < 2:
         raise ShapeError(sentence("intrinsic_dimension", "distances must have shape (n, k) with k and n ≥ 2", T.shape))
     if not (np.isfinite(T).all() and (T > 0).all() and (np.diff(T, axis=1) >= 0).all()):
-        remedy = "leave out copies of rows"
-        raise DataError(sentence("intrinsic_dimension", "distances must be finite, above 0 and rise", "others", remedy))
+        remedy = "drop duplicate rows"
+        raise DataError(
+            sentence("intrinsic_dimension", "distances must be finite, positive and increasing", "others", remedy)
+        )
     inner = np.log(T[:, -1:] / T[:, :-1]).sum(axis=1)
     terms = T.shape[1] - 1
 

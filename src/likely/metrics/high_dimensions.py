@@ -1,4 +1,4 @@
-"""Can distances be trusted here: are neighbors nearer than strangers, and how many dimensions are there really?"""
+"""Diagnosis of distances in high dimensions: relative contrast, hubness, intrinsic dimension."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likely.core.value import Value
 from likely.metrics.high_dimensional_geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
 from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
-MOST = 5000  # rows that are looked at: spread evenly over all
-QUERIES = 200  # rows whose distances to all others are taken
-TOLD = 8.0  # dimensions beyond which a few thousand rows are too few to tell how many there are
+MOST = 5000  # number of rows used: evenly spaced over all
+QUERIES = 200  # rows whose distances to all others are computed
+TOLD = 8.0  # dimension beyond which a few thousand rows give only a lower bound
 
 
 @dataclass(frozen=True, eq=False)
 class HighDimensions(Value):
-    """What the distances between rows are like; `str` or `verdict` say what it means.
+    """Properties of the distances between rows; `str` or `verdict` interpret them.
 
     >>> import likely as lk, numpy as np
     >>> found = lk.high_dimensions(np.random.default_rng(0).normal(size=(300, 2)))
@@ -28,46 +28,48 @@ class HighDimensions(Value):
     (2, False, True)
     """
 
-    rows: int  # distinct complete rows that were looked at
+    rows: int  # number of distinct complete rows used
     columns: int
-    left_out: int  # rows with gaps
-    copies: float  # share of rows that repeat another one
+    left_out: int  # rows with missing values
+    copies: float  # share of duplicate rows
     contrast: float  # median of (farthest − nearest) / nearest
-    spread: float  # deviation of distances over their mean; 1/√(2D) or so for D independent columns
+    spread: float  # coefficient of variation of distances; about 1/√(2D) for D independent columns
     hubs: Hubness
-    dimension: Dimension  # too small where it is large, and then `at_least` so many
+    dimension: Dimension  # biased downward where it is large, and then a lower bound (`at_least`)
     at_least: bool = False
 
     @property
     def verdict(self) -> str:
-        """What it means, in a sentence or two."""
+        """The interpretation in one or two sentences."""
         m, error = self.dimension
-        told = f"{self.columns} columns vary like {m:.1f} ± {2 * error:.1g} independent ones"
+        size = f"{self.columns} columns vary like {m:.1f} ± {2 * error:.1g} independent ones"
         if self.at_least:
-            told = f"{self.columns} columns vary like {m:.0f} independent ones or more: neighbors are too far to tell"
+            size = f"{self.columns} columns vary like {m:.0f} independent ones or more: a lower bound"
+        far = 1 + self.contrast
         if self.contrast < 1.0:
-            found = (
-                f"Distances say little: the farthest row is only {1 + self.contrast:.1f} times as far as the nearest"
-            )
+            found = f"Distances are not informative: the farthest row is {far:.1f} times as far as the nearest"
             advice = "; use fewer columns, or a model with a covariance"
         elif self.hubs.skewness > 2.0:
-            found = f"Some rows are everybody's neighbor ({self.hubs.largest:.0f} times as often as the mean)"
-            advice = ", others nobody's; edit or condense rows, or use another metric"
+            found = f"Some rows are hubs, neighbors of many others ({self.hubs.largest:.0f} times as often as the mean)"
+            advice = ", others of none; edit or condense rows, or use another metric"
         else:
-            found, advice = f"Neighbors are near: strangers are up to {1 + self.contrast:.0f} times as far", ""
-        notes = f" {self.left_out} rows with gaps were left out." if self.left_out else ""
-        return f"{found}{advice}. {told}.{notes}"
+            advice = ""
+            found = (
+                f"Distances are informative: the farthest row is {far:.0f} times as far as the nearest"
+            )
+        notes = f" {self.left_out} rows with missing values were dropped." if self.left_out else ""
+        return f"{found}{advice}. {size}.{notes}"
 
 
 def high_dimensions(
     X: Any, *, n_neighbors: int = 10, metric: Any = "scaled", p: float = 2.0, weight: Any = None, most: int = MOST
 ) -> HighDimensions:
-    """A look at the geometry of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
+    """Distance diagnostics of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
 
-    Copies of a row count once and rows with gaps not at all; of more than `most` rows, so many spread evenly are
-    looked at. Columns are divided by their deviation unless another `metric` is named. k neighbors show hubs and
+    Duplicates and rows with missing values are dropped; of more than `most` rows, an evenly spaced subset is
+    used. Columns are divided by their standard deviation unless another `metric` is given. k neighbors show hubs and
     dimension. The estimate of the dimension is too small for Gaussian rows, the more so the more dimensions there are:
-    what it lacks for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
+    its bias for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
     a lower bound (`at_least`).
 
     >>> rng = np.random.default_rng(0)
@@ -78,7 +80,9 @@ def high_dimensions(
     """
     x, left_out, copies = _distinct(X, weight, most)
     if len(x) < 3:
-        raise DataError(sentence("high_dimensions", "at least 3 distinct rows without gaps are needed", len(x)))
+        raise DataError(
+            sentence("high_dimensions", "at least 3 distinct rows without missing values are needed", len(x))
+        )
     search = NeighborSearch.of(x, metric, p=p, whose="high_dimensions")
     away, found = search.nearest_others(int(min(max(n_neighbors, 2), len(x) - 1)), whose="high_dimensions")
     contrast, spread = _to_all(search)
@@ -105,7 +109,7 @@ def _distinct(X: Any, weight: Any, most: int) -> tuple[Array, int, float]:
 
 
 def _to_all(search: NeighborSearch) -> tuple[float, float]:
-    """Median contrast and relative spread of distances, of some rows to all others."""
+    """Median contrast and coefficient of variation of distances, of a sample of rows to all others."""
     n = len(search)
     at = np.unique(np.linspace(0, n - 1, min(n, QUERIES)).astype(np.intp))
     away, _ = search.nearest_others(n - 1, at)
@@ -114,7 +118,7 @@ def _to_all(search: NeighborSearch) -> tuple[float, float]:
 
 
 def _with_bias(found: Dimension, n: int, k: int) -> Dimension:
-    """With what the estimate lacks for n Gaussian rows of about as many independent columns as part of its error."""
+    """The estimate with its simulated bias for n Gaussian rows of as many independent columns as part of the error."""
     columns = max(round(found.value), 1)
     x = np.random.default_rng(0).standard_normal((n, columns))
     search = NeighborSearch.of(x)
@@ -123,7 +127,7 @@ def _with_bias(found: Dimension, n: int, k: int) -> Dimension:
 
 
 def _dimension(search: NeighborSearch, away: Array) -> Dimension:
-    """From rows in the order of a tree, where neighbors stand together; without those the metric cannot tell apart."""
+    """From rows in tree order, where neighbors are adjacent; rows at distance 0 are dropped."""
     order = _Tree.order_of(np.array(search.points))
     away = away[order]
     apart = away[:, 0] > 0

@@ -1,4 +1,4 @@
-"""Where to put a threshold: where the errors, weighed by prior and cost, are cheapest."""
+"""Operating points: the threshold of minimum expected cost under priors and costs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.metrics.roc import roc
 
 
 class OperatingPoint(NamedTuple):
-    """A threshold (a row is accepted where score ≥ threshold), its expected cost, and both error rates."""
+    """A threshold (accept where score ≥ threshold), its expected cost, and both error rates."""
 
     threshold: float
     expected_cost: float
@@ -27,25 +27,25 @@ class OperatingPoint(NamedTuple):
 class CostCurve(Value):
     """Expected cost of every threshold, from empirical error rates (Herbst 1.2.2)."""
 
-    threshold: Array  # (m,) falling from +∞
+    threshold: Array  # (m,) decreasing from +∞
     expected_cost: Array  # (m,)
     false_alarm: Array  # (m,)
     miss: Array  # (m,)
 
     @property
     def best(self) -> OperatingPoint:
-        """The cheapest threshold, the highest of equal ones."""
+        """The threshold of minimum cost, the highest of equal ones."""
         i = int(self.expected_cost.argmin())
-        return OperatingPoint(*(float(part[i]) for part in self._parts().values()))
+        return OperatingPoint(*(float(part[i]) for part in self._field_values().values()))
 
 
 def expected_cost_curve(
     scores: Any, truth: Any, class_prior: Any = None, cost: Any = None, weight: Any = None
 ) -> CostCurve:
-    """What each threshold on a score (n,) costs on average: Σ_c p(c) Σ_a P(a | c) L(a, c).
+    """Expected cost of each threshold on a score (n,): Σ_c p(c) Σ_a P(a | c) L(a, c).
 
     `truth` (n,) is True where a row is positive. `class_prior` is p(positive), or (p(negative), p(positive)); None
-    takes the sample's own. `cost` is a table of actions × truths, both (negative, positive); None counts mistakes.
+    means the sample's. `cost` is a table of actions × true classes, both (negative, positive); None means 0/1 loss.
     """
     curve, table = roc(scores, truth, weight), _table(cost)
     negative, positive = _prior(class_prior, truth, weight)
@@ -58,7 +58,7 @@ def expected_cost_curve(
 def operating_threshold(
     scores: Any, truth: Any, class_prior: Any = None, cost: Any = None, weight: Any = None
 ) -> OperatingPoint:
-    """The threshold of least expected cost under a prior (which need not be the sample's) and costs.
+    """The threshold of minimum expected cost under a prior (which need not be the sample's) and costs.
 
     >>> operating_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], class_prior=0.5, cost=[[0, 10], [1, 0]]).threshold
     0.4
@@ -67,7 +67,7 @@ def operating_threshold(
 
 
 def equal_error_needed(prior: float, share: float = 0.5) -> float:
-    """The equal error rate e at which a rejection is right with probability `share` (Herbst 1.2.1).
+    """The equal error rate e at which a positive decision is right with probability `share` (Herbst 1.2.1).
 
     p (1 − e) / (p (1 − e) + (1 − p) e) = share; for every second rejection to be right, e must equal the prior.
 

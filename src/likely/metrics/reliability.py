@@ -1,4 +1,4 @@
-"""Calibration: of all days with 80 % chance of rain, it should rain on four in five."""
+"""Calibration of forecast probabilities: reliability diagram, decomposition of proper scores, tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.metrics.confidence_intervals import as_counts, proportion_interval, shown_p
 
-FEW = 20  # rows below which no test of probabilities says anything
+FEW = 20  # minimum number of rows for a calibration test
 
 
 class Decomposition(NamedTuple):
-    """A proper score in parts: score = reliability − resolution + uncertainty + within (Murphy).
+    """Decomposition of a proper score: score = reliability − resolution + uncertainty + within (Murphy).
 
-    `reliability` is what calibration could save, `resolution` what the forecasts add to the base rate,
-    `uncertainty` the score of the base rate itself; `within` is what differs inside bins.
+    `reliability` is the loss due to miscalibration, `resolution` the gain over the base rate,
+    `uncertainty` the score of the base rate; `within` is the variation inside bins.
     """
 
     score: float
@@ -31,7 +31,7 @@ class Decomposition(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """What a test found, and the probability of something at least as extreme where nothing is wrong."""
+    """A test statistic and its p-value."""
 
     value: float
     p_value: float
@@ -39,7 +39,7 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reliability(Value):
-    """Forecasts in bins beside what happened, with an exact 95 % interval per bin; empty bins are left out.
+    """Reliability diagram: forecasts in bins against observed frequencies, with exact 95 % intervals; no empty bins.
 
     >>> r = reliability([0.8, 0.8, 0.8, 0.8, 0.1], [True, True, True, False, False])
     >>> r.confidence, r.frequency, round(r.ece, 4)
@@ -47,40 +47,40 @@ class Reliability(Value):
     """
 
     confidence: Array  # (b,) mean forecast
-    frequency: Array  # (b,) share that happened
+    frequency: Array  # (b,) observed frequency
     low: Array  # (b,)
     high: Array  # (b,)
     weight: Array  # (b,) of the rows
-    brier: Decomposition  # of (p − [happened])²
-    log_loss: Decomposition  # of −log of what was said of the outcome, in nats
+    brier: Decomposition  # of (p − [event])²
+    log_loss: Decomposition  # of −log of the forecast probability of the outcome, in nats
     spiegelhalter: Statistic  # a normal deviate
     chi2: Statistic  # Σ (observed − expected)² / variance over bins, as many degrees of freedom as bins
 
     @property
     def ece(self) -> float:
-        """Expected calibration error: mean |frequency − confidence| by weight."""
+        """Expected calibration error: weighted mean of |frequency − confidence|."""
         return float(self.weight @ np.abs(self.frequency - self.confidence) / self.weight.sum())
 
     @property
     def maximum(self) -> float:
-        """The largest |frequency − confidence| of a bin."""
+        """Maximum calibration error: the largest |frequency − confidence| of a bin."""
         return float(np.abs(self.frequency - self.confidence).max())
 
     @property
     def bias(self) -> float:
-        """Mean forecast − share that happened: above 0 the forecasts boast."""
+        """Mean forecast − observed frequency: positive for overconfident forecasts."""
         return float(self.weight @ (self.confidence - self.frequency) / self.weight.sum())
 
     @property
     def verdict(self) -> str:
-        """What the tests say, in a sentence."""
+        """The result of the tests as a sentence."""
         if self.weight.sum() < FEW:
             return "There are too few rows to judge the probabilities."
         p = min(self.spiegelhalter.p_value, self.chi2.p_value)
         if p >= 0.025:  # two tests at 5 % together
             return f"The data do not contradict the probabilities ({shown_p(p)})."
-        z, p_of_z = self.spiegelhalter  # above 0, the Brier score is worse than the forecasts promised
-        how = "off" if p_of_z >= 0.05 else "too sure" if z > 0 else "not sure enough"
+        z, p_of_z = self.spiegelhalter  # positive: the Brier score is worse than expected under the forecasts
+        how = "off" if p_of_z >= 0.05 else "overconfident" if z > 0 else "underconfident"
         off = f"on average by {abs(self.bias):.3f}, in bins by {self.ece:.3f}"
         return f"The probabilities are {how} ({shown_p(p)}): {off}."
 
@@ -88,7 +88,7 @@ class Reliability(Value):
 def reliability(
     probability: Any, happened: Any, weight: Any = None, bins: int = 10, equal: str = "width", level: float = 0.95
 ) -> Reliability:
-    """Forecasts (n,) of an event beside whether it happened (n,), in bins of equal "width" or equal "count"."""
+    """Reliability diagram of forecasts (n,) of an event (n,), in bins of equal "width" or equal "count"."""
     p, y, w = _checked(probability, happened, weight)
     which = _bins(p, w, bins, equal)
     total: Array = np.bincount(which, w).astype(np.float64)
@@ -104,7 +104,7 @@ def reliability(
 
 
 def _checked(probability: Any, happened: Any, weight: Any) -> tuple[Array, Array, Array]:
-    """Forecasts, outcomes as 0 and 1, and weights as counts, of rows that have some weight."""
+    """Forecasts, outcomes as 0 and 1, and weights as counts, of rows with positive weight."""
     p, y = np.asarray(probability, dtype=np.float64), np.asarray(happened, dtype=np.float64)
     if p.ndim != 1 or p.shape != y.shape or not len(p):
         expected = "forecasts and outcomes must be of one length (n,), n > 0"
@@ -117,7 +117,7 @@ def _checked(probability: Any, happened: Any, weight: Any) -> tuple[Array, Array
 
 
 def _bins(p: Array, w: Array, bins: int, equal: str) -> Index:
-    """The bin of each row, numbered without gaps; equal forecasts share a bin."""
+    """The bin of each row, numbered consecutively; equal forecasts share a bin."""
     if equal not in ("width", "count") or bins < 1:
         expected = 'bins must be at least 1, of equal "width" or "count"'
         raise DomainError(sentence("reliability", expected, f"{bins} of equal {equal!r}"))
@@ -125,7 +125,7 @@ def _bins(p: Array, w: Array, bins: int, equal: str) -> Index:
     if equal == "count":
         _, which = np.unique(p, return_inverse=True)
         group = np.bincount(which, w)
-        share = ((np.cumsum(group) - group / 2) / group.sum())[which]  # the middle of each group of ties
+        share = ((np.cumsum(group) - group / 2) / group.sum())[which]  # mid-ranks of ties
     return np.unique(np.minimum((share * bins).astype(np.intp), bins - 1), return_inverse=True)[1]
 
 
@@ -133,14 +133,14 @@ def _brier_parts(p: Array, y: Array, w: Array, confidence: Array, frequency: Arr
     n, base = total.sum(), float(w @ y / w.sum())
     score = float(w @ (p - y) ** 2 / n)
     apart, beyond = float(total @ (confidence - frequency) ** 2 / n), float(total @ (frequency - base) ** 2 / n)
-    return _parts(score, apart, beyond, base * (1 - base))
+    return _decomposition(score, apart, beyond, base * (1 - base))
 
 
 def _log_loss_parts(p: Array, y: Array, w: Array, confidence: Array, frequency: Array, total: Array) -> Decomposition:
     n, base = total.sum(), float(w @ y / w.sum())
     score = -float(w @ (xlogy(y, p) + xlogy(1 - y, 1 - p)) / n)
     apart, beyond = float(total @ _kl(frequency, confidence) / n), float(total @ _kl(frequency, base) / n)
-    return _parts(score, apart, beyond, -float(xlogy(base, base) + xlogy(1 - base, 1 - base)))
+    return _decomposition(score, apart, beyond, -float(xlogy(base, base) + xlogy(1 - base, 1 - base)))
 
 
 def _kl(a: Any, b: Any) -> Array:
@@ -148,13 +148,13 @@ def _kl(a: Any, b: Any) -> Array:
     return rel_entr(a, b) + rel_entr(1 - np.asarray(a), 1 - np.asarray(b))
 
 
-def _parts(score: float, apart: float, beyond: float, base: float) -> Decomposition:
+def _decomposition(score: float, apart: float, beyond: float, base: float) -> Decomposition:
     within = 0.0 if np.isinf(apart) else score - (apart - beyond + base)
     return Decomposition(score, apart, beyond, base, within)
 
 
 def _spiegelhalter(p: Array, y: Array, w: Array) -> Statistic:
-    """z = Σ w (y − p)(1 − 2p) / √(Σ w (1 − 2p)² p (1 − p)): is the Brier score what the forecasts promise?"""
+    """Spiegelhalter's test of calibration: z = Σ w (y − p)(1 − 2p) / √(Σ w (1 − 2p)² p (1 − p))."""
     slope = 1 - 2 * p
     excess, variance = float(w @ ((y - p) * slope)), float(w @ (slope**2 * p * (1 - p)))
     if variance > 0:
@@ -165,7 +165,7 @@ def _spiegelhalter(p: Array, y: Array, w: Array) -> Statistic:
 
 
 def _chi2(excess: Array, variance: Array) -> Statistic:
-    """Hosmer and Lemeshow's sum; the degrees of freedom are the bins, as the forecasts saw none of these rows."""
+    """Hosmer–Lemeshow test; the degrees of freedom are the number of bins, as the forecasts are out of sample."""
     sure = variance <= 0
     if (np.abs(excess[sure]) > 1e-9).any():
         return Statistic(np.inf, 0.0)

@@ -1,4 +1,4 @@
-"""What refusing buys: the fewer rows are decided, the less each decision costs."""
+"""Risk-coverage curves of the reject option: the cost of accepted rows against their share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.metrics.roc import thin
 
 
 class Acceptance(NamedTuple):
-    """What accepting rows up to a doubt gives: the largest doubt, the share accepted, and their mean cost."""
+    """An acceptance rule: the largest doubt, the share accepted, and their mean cost."""
 
     threshold: float
     coverage: float
@@ -23,45 +23,45 @@ class Acceptance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverage(Value):
-    """Mean cost of the rows accepted against their share, as ever more doubtful ones are let in (Ney 2.6, refusal).
+    """Risk-coverage curve: mean cost of the accepted rows against their share (Ney 2.6, reject option).
 
     >>> curve = risk_coverage(doubt=[0.1, 0.2, 0.4, 0.4], cost=[0, 0, 1, 0])
     >>> curve.coverage, curve.risk.round(2)
     (array([0.25, 0.5 , 1.  ]), array([0.  , 0.  , 0.25]))
     """
 
-    threshold: Array  # (m,) rising: rows are accepted where doubt ≤ threshold
-    coverage: Array  # (m,) rising to 1
+    threshold: Array  # (m,) increasing: rows are accepted where doubt ≤ threshold
+    coverage: Array  # (m,) increasing to 1
     risk: Array  # (m,)
 
     @property
     def area(self) -> float:
-        """Σ risk · step of coverage: the mean, over rows let in one by one, of the risk so far."""
+        """Area under the risk-coverage curve: Σ risk · step of coverage."""
         return float(self.risk @ np.diff(self.coverage, prepend=0.0))
 
     def reaching(self, risk: float) -> Acceptance:
-        """The widest acceptance whose mean cost stays within a wished risk; coverage 0 where none does."""
+        """The largest acceptance with mean cost within the given risk; coverage 0 if there is none."""
         within = np.flatnonzero(self.risk <= risk)
         return self._at(int(within[-1])) if len(within) else Acceptance(-np.inf, 0.0, 0.0)
 
     def covering(self, coverage: float) -> Acceptance:
-        """The narrowest acceptance of at least a wished share of rows."""
+        """The smallest acceptance with at least the given coverage."""
         if not 0 <= coverage <= 1:
             raise DomainError(sentence("RiskCoverage.covering", "coverage must lie in 0 … 1", coverage))
-        # a share such as 0.3 is met by 3 rows of 10 whatever their sum was rounded to
+        # tolerance: 3 rows of 10 cover a share of 0.3 in spite of rounding
         return self._at(min(int(np.searchsorted(self.coverage, coverage - 1e-12)), len(self.coverage) - 1))
 
     def _at(self, i: int) -> Acceptance:
         return Acceptance(float(self.threshold[i]), float(self.coverage[i]), float(self.risk[i]))
 
     def thinned(self, points: int = 200) -> RiskCoverage:
-        """At most so many points, both ends among them: enough to draw it."""
+        """At most the given number of points, including both ends, for plotting."""
         at = thin(self.coverage, np.zeros_like(self.coverage), points)
-        return RiskCoverage.trusted(**{name: part[at] for name, part in self._parts().items()})
+        return RiskCoverage.trusted(**{name: part[at] for name, part in self._field_values().items()})
 
 
 def risk_coverage(doubt: Any, cost: Any, weight: Any = None) -> RiskCoverage:
-    """The curve of rows with a doubt (n,), such as the least expected cost, and a cost (n,) that came true."""
+    """Risk-coverage curve of rows with a doubt (n,), such as the expected cost, and an actual cost (n,)."""
     d, c = np.asarray(doubt, dtype=np.float64), np.asarray(cost, dtype=np.float64)
     if d.ndim != 1 or c.shape != d.shape or not len(d):
         expected = "doubt and cost must be of one length (n,), n > 0"

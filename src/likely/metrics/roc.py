@@ -1,4 +1,4 @@
-"""What a threshold trades: false alarms against misses."""
+"""ROC and DET curves, area under the curve, equal error rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 class EqualError(NamedTuple):
-    """Where false alarms and misses are alike: the rate, and the threshold that comes nearest to it."""
+    """The equal error rate, and the threshold nearest to it."""
 
     rate: float
     threshold: float
@@ -24,31 +24,31 @@ class EqualError(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Roc(Value):
-    """Every pair of error rates that a threshold on one score can give; a row is accepted where score ≥ threshold.
+    """ROC curve: all pairs of error rates of thresholds on one score; a row is accepted where score ≥ threshold.
 
-    One point a distinct score, from "accept nothing" (threshold +∞) to "accept everything" (Herbst 1.2.2).
+    One point per distinct score, from "accept nothing" (threshold +∞) to "accept everything" (Herbst 1.2.2).
 
     >>> curve = roc([0.9, 0.8, 0.8, 0.1], [True, True, False, False])
     >>> curve.false_alarm, curve.detection, curve.auc
     (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]), 0.875)
     """
 
-    false_alarm: Array  # (m,) rising from 0 to 1
-    detection: Array  # (m,) rising from 0 to 1
-    threshold: Array  # (m,) falling from +∞
+    false_alarm: Array  # (m,) increasing from 0 to 1
+    detection: Array  # (m,) increasing from 0 to 1
+    threshold: Array  # (m,) decreasing from +∞
 
     @property
     def miss(self) -> Array:
-        """1 − detection (m,)."""
+        """Miss rate 1 − detection (m,)."""
         return 1.0 - self.detection
 
     @property
     def auc(self) -> float:
-        """The area below: P(a positive scores above a negative), ties half (Mann and Whitney)."""
+        """Area under the curve: P(a positive scores above a negative), ties count half (Mann and Whitney)."""
         return float(np.trapezoid(self.detection, self.false_alarm))
 
     def partial_auc(self, up_to: float) -> float:
-        """The area below from no false alarm up to a share of them."""
+        """Area under the curve up to a false-alarm rate."""
         if not 0 <= up_to <= 1:
             raise DomainError(sentence("Roc.partial_auc", "up_to must lie in 0 … 1", up_to))
         inside = self.false_alarm <= up_to
@@ -56,7 +56,7 @@ class Roc(Value):
         return float(np.trapezoid(np.append(self.detection[inside], self.detection_at(up_to)), x))
 
     def detection_at(self, false_alarm: float) -> float:
-        """Detections at a share of false alarms, on the segment between two thresholds (a coin may choose)."""
+        """Detection rate at a false-alarm rate, interpolated between two thresholds (a randomized decision)."""
         after = int(np.searchsorted(self.false_alarm, false_alarm, side="right"))
         if after == len(self.false_alarm):
             return 1.0
@@ -64,22 +64,22 @@ class Roc(Value):
         return float(y[0] + (y[1] - y[0]) * (false_alarm - x[0]) / (x[1] - x[0]))
 
     def threshold_at(self, false_alarm: float) -> float:
-        """The lowest threshold whose false alarms stay within a share; +∞ accepts nothing."""
+        """The lowest threshold whose false-alarm rate is within the given one; +∞ accepts nothing."""
         within = np.flatnonzero(self.false_alarm <= false_alarm)
         if not len(within):
             raise DomainError(sentence("Roc.threshold_at", "false_alarm must not be negative", false_alarm))
         return float(self.threshold[within[-1]])
 
     def equal_error(self, hull: bool = False) -> EqualError:
-        """The equal error rate: where the curve, point joined to point, meets false alarm = miss.
+        """The equal error rate: where the piecewise linear curve crosses false alarm = miss.
 
-        `hull` joins the corners of the convex hull instead, which a coin between two thresholds can reach.
+        `hull` uses the convex hull instead, which randomized decisions between two thresholds can reach.
 
         >>> roc([3.0, 2.0, 1.0, 0.0], [True, False, True, False]).equal_error().rate
         0.5
         """
         curve = self.hull() if hull else self
-        gap = curve.false_alarm - curve.miss  # rises from −1 to 1
+        gap = curve.false_alarm - curve.miss  # increases from −1 to 1
         after = int(np.argmax(gap >= 0))
         a, b = gap[after - 1], gap[after]
         share = a / (a - b)
@@ -87,12 +87,12 @@ class Roc(Value):
         return EqualError(float(rate), float(curve.threshold[after if -a >= b else after - 1]))
 
     def hull(self) -> Roc:
-        """The corners of the smallest concave curve above this one."""
+        """The convex hull of the curve (smallest concave curve above it)."""
         corners = _hull(self.false_alarm, self.detection)
         return self.take(corners)
 
     def det(self) -> Det:
-        """The same curve as misses against false alarms, in normal deviates: Gaussian scores give a line."""
+        """The DET curve: misses against false alarms in normal deviates; Gaussian scores give a line."""
         deviates = ndtri(self.false_alarm), ndtri(self.miss)
         return Det.trusted(
             false_alarm=self.false_alarm, miss=self.miss, threshold=self.threshold,
@@ -100,17 +100,17 @@ class Roc(Value):
         )  # fmt: skip
 
     def take(self, at: Index) -> Roc:
-        """Some of the points."""
-        return Roc.trusted(**{name: part[at] for name, part in self._parts().items()})
+        """A subset of the points."""
+        return Roc.trusted(**{name: part[at] for name, part in self._field_values().items()})
 
     def thinned(self, points: int = 200) -> Roc:
-        """At most so many points, spread evenly along the curve, both ends among them: enough to draw it."""
+        """At most the given number of points, evenly spaced along the curve, including both ends, for plotting."""
         return self.take(thin(self.false_alarm, self.detection, points))
 
 
 @dataclass(frozen=True, eq=False)
 class Det(Value):
-    """Misses against false alarms, as rates and as normal deviates Φ⁻¹(rate); ±∞ at the ends."""
+    """DET curve: misses against false alarms, as rates and as normal deviates Φ⁻¹(rate); ±∞ at the ends."""
 
     false_alarm: Array  # (m,)
     miss: Array  # (m,)
@@ -119,27 +119,27 @@ class Det(Value):
     miss_deviate: Array  # (m,)
 
     def thinned(self, points: int = 200) -> Det:
-        """At most so many points, spread evenly along the curve as it is drawn, in deviates up to ±4."""
+        """At most the given number of points, evenly spaced along the plotted curve, in deviates up to ±4."""
         at = thin(np.clip(self.false_alarm_deviate, -4, 4), np.clip(self.miss_deviate, -4, 4), points)
-        return Det.trusted(**{name: part[at] for name, part in self._parts().items()})
+        return Det.trusted(**{name: part[at] for name, part in self._field_values().items()})
 
 
 def roc(score: Any, positive: Any, weight: Any = None) -> Roc:
-    """The curve of a score (n,) that should be high where `positive` (n,) is true; infinite scores are allowed."""
+    """The ROC curve of a score (n,) that should be high where `positive` (n,) is true; infinite scores are allowed."""
     s, yes, w = scored(score, positive, weight, "roc")
     order = np.argsort(-s, kind="stable")
     s, yes, w = s[order], yes[order], w[order]
-    last = np.append(s[1:] != s[:-1], True)  # of each group of ties
+    last = np.append(s[1:] != s[:-1], True)  # the last of each group of ties
     hits, alarms = np.cumsum(w * yes)[last], np.cumsum(w * ~yes)[last]
     return Roc.trusted(
         false_alarm=np.append(0.0, alarms / alarms[-1]),
         detection=np.append(0.0, hits / hits[-1]),
-        threshold=np.append(np.inf, np.where(s[last] == -LARGEST, -np.inf, s[last])),  # which accepts −∞, too
+        threshold=np.append(np.inf, np.where(s[last] == -LARGEST, -np.inf, s[last])),  # accepts −∞, too
     )
 
 
 def scored(score: Any, positive: Any, weight: Any, whose: str) -> tuple[Array, Mask, Array]:
-    """Scores (n,), whether each row is positive, and weights; rows without weight are gone, both kinds are there."""
+    """Scores (n,), positives and weights; rows of weight 0 are dropped, positives and negatives must exist."""
     s = np.asarray(score, dtype=np.float64)
     yes = np.asarray(positive)
     if s.ndim != 1 or yes.shape != s.shape:
@@ -153,14 +153,16 @@ def scored(score: Any, positive: Any, weight: Any, whose: str) -> tuple[Array, M
     w = weights(weight, len(s), whose)
     w = np.ones(len(s)) if w is None else w
     if not (w[yes].any() and w[~yes].any()):
-        raise DataError(sentence(whose, "both kinds of rows are needed", f"{yes.sum()} positive of {len(yes)} rows"))
+        raise DataError(
+            sentence(whose, "positive and negative rows are needed", f"{yes.sum()} positive of {len(yes)} rows")
+        )
     here = w > 0
-    # an infinite score stays below the threshold that accepts nothing
+    # the threshold that accepts nothing is above infinite scores
     return np.clip(s[here], -LARGEST, LARGEST), yes[here], w[here]
 
 
 def thin(x: Array, y: Array, points: int) -> Index:
-    """Indices of at most `points` places, evenly along the length of a curve, with both ends."""
+    """Indices of at most `points` points, evenly along the length of a curve, including both ends."""
     if len(x) <= points:
         return np.arange(len(x))
     length = np.append(0.0, np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y))))
@@ -169,7 +171,7 @@ def thin(x: Array, y: Array, points: int) -> Index:
 
 
 def _hull(x: Array, y: Array) -> Index:
-    """Corners of the upper hull of points that rise in both (Andrew's chain)."""
+    """Corners of the upper hull of points that increase in both coordinates (Andrew's monotone chain)."""
     kept: list[int] = []
     for i in range(len(x)):
         while len(kept) > 1 and _is_below(x, y, kept[-2], kept[-1], i):

@@ -1,4 +1,4 @@
-"""How well clusters are separated, judged by the rows alone: silhouettes, and spreads between against within."""
+"""Internal cluster validity: silhouette, Davies–Bouldin and Calinski–Harabasz indices."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.metrics.clusterings import codes
 from likely.metrics.confidence_intervals import as_counts
 
-ENTRIES = 1_000_000  # distances that are held at a time by a thread
+ENTRIES = 1_000_000  # distances in memory per thread
 
 
 def silhouette_samples(X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", at: Any = None) -> Array:
-    """(b − a) / max(a, b) of each row: a its mean distance to its own cluster, b to the nearest other (Rousseeuw 1987).
+    """Silhouette (b − a) / max(a, b) of each row: mean distances to its own and the nearest other cluster.
 
-    A cluster of a single row has silhouette 0. Distances are taken a strip at a time: memory grows with n, not n².
-    `metric` is one of SciPy's, or "precomputed" for a matrix; `at` are the rows wanted, all if None. A row of weight w
-    is w copies; fractions are scaled to what they are worth in rows (`as_counts`).
+    A cluster of a single row has silhouette 0. Distances are computed in strips: memory grows with n, not n².
+    `metric` is one of SciPy's, or "precomputed" for a matrix; `at` are the requested rows, all if None. A row of
+    weight w is w copies; fractions are scaled to an effective number of rows (`as_counts`). (Rousseeuw 1987)
 
     >>> silhouette_samples([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]).round(3)
     array([0.905, 0.895, 0.895, 0.905])
@@ -32,7 +32,7 @@ def silhouette_samples(X: Any, labels: Any, *, weight: Any = None, metric: str =
     mass = _masses(label, w)
 
     def strip(i: Index) -> Array:
-        apart = _apart(x, i, order, metric)
+        apart = _pairwise_distances(x, i, order, metric)
         apart *= w[order]
         return _silhouettes(np.add.reduceat(apart, starts, axis=1), label[i], mass)
 
@@ -41,14 +41,14 @@ def silhouette_samples(X: Any, labels: Any, *, weight: Any = None, metric: str =
     return np.concatenate(list(ordered_map(strip, strips, cores()))) if strips else np.empty(0)
 
 
-def _apart(x: Array, i: Index, order: Index, metric: str) -> Array:
+def _pairwise_distances(x: Array, i: Index, order: Index, metric: str) -> Array:
     from scipy.spatial.distance import cdist
 
     return x[np.ix_(i, order)] if metric == "precomputed" else cdist(x[i], x[order], metric)
 
 
 def _silhouettes(sums: Array, label: Index, mass: Array) -> Array:
-    """From sums of distances to each cluster (m, k)."""
+    """Silhouettes from sums of distances to each cluster (m, k)."""
     here = np.arange(len(label))
     with np.errstate(divide="ignore", invalid="ignore"):
         inside = sums[here, label] / (mass[label] - 1)
@@ -76,12 +76,14 @@ def silhouette_score(
     w = as_counts(weight, n, "silhouette_score")
     w = w if at is None else w[at]
     if not w.any():
-        raise DataError(sentence("silhouette_score", "the sample must have weight", "rows without any", "draw more"))
+        raise DataError(
+            sentence("silhouette_score", "the sample must have positive weight", "rows of weight 0", "draw more")
+        )
     return float(np.average(values, weights=w))
 
 
 def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
-    """The mean over clusters of the worst (s_i + s_j) / ‖μ_i − μ_j‖, s the mean distance to the own mean; less is best.
+    """Davies–Bouldin index: mean over clusters of the largest (s_i + s_j) / ‖μ_i − μ_j‖; smaller is better.
 
     >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     0.1
@@ -98,7 +100,7 @@ def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
 
 
 def calinski_harabasz(X: Any, labels: Any, weight: Any = None) -> float:
-    """The variance ratio (B / (k − 1)) / (W / (n − k)): more is better, infinite where clusters have no spread.
+    """Calinski–Harabasz index (B / (k − 1)) / (W / (n − k)): larger is better, infinite for clusters without variance.
 
     >>> calinski_harabasz([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     200.0
@@ -122,11 +124,11 @@ def _masses(label: Index, w: Array) -> Array:
 
 
 def _labeled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") -> tuple[Array, Index, Array]:
-    """Rows about their middle, cluster numbers and counts; at least two clusters, and fewer than rows."""
+    """Centered rows, cluster codes and counts; at least two clusters, and fewer than rows."""
     x = rows(X, None, whose) if metric != "precomputed" else _square(X, whose)
     refuse_infinite(x, whose)
     if np.isnan(x).any():
-        raise DataError(sentence(whose, "rows must be complete", "NaN", "impute, or leave such rows out"))
+        raise DataError(sentence(whose, "rows must be complete", "NaN", "impute, or drop such rows"))
     found, label = codes(labels, whose)
     if len(label) != len(x):
         raise ShapeError(sentence(whose, f"one label per row is needed ({len(x)})", len(label)))
@@ -136,8 +138,10 @@ def _labeled(X: Any, labels: Any, weight: Any, whose: str, metric: str = "") -> 
     if not 2 <= there.sum() < w.sum():
         expected = "at least two clusters are needed, and more rows than clusters"
         raise DataError(sentence(whose, expected, f"{there.sum()} clusters of {w.sum():g} rows"))
-    if not there.all():  # rows of clusters without weight: they are compared with the others, and count nothing
-        raise DataError(sentence(whose, "every cluster needs weight", f"none for {found[int(np.argmin(there))]!r}"))
+    if not there.all():  # rows of clusters of weight 0: they are compared with the others, but do not count
+        raise DataError(
+            sentence(whose, "every cluster needs positive weight", f"none for {found[int(np.argmin(there))]!r}")
+        )
     return x if metric else x - np.mean(x, axis=0), label, w
 
 

@@ -1,4 +1,4 @@
-"""A unimodality test: where classes have one mode each, the nearest neighbor should not win."""
+"""Test of unimodal classes: nearest neighbor against a classifier (McNemar's test)."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from likely.metrics.reliability import Statistic
 from likely.numerics.spd import cholesky, solve_factor
 
 TINY = 1e-300
-TREE = 10  # columns up to which a tree is quicker than all distances
-WORK = 4 * 10**8  # distances that may be taken one by one: some seconds
+TREE = 10  # columns up to which a tree is faster than all distances
+WORK = 4 * 10**8  # number of distances computed directly: some seconds
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborCheck(Value):
-    """The error of the nearest other row beside that of a classifier, on the same rows."""
+    """The error of the leave-one-out nearest neighbor against that of a classifier, on the same rows."""
 
-    neighbor: Interval  # its error
-    classifier: Interval  # the classifier's error
-    mcnemar: Statistic  # the smaller number of rows that only one of them gets right; exact p
-    rows: float  # how many rows these are worth
-    left_out: int  # rows with gaps
-    twins: float  # share of rows that have an exact copy of the same class
+    neighbor: Interval  # error of the nearest neighbor
+    classifier: Interval  # error of the classifier
+    mcnemar: Statistic  # McNemar: the smaller number of rows that only one of them classifies correctly; exact p
+    rows: float  # effective number of rows
+    left_out: int  # rows with missing values
+    twins: float  # share of rows with an exact duplicate of the same class
 
     @property
     def verdict(self) -> str:
-        """What it means, in a sentence."""
+        """The result of the test as a sentence."""
         errors = f"nearest neighbor {self.neighbor.value:.1%}, classifier {self.classifier.value:.1%}"
         p = shown_p(self.mcnemar.p_value)
         if self.mcnemar.p_value >= 0.05:
             found = f"No sign of several modes: {errors} ({p})."
         elif self.neighbor.value < self.classifier.value:
-            found = f"The nearest neighbor errs less ({errors}, {p}): classes may have several modes; try mixtures."
+            found = f"The nearest neighbor is better ({errors}, {p}): classes may have several modes; try mixtures."
         else:
-            found = f"The classifier errs less than the nearest neighbor ({errors}, {p}): its shapes serve these rows."
+            found = f"The classifier is better than the nearest neighbor ({errors}, {p}): its class densities fit."
         return found + self._reservations
 
     @property
     def _reservations(self) -> str:
-        twins = f" {self.twins:.0%} of rows have an exact copy, which flatters the neighbor."
-        gaps = f" {self.left_out} rows with gaps were left out."
+        twins = f" {self.twins:.0%} of rows have an exact duplicate, which biases the neighbor's error downward."
+        gaps = f" {self.left_out} rows with missing values were dropped."
         return (twins if self.twins > 0.05 else "") + (gaps if self.left_out else "")
 
 
@@ -56,16 +56,16 @@ def check_unimodality(
 ) -> NeighborCheck:
     """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
 
-    If classes have one mode each and the model's shape, the neighbor cannot do better (its error is up to twice
-    the least possible, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
-    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, so many spread evenly are tried,
+    If classes are unimodal and the model fits, the neighbor cannot be better (its error is up to twice
+    the Bayes error, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
+    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, an evenly spaced subset is used,
     and fewer (2,000 at least) where there are many rows of more than 10 columns.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
     >>> y = np.repeat([0, 1, 0], 60)
     >>> check_unimodality(X, y, np.zeros(180, dtype=int)).verdict.split(":")[0]
-    'The nearest neighbor errs less (nearest neighbor 0.0%, classifier 33.3%, p < 0.001)'
+    'The nearest neighbor is better (nearest neighbor 0.0%, classifier 33.3%, p < 0.001)'
     """
     x, label, called, w, left_out = _labeled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
@@ -83,13 +83,13 @@ def check_unimodality(
 
 
 def _tried(n: int, d: int, most: int) -> Index:
-    """Rows to try, spread evenly."""
+    """Evenly spaced row numbers."""
     count = min(most, n) if d <= TREE else min(most, n, max(2000, WORK // n))
     return np.unique(np.linspace(0, n - 1, count).round().astype(np.intp))
 
 
 def mcnemar(first: float, second: float) -> Statistic:
-    """Whether two classifiers err alike: rows that only the first, and only the second, gets right; exact, two-sided.
+    """McNemar's exact two-sided test: rows that only the first, and only the second classifier gets right.
 
     >>> round(mcnemar(1, 9).p_value, 6)
     0.021484
@@ -100,7 +100,7 @@ def mcnemar(first: float, second: float) -> Statistic:
 
 
 def _labeled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, Index, Array, int]:
-    """Rows without gaps that have weight, with labels and decisions as codes of one list."""
+    """Complete rows of positive weight, with labels and decisions as codes of one list."""
     x = rows(X, None, "check_unimodality")
     refuse_infinite(x, "check_unimodality")
     labels, calls = np.asarray(y), np.asarray(decided)
@@ -113,13 +113,13 @@ def _labeled(X: Any, y: Any, decided: Any, weight: Any) -> tuple[Array, Index, I
     gaps = np.isnan(x).any(axis=1)
     here = ~gaps & (w > 0)
     if here.sum() < 2:
-        expected = "at least two rows without gaps are needed"
+        expected = "at least two rows without missing values are needed"
         raise DataError(sentence("check_unimodality", expected, int(here.sum())))
     return x[here], codes[here], called[here], w[here], int((gaps & (w > 0)).sum())
 
 
 def _scaled(x: Array, label: Index, w: Array) -> Array:
-    """Columns over their pooled deviation within classes; where that is 0, over the deviation of all."""
+    """Columns divided by their pooled standard deviation within classes; where that is 0, by the overall one."""
     total = np.maximum(np.bincount(label, w), TINY)
     means = np.stack([np.bincount(label, w * column) for column in x.T], axis=1) / total[:, None]
     centered = x - np.average(x, axis=0, weights=w)
@@ -141,9 +141,10 @@ def _whitened(x: Array, covariance: Any) -> Array:
 
 
 def _nearest_label(z: Array, label: Index, w: Array, tried: Index) -> tuple[Index, Mask]:
-    """The label at the nearest other row, for some rows, and whether they have an exact copy of their own class.
+    """The label of the nearest other row, for some rows, and whether they have an exact duplicate of their own class.
 
-    Rows at one place vote by weight. A whole weight w is w copies, of which one is left out; a share is left out whole.
+    Rows at one point vote by weight. An integer weight w is w copies, of which one is left out; a fractional one
+    is left out completely.
     """
     places, at = np.unique(z, axis=0, return_inverse=True)
     at = at.ravel()
@@ -157,12 +158,12 @@ def _nearest_label(z: Array, label: Index, w: Array, tried: Index) -> tuple[Inde
     out = own.argmax(axis=1)
     alone = np.flatnonzero(~shared)
     if len(alone) and len(places) > 1:
-        out[alone] = votes[_nearest_place(places, at[tried[alone]])].argmax(axis=1)
+        out[alone] = votes[_nearest_point(places, at[tried[alone]])].argmax(axis=1)
     return out, twin
 
 
-def _nearest_place(places: Array, asked: Index) -> Index:
-    """The nearest other place of each one asked (m,): by a tree in few dimensions, else block by block."""
+def _nearest_point(places: Array, asked: Index) -> Index:
+    """The nearest other point of each query (m,): by a tree in few dimensions, else in blocks."""
     if places.shape[1] <= TREE:
         from scipy.spatial import cKDTree
 
@@ -176,6 +177,6 @@ def _nearest_place(places: Array, asked: Index) -> Index:
 
 
 def _nearest_block(places: Array, squares: Array, asked: Index) -> Index:
-    away = squares[None] - 2.0 * places[asked] @ places.T  # the asked row's own square shifts all alike
+    away = squares[None] - 2.0 * places[asked] @ places.T  # the query's own squared norm does not change the order
     away[np.arange(len(asked)), asked] = np.inf
     return away.argmin(axis=1)

@@ -1,4 +1,4 @@
-"""What was said beside what was understood: the fewest words changed, left out and put in turn one into the other."""
+"""Word error rate: alignment of reference and hypothesis by edit distance, bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from likely.metrics.confidence_intervals import Interval, as_counts
 Tokens = tuple[Hashable, ...]
 
 MARKS = " SDI"  # of a match, a substitution, a deletion, an insertion
-CELLS = 2**24  # moves kept at once; longer texts are gone through twice
-DRAWS_AT_ONCE = 2**20  # utterances of resampled sets: 8 MB
+CELLS = 2**24  # operations in memory; longer texts are processed twice
+DRAWS_AT_ONCE = 2**20  # utterances of bootstrap samples: 8 MB
 
 
 class Confusion(NamedTuple):
-    """How often a word was taken for another: None stands for no word."""
+    """The number of times that a word was recognized as another: None stands for no word."""
 
     reference: Any
     hypothesis: Any
@@ -32,7 +32,7 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """Two lists of words side by side: the marks say how each column came about.
+    """An alignment of two word sequences: marks give the operation of each column.
 
     >>> print(word_errors("the cat sat", "the hat sat down").alignments[0])
     REF: the cat sat ****
@@ -42,24 +42,24 @@ class WordAlignment:
 
     reference: Tokens
     hypothesis: Tokens
-    marks: str  # a letter of " SDI" a column
+    marks: str  # a letter of " SDI" per column
 
     def __iter__(self) -> Iterator[tuple[Any, Any, str]]:
         """Columns as (reference, hypothesis, mark): None where a side has no word."""
-        said, heard = iter(self.reference), iter(self.hypothesis)
-        return ((None if m == "I" else next(said), None if m == "D" else next(heard), m) for m in self.marks)
+        references, hypotheses = iter(self.reference), iter(self.hypothesis)
+        return ((None if m == "I" else next(references), None if m == "D" else next(hypotheses), m) for m in self.marks)
 
     def __str__(self) -> str:
         return self.show()
 
     def show(self, width: int = 100) -> str:
-        """Lines REF, HYP and marks, broken before `width` letters."""
+        """Lines REF, HYP and marks, wrapped at `width` characters."""
         return "\n\n".join(_lines(columns) for columns in _pages(map(_printed, self), width - 5))
 
 
 @dataclass(frozen=True, eq=False)
 class WordErrors:
-    """Errors of a recognizer over utterances; totals are sums over them, times their weights.
+    """Word errors of a recognizer over utterances; totals are weighted sums.
 
     - **counts** (n, 4): substitutions, deletions, insertions and reference words of each utterance.
     - **alignments**: n of them; **weight** (n,) or None.
@@ -81,43 +81,43 @@ class WordErrors:
 
     @property
     def substitutions(self) -> float:
-        """Words taken for others."""
+        """Number of substituted words."""
         return self._totals[0]
 
     @property
     def deletions(self) -> float:
-        """Words that were said and not found."""
+        """Number of deleted words (in the reference only)."""
         return self._totals[1]
 
     @property
     def insertions(self) -> float:
-        """Words that were found and not said."""
+        """Number of inserted words (in the hypothesis only)."""
         return self._totals[2]
 
     @property
     def length(self) -> float:
-        """Words that were said."""
+        """Number of reference words."""
         return self._totals[3]
 
     @property
     def errors(self) -> float:
-        """All three kinds of errors together."""
+        """Total number of errors."""
         return sum(self._totals[:3])
 
     @property
     def rate(self) -> float:
-        """Errors as a share of the words that were said; more than 1 where much was put in."""
+        """Word error rate: errors over reference words; more than 1 with many insertions."""
         _refuse_wordless(self)
         return self.errors / self.length
 
     @property
     def wrong_utterances(self) -> float:
-        """The share of utterances with an error in them."""
+        """Utterance error rate: the share of utterances with an error."""
         wrong = self.counts[:, :3].any(axis=1)
         return float(np.average(wrong, weights=self.weight))
 
     def confusions(self, matches: bool = False) -> list[Confusion]:
-        """What was taken for what, the most frequent first; `matches` counts words that were found, too.
+        """Confusions, the most frequent first; `matches` includes correct words.
 
         >>> word_errors(["a", "b", "a"], ["c", "b", "c"]).confusions()
         [Confusion(reference='a', hypothesis='c', times=2)]
@@ -125,22 +125,22 @@ class WordErrors:
         found: Counter[tuple[Any, Any]] = Counter()
         each = [1] * len(self.alignments) if self.weight is None else self.weight.tolist()
         for alignment, weight in zip(self.alignments, each, strict=True):
-            for said, heard, mark in alignment:
+            for references, hypotheses, mark in alignment:
                 if weight and (matches or mark != " "):
-                    found[said, heard] += weight
+                    found[references, hypotheses] += weight
         return [Confusion(*pair, count) for pair, count in found.most_common()]
 
     def interval(self, level: float = 0.95, draws: int = 2000, seed: Any = 0) -> Interval:
-        """The rate with quantiles of rates of resampled sets of utterances   (Bisani and Ney 2004).
+        """The word error rate with a bootstrap interval over utterances   (Bisani and Ney 2004).
 
-        Errors in one utterance go together, so utterances are drawn, not words. Whole weights are copies.
+        Errors in one utterance are correlated, so utterances are resampled, not words. Integer weights are copies.
         """
         _refuse_wordless(self)
         if not 0 < level < 1 or draws < 1:
             raise DomainError(sentence("interval", "0 < level < 1 and draws ≥ 1 are needed", f"{level} and {draws}"))
         copies = as_counts(self.weight, len(self.counts), "word_errors")
         if copies.sum() < 2:
-            raise DataError(sentence("interval", "several utterances are needed to draw from", len(self.counts)))
+            raise DataError(sentence("interval", "several utterances are needed for resampling", len(self.counts)))
         rates = np.concatenate(list(_resampled(self.counts, copies, draws, np.random.default_rng(seed))))
         low, high = np.quantile(rates, [0.5 - level / 2, 0.5 + level / 2])
         return Interval(self.rate, float(low), float(high))
@@ -155,27 +155,27 @@ class WordErrors:
 def word_errors(
     reference: Any, hypothesis: Any, *, costs: Sequence[float] = (1, 1, 1), weight: Any = None
 ) -> WordErrors:
-    """Errors of what was understood against what was said: a cheapest alignment of each pair (Levenshtein 1966).
+    """Word errors of a hypothesis against a reference, by a minimum-cost alignment of each pair (Levenshtein 1966).
 
     D(i, j) = min{ D(i−1, j−1) + [r_i ≠ h_j] c_S, D(i−1, j) + c_D, D(i, j−1) + c_I },   rate = (S + D + I) / N.
 
     - **reference**, **hypothesis**: one utterance each, a text (split at blanks) or a list of words of any kind;
       or many, as lists of these lists (`[text.split() for text in texts]`) or Ragged.
-    - **costs** of a substitution, a deletion, an insertion: they choose the alignment, the rate counts every error as
-      one. Among equally cheap ones, read from the end, words that stand opposite go before deletions, these before
-      insertions. (4, 3, 3) are NIST's: equal words are then found more often, at times for more errors.
-    - **weight** (n,): what each utterance counts.
+    - **costs** of a substitution, a deletion, an insertion: they determine the alignment, the rate counts every error
+      as one. Ties, from the end, prefer matches and substitutions, then deletions, then insertions. (4, 3, 3) are
+      NIST's: equal words are then matched more often, sometimes with more errors.
+    - **weight** (n,): weight of each utterance.
 
     >>> e = word_errors("the cat sat", "the hat sat down")
     >>> e.substitutions, e.deletions, e.insertions, round(e.rate, 4)
     (1, 0, 1, 0.6667)
     """
-    said, heard = _utterances(reference, hypothesis)
+    references, hypotheses = _utterances(reference, hypothesis)
     c = _checked(costs)
-    w = weights(weight, len(said), "word_errors")
+    w = weights(weight, len(references), "word_errors")
     if w is not None and (w.ndim != 1 or not w.any()):
-        raise DataError(sentence("word_errors", "weight must have one entry an utterance, not all zero", w.shape))
-    alignments = tuple(align_words(r, h, c) for r, h in zip(said, heard, strict=True))
+        raise DataError(sentence("word_errors", "weight must have one entry per utterance, not all zero", w.shape))
+    alignments = tuple(align_words(r, h, c) for r, h in zip(references, hypotheses, strict=True))
     counts = [[a.marks.count(mark) for mark in "SDI"] + [len(a.reference)] for a in alignments]
     return WordErrors(np.array(counts, dtype=np.intp), alignments, w)
 
@@ -184,7 +184,7 @@ def word_errors(
 
 
 def align_words(reference: Tokens, hypothesis: Tokens, costs: Array) -> WordAlignment:
-    """The cheapest alignment of two lists, in room for a strip of the table where they are long."""
+    """The minimum-cost alignment of two word lists, in blocks of the table if they are long."""
     places: dict[Hashable, int] = {}
     r, h = (
         np.array([places.setdefault(word, len(places)) for word in words], dtype=np.int64)
@@ -194,7 +194,7 @@ def align_words(reference: Tokens, hypothesis: Tokens, costs: Array) -> WordAlig
 
 
 def _moves(r: Any, h: Any, costs: Array, cells: int = CELLS) -> Any:
-    """The moves of the alignment; only where strips begin are costs kept, so strips can be filled in again."""
+    """The operations of the alignment; costs are stored at block boundaries only, and blocks are computed again."""
     from likely.metrics._loops import edit_rows, edit_trace
 
     n, m = len(r), len(h)
@@ -205,7 +205,7 @@ def _moves(r: Any, h: Any, costs: Array, cells: int = CELLS) -> Any:
     for a in range(0, n, strip):
         begun.append(row.copy())
         edit_rows(r[a : a + strip], h, costs, tolerance, row, moves[: n - a])
-    out = np.full(n + m, 3, dtype=np.uint8)  # above the first row there are only insertions left
+    out = np.full(n + m, 3, dtype=np.uint8)  # above the first row only insertions are left
     column, end = m, n + m
     for a in reversed(range(0, n, strip)):
         if a + strip < n:
@@ -218,16 +218,18 @@ def _moves(r: Any, h: Any, costs: Array, cells: int = CELLS) -> Any:
 
 
 def _utterances(reference: Any, hypothesis: Any) -> tuple[list[Tokens], list[Tokens]]:
-    """Both sides as lists of utterances, equally many."""
+    """Both sides as lists of utterances of equal length."""
     sides = [_listed(reference, "reference"), _listed(hypothesis, "hypothesis")]
     if any(map(_holds_lists, sides)):
-        said, heard = ([_words(one, f"{name} {i}") for i, one in enumerate(side)] for name, side in _named(sides))
+        references, hypotheses = (
+            [_words(one, f"{name} {i}") for i, one in enumerate(side)] for name, side in _named(sides)
+        )
     else:
-        said, heard = ([_words(side, name)] for name, side in _named(sides))
-    if len(said) != len(heard):
+        references, hypotheses = ([_words(side, name)] for name, side in _named(sides))
+    if len(references) != len(hypotheses):
         expected = "every reference needs its hypothesis"
-        raise ShapeError(sentence("word_errors", expected, f"{len(said)} and {len(heard)} utterances"))
-    return said, heard
+        raise ShapeError(sentence("word_errors", expected, f"{len(references)} and {len(hypotheses)} utterances"))
+    return references, hypotheses
 
 
 def _named(sides: list[list[Any]]) -> Iterable[tuple[str, list[Any]]]:
@@ -253,11 +255,11 @@ def _words(side: Any, name: str) -> Tokens:
     words = tuple(_listed(side, name))
     for i, word in enumerate(words):
         if is_gap(word) or not isinstance(word, Hashable):
-            expected = f"{name}: words must be there, and be texts, numbers or the like"
+            expected = f"{name}: words must be strings, numbers or other hashable values"
             raise DataError(sentence("word_errors", expected, f"{type(word).__name__} at place {i}"))
         if isinstance(word, str) and (not word or len(word.split()) != 1):
             remedy = "pass many texts as [text.split() for text in texts]"
-            raise DataError(sentence("word_errors", f"{name}: a word has no blanks in it", repr(word[:40]), remedy))
+            raise DataError(sentence("word_errors", f"{name}: a word must not contain blanks", repr(word[:40]), remedy))
     return words
 
 
@@ -274,17 +276,15 @@ def _checked(costs: Any) -> Array:
 
 def _refuse_wordless(found: WordErrors) -> None:
     if not found.length:
-        got = f"no word, and {found.insertions:g} put in"
-        raise DataError(
-            sentence("word error rate", "the reference must have words to be wrong", got, "see .insertions")
-        )
+        got = f"no word, and {found.insertions:g} insertions"
+        raise DataError(sentence("word error rate", "the reference must have words", got, "see .insertions"))
 
 
 # -------------------------------------------------------------------- resampling
 
 
 def _resampled(counts: Index, copies: Array, draws: int, rng: np.random.Generator) -> Iterator[Array]:
-    """Rates of sets of as many utterances, drawn with replacement; sets without a word say nothing."""
+    """Word error rates of bootstrap samples of utterances; samples without a reference word are dropped."""
     errors, length, total = counts[:, :3].sum(axis=1), counts[:, 3], copies.sum()
     at_once = max(DRAWS_AT_ONCE // len(counts), 1)
     for first in range(0, draws, at_once):
@@ -297,10 +297,10 @@ def _resampled(counts: Index, copies: Array, draws: int, rng: np.random.Generato
 
 
 def _printed(column: tuple[Any, Any, str]) -> tuple[str, str, str]:
-    """A column in letters of one width, asterisks where a side has no word."""
-    said, heard, mark = column
-    wide = max(len(str(word)) for word in (said, heard) if word is not None)
-    top, bottom = (("*" * wide if word is None else str(word)).ljust(wide) for word in (said, heard))
+    """A column with padded words, asterisks where a side has no word."""
+    references, hypotheses, mark = column
+    wide = max(len(str(word)) for word in (references, hypotheses) if word is not None)
+    top, bottom = (("*" * wide if word is None else str(word)).ljust(wide) for word in (references, hypotheses))
     return top, bottom, mark.ljust(wide)
 
 

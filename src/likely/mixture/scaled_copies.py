@@ -159,6 +159,6 @@ class ScaledCopies(Distribution):
 
 
 def _as_stack(stats: Any) -> Any:
-    parts = stats._parts()
+    parts = stats._field_values()
     lead = {n: v[None] for n, v in parts.items() if isinstance(v, np.ndarray) and n != "origin"}
     return stats.replace(**lead)

@@ -1,4 +1,4 @@
-"""Test on what was not learned from: out-of-fold posteriors of any classifier, and all that is measured from them."""
+"""Cross-validation: out-of-fold posterior probabilities of any classifier, and their evaluation."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def evaluate(
     estimator: Any, X: Any, y: Any, *, cv: Any = None, groups: Any = None, time: Any = None, cost: Any = None,
     reject_cost: float | None = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
 ) -> Evaluation:  # fmt: skip
-    """How good a classifier is on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
+    """Evaluate a classifier on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
 
-    With `cv="prefit"` a fitted classifier is measured as it is: X and y are then test rows that it was not fitted to.
+    With `cv="prefit"` a fitted classifier is evaluated unchanged: X and y are then test rows that it was not fitted to.
     Otherwise copies of it are fitted to parts of X, and each is tested on the rest; the classifier itself is not used.
 
     - **estimator**: any classifier with probabilities; `lk.CalibratedClassifier` gives them to the others. It is not
       changed.
     - **cv**: a number of stratified folds (by `groups` where given), "leave-one-out", "time" (each block is tested by
-      what came before it in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter, or
-      "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
+      the earlier ones, in the order of `time`, or of the rows), a share between 0 and 1 (hold-out), a splitter
+      or "prefit": no copy is fitted. None: 5 folds, with a warning where the classifier is fitted already.
     - **cost**, **reject_cost**: None: those of the estimator, if it has any.
-    - **n_jobs**: threads; None: one a core.
+    - **n_jobs**: threads; None: one per core.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
@@ -60,7 +60,7 @@ def evaluate(
 
 
 def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[str, Any]) -> Evaluation:
-    """A fitted classifier on rows with labels among its classes."""
+    """Posteriors of a fitted classifier on test rows."""
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         expected, remedy = 'cv="prefit" needs a fitted classifier', "fit it first, or pass a number of folds"
@@ -73,49 +73,49 @@ def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[st
 
 
 def _places(labels: NDArray[Any], classes: NDArray[Any]) -> Index:
-    """The place of each label among the classes; numbers and words that read alike are the same."""
+    """The index of each label among the classes; numbers and strings that read alike are the same."""
     names, known = labels.tolist(), classes.tolist()
     place = {str(c): i for i, c in enumerate(known)} | {c: i for i, c in enumerate(known)}
     at = [place.get(label, place.get(str(label), -1)) for label in names]
     if -1 in at:
         row = at.index(-1)
         expected, got = f"labels must be among the classes {known[:12]}", f"{names[row]!r} at row {row}"
-        raise DataError(sentence("evaluate", expected, got, "leave such rows out"))
+        raise DataError(sentence("evaluate", expected, got, "drop such rows"))
     return np.array(at, dtype=np.intp)
 
 
 def _tell_of_copies(estimator: Any, cv: Any) -> None:
-    """A classifier that is fitted already is not what is measured: copies are, and not all of them are calibrated."""
+    """Warn that copies of a fitted classifier are evaluated, without its calibration."""
     if getattr(estimator, "classes_", None) is None:
         return
     name = type(estimator).__name__
     if cv is None:
-        told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are measured"
-        remedy = 'cv="prefit" measures it as it is, cv=5 measures copies without this warning'
+        told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are evaluated"
+        remedy = 'cv="prefit" evaluates it unchanged, cv=5 evaluates copies without this warning'
         tell(sentence("evaluate", told, remedy=remedy))
     again = getattr(estimator, "_fit_calibrates", False)  # copies learn their own map, from the rows of their fold
     if getattr(estimator, "calibration_", None) is not None and not again:
-        told = f"the probabilities of this {name} are calibrated; copies of it are measured without calibration"
-        tell(sentence("evaluate", told, remedy='cv="prefit" measures it as it is'))
+        told = f"the probabilities of this {name} are calibrated; copies of it are evaluated without calibration"
+        tell(sentence("evaluate", told, remedy='cv="prefit" evaluates it unchanged'))
 
 
 class OutOfFold(NamedTuple):
-    """Posteriors of rows that were not trained on."""
+    """Out-of-fold posteriors: each row under a model that was not trained on it."""
 
-    row: Index  # (m,): which row of X, in the order of X; one that was tested repeatedly stands once
+    row: Index  # (m,): row numbers of X, sorted; a row tested repeatedly occurs once
     log_posterior: Array  # (m, C)
     truth: Index  # (m,)
     classes: NDArray[Any]  # (C,)
     weight: Array | None  # (m,)
     fold: Index  # (m,)
-    score: Array | None  # (m,): log p(x), of models that know it
+    score: Array | None  # (m,): log p(x), of generative models
 
 
 def out_of_fold(
     estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None, time: Any = None, sample_weight: Any = None,
     random_state: Any = 0, n_jobs: int | None = None,
 ) -> OutOfFold:  # fmt: skip
-    """Posteriors of each tested row under a model that was learned without it; parameters as in `evaluate`."""
+    """Out-of-fold posteriors of each tested row; parameters as in `evaluate`."""
     X = as_table(X)
     classes, labels, weight = checked_targets(X, y, sample_weight, estimator)
     if isinstance(cv, str) and cv == "leave-one-out" and groups is None and hasattr(estimator, "leave_one_out"):
@@ -143,7 +143,7 @@ class _Tested(NamedTuple):
 
 
 def _tested(model: Any, rows: Any, classes: NDArray[Any]) -> _Tested:
-    """What a model says of rows that it has not seen."""
+    """Posteriors and log p(x) of test rows under a model."""
     score = np.asarray(model.score_samples(rows), dtype=np.float64) if hasattr(model, "score_samples") else None
     return _Tested(log_posteriors(model, rows, classes), score)
 
@@ -167,7 +167,7 @@ def _joined(
 
 
 def _averaged(log_posterior: Array, at: Index, tests: Index) -> Array:
-    """Rows that were tested repeatedly get the mean of their posteriors: each row counts once."""
+    """Rows tested repeatedly get the mean of their posteriors: each row counts once."""
     if (tests == 1).all():
         return log_posterior[np.argsort(at, kind="stable")]
     total = np.zeros((len(tests), log_posterior.shape[1]))
@@ -181,7 +181,7 @@ def _mean_of(score: Array, at: Index, tests: Index) -> Array:
 
 
 def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None) -> OutOfFold:
-    """Leave-one-out by an estimator that takes a row out of its statistics rather than learning anew."""
+    """Leave-one-out in closed form, by an estimator that subtracts a row from its statistics."""
     row = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
     X, y = take_rows(X, row), classes[labels[row]]
     w = None if weight is None else weight[row]
@@ -192,7 +192,7 @@ def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], labels: Index
 
 
 def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
-    """A class that was not in training cannot be recognized: its posterior is 0, and that is said."""
+    """Warn of classes that are absent from a training fold: their posterior is 0."""
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1

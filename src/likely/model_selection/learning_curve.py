@@ -1,4 +1,4 @@
-"""More rows always help, more columns only for a while: errors in training and in test against either."""
+"""Learning curves (error against training size) and Hughes curves (error against number of features)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from likely.estimation.parallel import in_threads
 from likely.metrics.confidence_intervals import as_counts, proportion_interval
 from likely.model_selection.splits import Copies, Split, make_splits
 
-POINTS = 8  # on a curve, unless others are asked for
+POINTS = 8  # default number of points on a curve
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
-    """Error in training and in test, with intervals, against the number of rows or of columns; prints as a table.
+    """Training and test error, with intervals, against the number of rows or of columns; prints as a table.
 
-    Every tested row counts once. A training row is seen by several folds, so its interval goes by the size of one.
+    Every tested row counts once. A training row belongs to several folds, so its interval uses the size of one fold.
     """
 
     what: str  # "rows" or "columns"
@@ -42,11 +42,11 @@ class ErrorCurve:
 
     @property
     def best(self) -> int:
-        """The least number of rows or columns with the least test error."""
+        """The smallest number of rows or columns with the smallest test error."""
         return int(self.at[np.argmin(self.test_error)])
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as plain Python."""
+        """All fields, as plain Python values."""
         names = ("at", "train_error", "train_low", "train_high", "test_error", "test_low", "test_high", "fold_error")
         return {"what": self.what, **{name: getattr(self, name).tolist() for name in names}}
 
@@ -62,10 +62,10 @@ def learning_curve(
     estimator: Any, X: Any, y: Any, *, sizes: Any = None, cv: Any = 5, groups: Any = None, time: Any = None,
     sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
-    """Errors against the number of training rows: do more rows help, or better columns?   (Ney 3.6)
+    """Learning curve: training and test error against the number of training rows   (Ney 3.6).
 
-    `sizes` are numbers of rows, or shares of a training set between 0 and 1; smaller sets lie within larger ones,
-    and classes keep their shares. Other parameters as in `evaluate`.
+    `sizes` are numbers of rows, or shares of a training set between 0 and 1; smaller sets are subsets of larger ones,
+    and stratified. Other parameters as in `evaluate`.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
@@ -88,10 +88,10 @@ def hughes_curve(
     estimator: Any, X: Any, y: Any, *, columns_order: Any = "ranked", dims: Any = None, cv: Any = 5,
     groups: Any = None, time: Any = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
-    """Errors against the number of columns: with rows given, the test error falls, then rises   (Hughes; Ney 3.7).
+    """Error against the number of columns: with a fixed number of rows it falls, then rises   (Hughes; Ney 3.7).
 
     - **columns_order**: "ranked" (by the ratio of the variance between classes to that within, in each training set
-      anew, so that the test rows have no say), "random" (another order in each fold), "given", or a list of columns.
+      separately, without the test rows), "random" (another order in each fold), "given", or a list of columns.
     - **dims**: numbers of columns to try; None: 1, 2, 4 … all. Other parameters as in `evaluate`.
 
     >>> from sklearn.datasets import load_iris
@@ -111,12 +111,12 @@ def hughes_curve(
     return _curve("columns", at, len(splits), errors, n_jobs)
 
 
-# --------------------------------------------------------------------- measuring
+# --------------------------------------------------------------------- evaluation
 
 
 @dataclass(frozen=True)
 class _Errors:
-    """Weight of wrong and of all rows."""
+    """Weight of misclassified rows and of all rows."""
 
     train_wrong: float
     train: float
@@ -126,14 +126,14 @@ class _Errors:
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows with their classes and weights, and the classifier in question."""
+    """Rows with classes, weights and the classifier."""
 
     estimator: Any
     X: Any
     classes: NDArray[Any]
     labels: Index
     weight: Array | None
-    count: Array  # (n,): what rows count for in intervals
+    count: Array  # (n,): counts of rows for intervals
     groups: Any
 
     @classmethod
@@ -170,7 +170,7 @@ def _curve(what: str, at: Index, folds: int, errors: Callable[[int, int], _Error
 
 
 def _stratified_order(train: Index, labels: Index, seed: int) -> Index:
-    """Training rows in an order whose every beginning has the classes in their shares, and each at least once."""
+    """An order of training rows whose every prefix is stratified, with each class at least once."""
     shuffled = np.random.default_rng(seed).permutation(train)
     place = np.empty(len(train))
     for c in np.unique(labels[train]):
@@ -180,7 +180,7 @@ def _stratified_order(train: Index, labels: Index, seed: int) -> Index:
 
 
 def _sizes(sizes: Any, most: int, classes: int) -> Index:
-    """Numbers of training rows, rising, none beyond the smallest training set."""
+    """Increasing numbers of training rows, at most the smallest training set."""
     if sizes is None:
         return _rising(np.geomspace(min(max(5 * classes, most // 50), most), most, POINTS), most, "sizes")
     asked = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
@@ -210,7 +210,7 @@ def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[An
     if not isinstance(order, str):
         missing = [key for key in order if key not in keys]
         if missing or len(set(order)) < len(list(order)):
-            expected = "columns_order must name columns of X, each once"
+            expected = "columns_order must name columns of X, without repetition"
             raise DomainError(sentence("hughes_curve", expected, missing[0] if missing else list(order)))
         return list(order)
     if order == "given":
@@ -225,7 +225,7 @@ def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[An
 
 
 def _separation(table: _Table, key: Any, train: Index) -> float:
-    """Variance between classes over that within, of one column in the training rows; gaps are left out."""
+    """Ratio of the variance between classes to that within, of one column in the training rows; NaN is ignored."""
     x, labels = _numbers(table.X, key)[train], table.labels[train]
     w = np.ones(len(train)) if table.weight is None else table.weight[train]
     seen = np.isfinite(x)

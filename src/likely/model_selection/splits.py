@@ -1,4 +1,4 @@
-"""Who is trained on and who is tested: folds that keep together what belongs together."""
+"""Train/test splits: stratified, grouped, leave-one-out, time-ordered and hold-out."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimation.foreign_tables import equal_rows, take_rows
 
-MOST = 20  # copies of a row, on average, up to which they are written out
-HEAVY = 0.01  # the share of a class from which on a unit could unbalance the folds
+MOST = 20  # mean number of copies per row up to which they are expanded
+HEAVY = 0.01  # the share of a class from which a unit could unbalance the folds
 
 
 class Split(NamedTuple):
-    """Row numbers to learn from and to test on."""
+    """Row numbers of a training and a test set."""
 
     train: Index
     test: Index
 
 
 class Copies(NamedTuple):
-    """Rows as they are dealt to folds: a whole weight of k is k rows, which may go to different ones."""
+    """Rows as they are assigned to folds: an integer weight of k is k rows, which may go to different folds."""
 
     X: Any
     labels: Index
     weight: Array | None
     groups: Any = None
     time: Any = None
-    row: Index | None = None  # (m,): which row each copy is of; None: itself
+    row: Index | None = None  # (m,): the row of each copy; None: the row itself
 
     def written_out(self, cv: Any) -> Copies:
-        """One row a copy, where weights are whole and not too many; a splitter knows the rows as they came."""
+        """One row per copy, where weights are integers and not too large; a splitter gets the original rows."""
         w = self.weight
         ours = cv is None or isinstance(cv, str | Real)
         if w is None or not ours or (w != np.floor(w)).any() or w.sum() > MOST * len(w):
@@ -48,14 +48,14 @@ class Copies(NamedTuple):
 def make_splits(
     X: Any, labels: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
 ) -> list[Split]:
-    """The splits that `cv` means for rows X with classes `labels` (n,); rows without weight are in none.
+    """The splits that `cv` specifies for rows X with classes `labels` (n,); rows of weight 0 are excluded.
 
-    - a whole number: that many stratified folds; with `groups`, each group in one fold. What rows hold and the seed
-      decide who goes where, not where they stand.
+    - a whole number: that many stratified folds; with `groups`, each group in one fold. The assignment
+      depends on the content of the rows and the seed, not on their order.
     - "leave-one-out": each row, or group, on its own.
     - "time": an expanding window; the last five sixths of the rows in the order of `time` in five blocks, each tested
-      by what came before it. Equal times are never torn apart.
-    - a share between 0 and 1: one hold-out of that size, stratified and grouped alike.
+      with the earlier rows as training set. Equal times are never split.
+    - a share between 0 and 1: one hold-out set of that size, stratified and grouped.
     - anything that scikit-learn takes: a splitter, or an iterable of (train, test).
     """
     here = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
@@ -65,14 +65,18 @@ def make_splits(
         return list(_foreign(X, labels, cv, groups, weight))
     if cv == "time":
         splits = [Split(here[a], here[b]) for a, b in _by_time(_ordered(time, len(labels))[here])]
-        return splits if groups is None else [_apart(split, _checked_groups(groups, labels)) for split in splits]
+        return (
+            splits
+            if groups is None
+            else [_without_tested_groups(split, _checked_groups(groups, labels)) for split in splits]
+        )
     unit = _units(X, groups, labels, here)
     fold = _folds(unit, labels[here], None if weight is None else weight[here], cv, seed)
     return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
 
 
 def fold_of(splits: list[Split], n: int) -> Index | None:
-    """Which split tests a row (n,), −1 for none; None where a row is tested more than once."""
+    """The split that tests a row (n,), −1 for none; None if a row is tested more than once."""
     fold = np.full(n, -1, dtype=np.intp)
     for k, split in enumerate(splits):
         if (fold[split.test] >= 0).any() or len(np.unique(split.test)) < len(split.test):
@@ -82,7 +86,7 @@ def fold_of(splits: list[Split], n: int) -> Index | None:
 
 
 def _units(X: Any, groups: Any, labels: Index, here: Index) -> Index:
-    """What must not be torn apart: a number (m,) for each row that counts."""
+    """Unit number (m,) of each row that counts; a unit is never split."""
     if groups is not None:
         groups = _checked_groups(groups, labels)
         return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
@@ -99,7 +103,7 @@ def _checked_groups(groups: Any, labels: Index) -> Any:
     return groups
 
 
-def _apart(split: Split, groups: Any) -> Split:
+def _without_tested_groups(split: Split, groups: Any) -> Split:
     """The split without training rows of groups that it tests."""
     train = split.train[~np.isin(groups[split.train], groups[split.test])]
     if not len(train):
@@ -109,7 +113,7 @@ def _apart(split: Split, groups: Any) -> Split:
 
 
 def _folds(unit: Index, labels: Index, weight: Array | None, cv: Any, seed: Any) -> Index:
-    """The fold of each row (m,); −1 for those that are never tested."""
+    """The fold of each row (m,); −1 for rows that are never tested."""
     count = unit.max() + 1
     if cv == "leave-one-out":
         _refuse_one(count)
@@ -132,7 +136,7 @@ def _refuse_one(count: int) -> None:
 
 
 def _dealt(unit: Index, labels: Index, weight: Array | None, shares: Array, seed: Any) -> Index:
-    """Units dealt like cards to folds of these shares, class after class; contents and seed alone decide the order."""
+    """Stratified assignment of units to folds of the given sizes; it depends on contents and seed only."""
     C, count = int(labels.max()) + 1, int(unit.max()) + 1
     mass = np.bincount(unit * C + labels, weight, count * C).reshape(count, C)
     shuffled = np.random.default_rng(seed).permutation(count)
@@ -146,7 +150,7 @@ def _dealt(unit: Index, labels: Index, weight: Array | None, shares: Array, seed
 
 
 def _turns(n: int, shares: Array) -> Index:
-    """Whose turn it is (n,): equal shares in rotation; of two unequal ones the first as evenly as it can be."""
+    """Fold of each unit in turn (n,): equal shares in rotation; two unequal ones as evenly as possible."""
     if np.ptp(shares) == 0:
         return np.arange(n) % len(shares)
     reached = np.floor(np.arange(n + 1) * shares[0] + 0.5)
@@ -154,7 +158,7 @@ def _turns(n: int, shares: Array) -> Index:
 
 
 def _balanced(part: Array, shuffled: Index, shares: Array) -> Index:
-    """The heaviest units first, each to the fold that has least of what it brings; `part` (units, C) of each class."""
+    """Greedy assignment: the largest units first, each to the fold with least weight of its classes."""
     have, size = np.zeros((len(shares), part.shape[1])), np.zeros(len(shares))
     fold = np.empty(len(part), dtype=np.intp)
     for u in shuffled[np.argsort(-part.max(axis=1)[shuffled], kind="stable")]:
@@ -166,11 +170,11 @@ def _balanced(part: Array, shuffled: Index, shares: Array) -> Index:
 
 
 def _by_time(time: Any, blocks: int = 5) -> Iterator[Split]:
-    """Blocks of equal size in the order of time, each behind all that it may learn from."""
+    """Blocks of equal size in the order of time, each tested after its training rows."""
     moments, at = np.unique(time, return_inverse=True)
     if len(moments) < 2:
         raise DataError(sentence("cross-validation", "at least two different times are needed", len(moments)))
-    ahead = np.cumsum(np.bincount(at)) - np.bincount(at)  # rows before each moment
+    ahead = np.cumsum(np.bincount(at)) - np.bincount(at)  # rows before each time
     block = np.minimum(ahead * (blocks + 1) // len(at), blocks)
     block[0] = 0
     of_row = np.unique(block, return_inverse=True)[1][at]
@@ -179,7 +183,7 @@ def _by_time(time: Any, blocks: int = 5) -> Iterator[Split]:
 
 
 def _ordered(time: Any, n: int) -> Any:
-    """Times as something that sorts; without any, the order of the rows."""
+    """Times as a sortable array; without any, the order of the rows."""
     if time is None:
         return np.arange(n)
     time = np.asarray(time)
@@ -194,7 +198,7 @@ def _ordered(time: Any, n: int) -> Any:
 
 
 def _foreign(X: Any, labels: Index, cv: Any, groups: Any, weight: Array | None) -> Iterator[Split]:
-    """The splits of a scikit-learn splitter or an iterable, rows without weight taken out."""
+    """The splits of a scikit-learn splitter or an iterable, without rows of weight 0."""
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     for train, test in check_cv(cv, labels, classifier=True).split(np.zeros((len(labels), 1)), labels, groups):
         train, test = (np.arange(len(labels))[part] for part in (train, test))

@@ -1,4 +1,4 @@
-"""A class is its center: how near a row is to each, and how much a distance means."""
+"""Class prototypes (means or medians): distances to centroids and the rate that turns them into probabilities."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.neighbors.distances import Metric
 
-STEPS = 60  # of Newton's method, halving included: it needs about eight
+STEPS = 60  # iterations of Newton's method, including step halving: about eight are needed
 
 
 @dataclass(frozen=True, eq=False)
 class Prototypes(Value):
-    """Scores −rate · distance to each of C centers: log p(x | c) but for a constant, where `metric` has a density.
+    """Scores −rate · distance to each of C centroids: log p(x | c) up to a constant, where `metric` has a density.
 
     With metric "l1" that is the Laplace distribution of independent columns, p(x | c) = Π (rate/2) exp(−rate |x −
     center|); with the others scores are logarithms of a softmax, and the rate is the reciprocal of its temperature.
@@ -29,20 +29,20 @@ class Prototypes(Value):
     rate: float
 
     def distances(self, x: Array) -> Array:
-        """Distances (n, C); over the columns that a row has, scaled to all; 0 where it has none."""
+        """Distances (n, C); over the observed columns of a row, scaled to all; 0 where it has none."""
         away = self.metric.between(self.centers, x).T
         return np.where(np.isnan(x).all(axis=1, keepdims=True), 0.0, away)
 
     def scores(self, x: Array) -> Array:
-        """−rate · distance (n, C); of a row with gaps only what it has seen counts."""
+        """−rate · distance (n, C); of a row with missing values, over the observed columns only."""
         seen = 1.0 - np.isnan(x).mean(axis=1, keepdims=True) if self.metric.name == "l1" else 1.0
         return -self.rate * self.distances(x) * seen
 
 
 def laplace_rate(away: Array, labels: Index, weight: Array, columns: Array, dim: int) -> float:
-    """Maximum likelihood rate of a Laplace distribution with one width: columns over summed absolute deviations.
+    """Maximum-likelihood rate of a Laplace distribution with one scale: columns over summed absolute deviations.
 
-    away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has seen.
+    away (n, C) are l1 distances scaled to all `dim` columns, columns (n,) how many each row has observed.
     """
     own = away[np.arange(len(labels)), labels] * columns / dim
     total = float(weight @ own)
@@ -50,10 +50,10 @@ def laplace_rate(away: Array, labels: Index, weight: Array, columns: Array, dim:
 
 
 def softmax_rate(away: Array, labels: Index, weight: Array, log_prior: Array) -> float:
-    """The rate b that makes Σ log softmax(log_prior − b · distance) of the true classes largest, by Newton's method.
+    """The rate b that maximizes Σ log softmax(log_prior − b · distance) of the true classes, by Newton's method.
 
-    It is concave in b. One part in n + 1 of each row is shared by all classes, so that separable classes have a finite
-    rate; a rate that would be negative is almost 0.
+    It is concave in b. A share 1/(n + 1) of each row's label is distributed over all classes (label smoothing), so that
+    separable classes have a finite rate; a rate that would be negative is almost 0.
     """
     C = away.shape[1]
     unit = _least(away)
@@ -81,13 +81,13 @@ def _softmax(logs: Array) -> Array:
 
 
 def _least(away: Array) -> float:
-    """A typical distance, to count in; 1 where all are 0."""
+    """A typical distance, used as a unit; 1 if all are 0."""
     typical = float(np.median(away)) if away.size else 0.0
     return typical if typical > 0 else float(away.max(initial=0.0)) or 1.0
 
 
 def weighted_medians(x: Array, labels: Index, weight: Array, classes: int) -> Array:
-    """Medians (C, d) of each class's columns, over what was seen; NaN where nothing was."""
+    """Medians (C, d) of each class's columns, over observed values; NaN without any."""
     out = np.full((classes, x.shape[1]), np.nan)
     for c in range(classes):
         mine = np.flatnonzero(labels == c)
@@ -99,7 +99,7 @@ def weighted_medians(x: Array, labels: Index, weight: Array, classes: int) -> Ar
 
 
 def _median(x: Array, weight: Array) -> float:
-    """The middle of the weight; between two values if it falls between them."""
+    """The weighted median; between two values if half of the weight is below and half above."""
     order = np.argsort(x, kind="stable")
     x, total = x[order], np.cumsum(weight[order])
     half = total[-1] / 2

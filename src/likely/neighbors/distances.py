@@ -1,4 +1,4 @@
-"""How far apart two rows are: every metric here is a Minkowski distance of rows that were transformed once."""
+"""Metrics: Minkowski distances of rows that were transformed once (scaled, whitened, standardized)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from likely.numerics.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
 SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
-LEARNED = ("scaled", "mahalanobis")  # these need to know how rows spread
-HIGHEST = 64.0  # powers beyond leave the range of numbers; the limit is linf
+LEARNED = ("scaled", "mahalanobis")  # these need a scale or covariance
+HIGHEST = 64.0  # larger powers overflow; the limit is linf
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Metric(Value):
 
     l1, l2, linf and lp are the plain ones; "scaled" divides columns by `scale` (d,); "mahalanobis" whitens rows by a
     covariance `scale` (d, d); "correlation" is 1 − r, half the squared distance of rows brought to mean 0 and
-    length 1. A row without spread has no correlation: its r with others is 0. Squared Mahalanobis distances of rows
+    length 1. A constant row has no correlation: its r with others is 0. Squared Mahalanobis distances of rows
     with missing entries (NaN) are those expected under a Gaussian `distribution` of all rows, if there is one. The
     names "euclidean", "manhattan", "cityblock", "chebyshev" and "minkowski" mean l2, l1, l1, linf and lp.
 
@@ -38,8 +38,10 @@ class Metric(Value):
     name: str = "l2"
     p: float = 2.0
     scale: Array | None = None  # (d,) of "scaled", (d, d) of "mahalanobis"
-    distribution: Gaussian | None = None  # of all rows: what "mahalanobis" expects in gaps
-    unsure: bool = False  # whether known rows have gaps: one more column then says how unsure each is
+    distribution: Gaussian | None = None  # of all rows: for the expectation of missing entries in "mahalanobis"
+    unsure: bool = (
+        False  # whether training rows have missing entries: one more column then holds the uncertainty of each
+    )
 
     def __post_init__(self) -> None:
         name = plain_name(self.name)
@@ -57,40 +59,41 @@ class Metric(Value):
         cls, name: str, x: Array, weight: Array | None = None, labels: Index | None = None, *,
         p: float = 2.0, scale: Any = None,
     ) -> Self:  # fmt: skip
-        """The metric for rows x (n, d): what "scaled" and "mahalanobis" need is their spread, within classes if these
-        are known (`labels`), as `GaussianDensity("pooled")` estimates it."""
+        """The metric for rows x (n, d): "scaled" and "mahalanobis" are estimated from them, within classes if these
+        are known (`labels`), as `GaussianDensity("pooled")` does.
+        """
         name = plain_name(name)
         gaps, distribution = name == "mahalanobis" and any_missing(x), None
         if gaps or (name == "mahalanobis" and scale is None):
             stats = em_moments(x, weight, "Gaussian") if gaps else Gaussian.blank(x).collect(x, weight)
             distribution = gaussian_of(stats)
         if name in LEARNED and scale is None:
-            scale = _spread(x, weight, labels, "diagonal" if name == "scaled" else "full")
+            scale = _scale_of(x, weight, labels, "diagonal" if name == "scaled" else "full")
         return cls(name, p, scale if name in LEARNED else None, distribution, gaps)
 
     def prepare(self, x: Any, whose: str, *, asked: bool = False) -> Array:
-        """Rows in coordinates of which the plain distance is meant; of queries (`asked`) or of known rows."""
+        """Rows in coordinates with a plain Minkowski distance; of queries (`asked`) or of training rows."""
         z = rows(x, None if self.scale is None else len(self.scale), whose)
         refuse_infinite(z, whose)
         if self.name == "mahalanobis" and self.distribution is not None:
             return self._expected(z, asked)
         if self.name in ("mahalanobis", "correlation") and np.isnan(z).any():
-            remedy = 'use metric="scaled", or fill them in first (GaussianDensity().impute)'
-            raise DataError(sentence(whose, f'metric="{self.name}" needs rows without gaps', "NaN", remedy))
+            remedy = 'use metric="scaled", or impute them first (GaussianDensity().impute)'
+            raise DataError(sentence(whose, f'metric="{self.name}" needs rows without missing values', "NaN", remedy))
         if self.name == "scaled":
             return z / np.asarray(self.scale)
         if self.name == "mahalanobis":
             return self._whitened(z)
-        return _standing(z, asked) if self.name == "correlation" else z
+        return _standardized(z, asked) if self.name == "correlation" else z
 
     def _expected(self, z: Array, asked: bool) -> Array:
-        """Rows as they are expected to be, whitened; with gaps among known rows, √tr of what is unsure beside them."""
+        """Whitened conditional expectations; if training rows have missing entries, √tr of the uncertainty is added."""
         z, spread = self._filled(z)
         out = self._whitened(z)
         return np.column_stack([out, np.sqrt(0.0 * spread if asked else spread)]) if self.unsure else out
 
     def uncertainty(self, x: Array) -> Array:
-        """tr Σ⁻¹Cov[x | seen] of queries (n,): what squared distances from them are larger by; 0 without gaps."""
+        """tr Σ⁻¹Cov[x | observed] of queries (n,), added to squared distances; 0 without missing entries."""
         return np.zeros(len(x)) if self.distribution is None or not any_missing(x) else self._filled(x)[1]
 
     def _filled(self, z: Array) -> tuple[Array, Array]:
@@ -107,9 +110,9 @@ class Metric(Value):
         return sums if self.p in (1.0, np.inf) else sums ** (1.0 / self.p)
 
     def between(self, a: Any, b: Any) -> Array:
-        """All distances of rows a (m, d) to rows b (n, d), one by one (m, n): for few rows, and as an oracle."""
+        """All distances of rows a (m, d) to rows b (n, d), directly (m, n): for few rows, and as a reference."""
         za, zb = self.prepare(a, "Metric", asked=True), self.prepare(b, "Metric")
-        with np.errstate(over="ignore"):  # what is too far for numbers is infinitely far
+        with np.errstate(over="ignore"):  # overflow means infinitely far
             more = self.uncertainty(rows(a, None, "Metric"))
             each = [sums(zb, z, self.p) + t for z, t in zip(za, more, strict=True)]
             return self.distances(np.stack(each)) if each else np.empty((0, len(zb)))
@@ -122,7 +125,7 @@ class Metric(Value):
         return root
 
     def _whitened(self, z: Array) -> Array:
-        # no BLAS: the same bits in whatever company a row comes
+        # no BLAS: results do not depend on the other rows
         return np.einsum("ij,kj->ik", z, inverse_factor(self._root()))
 
 
@@ -132,7 +135,7 @@ def plain_name(name: Any) -> Any:
 
 
 def sums(known: Array, query: Array, p: float) -> Array:
-    """Σ|z|^p of one prepared query (d,) to known rows (n, d), in the order of columns; NaN is left out and made up for.
+    """Σ|z|^p of one prepared query (d,) to training rows (n, d), in the order of columns; sums with NaN are rescaled.
 
     (Adding column by column gives the same bits as the compiled search.)
     """
@@ -153,18 +156,18 @@ def _checked_scale(name: str, scale: Any) -> Array | None:
     if name not in LEARNED:
         return None
     if scale is None:
-        raise DomainError(sentence("Metric", f'"{name}" needs a scale', "None", "use Metric.learned, or give one"))
+        raise DomainError(sentence("Metric", f'"{name}" needs a scale', "None", "use Metric.learned, or pass one"))
     a = parameter(scale, "Metric", "scale")
     if a.ndim != (1 if name == "scaled" else 2) or (a.ndim == 2 and a.shape[0] != a.shape[1]):
-        wanted = "(d,), deviations" if name == "scaled" else "(d, d), a covariance"
+        wanted = "(d,), standard deviations" if name == "scaled" else "(d, d), a covariance"
         raise ShapeError(sentence("Metric", f'scale of "{name}" must have shape {wanted}', a.shape))
     if name == "scaled" and not (a > 0).all():
-        raise DomainError(sentence("Metric", "deviations must be above 0", a.min()))
+        raise DomainError(sentence("Metric", "standard deviations must be above 0", a.min()))
     return a
 
 
-def _spread(x: Array, weight: Array | None, labels: Index | None, kind: str) -> Array:
-    """Deviations (d,) or covariance (d, d) of rows, within classes if these are known; never singular."""
+def _scale_of(x: Array, weight: Array | None, labels: Index | None, kind: str) -> Array:
+    """Standard deviations (d,) or covariance (d, d) of rows, within classes if these are known; never singular."""
     members = None if labels is None else int(labels.max()) + 1
     blank = Gaussian.blank(x, kind=kind, members=members, tied=members is not None)
     if kind == "full" and any_missing(x):
@@ -175,8 +178,8 @@ def _spread(x: Array, weight: Array | None, labels: Index | None, kind: str) -> 
     return np.sqrt(distribution.covariance) if kind == "diagonal" else np.array(distribution.covariance)
 
 
-def _standing(z: Array, asked: bool) -> Array:
-    """Rows at mean 0 and length 1, with two more columns that hold those without spread apart from all others."""
+def _standardized(z: Array, asked: bool) -> Array:
+    """Rows with mean 0 and length 1, with two more columns that separate constant rows from all others."""
     if z.shape[1] < 2:
         raise ShapeError(sentence("Metric", "correlation needs at least two columns", z.shape[1]))
     top = np.abs(z).max(axis=1, keepdims=True, initial=0.0)

@@ -1,4 +1,4 @@
-"""Distinct rows with the weight of all their copies: the statistic of a density that remembers everything."""
+"""Distinct rows with the total weight of their duplicates: the statistic of nonparametric densities."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from likely.distributions.statistics_subtraction import NOTHING, without
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows(Addable, Value):
-    """Each row once, with the weight of all its copies, ordered by hash: neither order, blocks nor copies matter.
+    """Distinct rows with the total weight of their duplicates, ordered by hash: independent of order and blocks.
 
-    A stack keeps the rows of K members one after the other; `edges` says where each begins and ends. NaN entries were
-    not observed, and rows that lack the same entries are copies where the others agree.
+    A stack concatenates the rows of K members; `edges` holds their start and end. NaN entries are missing, and rows
+    with the same missing entries are duplicates where the others agree.
 
     >>> s = DistinctRows.of(np.array([[1.0], [2.0], [1.0]]))
     >>> sorted(zip(s.rows[:, 0].tolist(), s.weight.tolist()))
     [(1.0, 2.0), (2.0, 1.0)]
     """
 
-    rows: Array  # (m, d), 0 where nothing was observed
-    weight: Array  # (m,), above 0
+    rows: Array  # (m, d), 0 where missing
+    weight: Array  # (m,), positive
     edges: Index | None = None  # (K + 1,) for a stack
-    gaps: Mask | None = None  # (m, d): True where nothing was observed; None where everything was
+    gaps: Mask | None = None  # (m, d): True where missing; None if everything is observed
 
     complete = True
 
@@ -42,7 +42,7 @@ class DistinctRows(Addable, Value):
             raise ShapeError(sentence("DistinctRows", expected, (z.shape, weight.shape), "use DistinctRows.of"))
         gaps = None if self.gaps is None else np.array(self.gaps)
         if gaps is not None and (gaps.shape != z.shape or gaps.dtype != np.bool_):
-            expected = "gaps must be True or False for each entry of the rows"
+            expected = "gaps must be a boolean mask of the shape of the rows"
             raise ShapeError(sentence("DistinctRows", expected, (gaps.dtype, gaps.shape)))
         if not (weight > 0).all():
             raise DomainError(sentence("DistinctRows", "weights must be positive", float(weight.min(initial=0.0))))
@@ -70,9 +70,9 @@ class DistinctRows(Addable, Value):
 
     @classmethod
     def _merged(cls, z: Array, weight: Array, labels: Index, members: int | None, hashes: Hashes | None = None) -> Self:
-        """Copies become one row of their added weight; rows without weight or label are not there.
+        """Merge duplicates and add their weights; rows without weight or label are dropped.
 
-        Places are sorted by hash, rows only compared where hashes are equal, and moved once.
+        Indices are sorted by hash; rows are compared only where hashes are equal, and moved once.
         """
         at = np.flatnonzero((weight > 0) & (labels >= 0))
         hashes = row_hashes(z[at]) if hashes is None else hashes[at]
@@ -82,21 +82,21 @@ class DistinctRows(Addable, Value):
         total = np.add.reduceat(weight[at], first) if len(first) else np.empty(0)
         at = at[first]
         edges = None if members is None else np.searchsorted(labels[at], np.arange(members + 1))
-        return cls.trusted(**_told_apart(z[at]), weight=total, edges=edges)._hashed(hashes[first])
+        return cls.trusted(**_values_and_mask(z[at]), weight=total, edges=edges)._hashed(hashes[first])
 
     def _hashed(self, hashes: Hashes) -> Self:
-        """The same rows, whose hashes are known already."""
+        """The same rows with known hashes."""
         self.__dict__["hashes"] = hashes
         return self
 
     @cached_property
     def hashes(self) -> Hashes:
-        """A hash of each row (m,), made once: merging sorts by it."""
+        """A hash per row (m,), computed once and used for merging."""
         return row_hashes(self.values)
 
     @property
     def values(self) -> Array:
-        """The rows (m, d), NaN where nothing was observed."""
+        """The rows (m, d), NaN where missing."""
         return self.rows if self.gaps is None else np.where(self.gaps, np.nan, self.rows)
 
     @property
@@ -111,7 +111,7 @@ class DistinctRows(Addable, Value):
 
     @property
     def labels(self) -> Index:
-        """The member that each row belongs to (m,)."""
+        """The member of each row (m,)."""
         if self.edges is None:
             return np.zeros(len(self.rows), np.intp)
         return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
@@ -142,23 +142,23 @@ class DistinctRows(Addable, Value):
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
-        """The rows of one member, or of some as a stack."""
+        """The rows of one member, or of several as a stack."""
         assert self.edges is not None
         if np.ndim(k) == 0:
             mine = slice(self.edges[k], self.edges[k + 1])
-            one = self.trusted(**_told_apart(self.values[mine]), weight=self.weight[mine].copy(), edges=None)
+            one = self.trusted(**_values_and_mask(self.values[mine]), weight=self.weight[mine].copy(), edges=None)
             return one._hashed(self.hashes[mine])
         return self.side_by_side([self.member(int(i)) for i in np.asarray(k)])
 
     @classmethod
     def side_by_side(cls, parts: list[Self]) -> Self:
-        """Sets of rows as one stack; a stack among them counts as its members."""
+        """Several sets of rows as one stack; a stack among them counts as its members."""
         sizes = np.concatenate([[len(p)] if p.edges is None else np.diff(p.edges) for p in parts])
         edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
         rows, weight, hashes = (
             np.concatenate([getattr(p, name) for p in parts]) for name in ("values", "weight", "hashes")
         )
-        return cls.trusted(**_told_apart(rows), weight=weight, edges=edges)._hashed(hashes)
+        return cls.trusted(**_values_and_mask(rows), weight=weight, edges=edges)._hashed(hashes)
 
     def pooled(self) -> Self:
         """The rows of all members as one set."""
@@ -179,14 +179,14 @@ def _(stats: DistinctRows, part: Any) -> Any:
     return stats._merged(z[at], rest, labels[at], stats.members, hashes[at])
 
 
-def _told_apart(z: Array) -> dict[str, Any]:
-    """Numbers, and where there are none: a file holds finite numbers only; −0 becomes 0."""
+def _values_and_mask(z: Array) -> dict[str, Any]:
+    """Observed values and mask of missing ones: a file holds finite numbers only; −0 becomes 0."""
     gaps = np.isnan(z)
     return {"rows": np.where(gaps, 0.0, z + 0.0), "gaps": gaps} if gaps.any() else {"rows": z + 0.0, "gaps": None}
 
 
 def _begins(z: Array, at: Index, labels: Index, hashes: Hashes) -> Mask:
-    """True where row at[i] is no copy of row at[i − 1]; rows of different hash need no look."""
+    """True where row at[i] is not a duplicate of row at[i − 1]; rows with different hashes are not compared."""
     out = np.ones(len(at), dtype=bool)
     same = 1 + np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[at[1:]] == labels[at[:-1]]))
     a, b = z[at[same]], z[at[same - 1]]
@@ -195,14 +195,14 @@ def _begins(z: Array, at: Index, labels: Index, hashes: Hashes) -> Mask:
 
 
 def checked_edges(edges: Any, n: int, whose: str) -> Index | None:
-    """Where the members of a stack begin and end: whole numbers that rise from 0 to n."""
+    """Validated edges of the members of a stack: increasing integers from 0 to n."""
     if edges is None:
         return None
     e = np.array(edges)
     if e.ndim != 1 or len(e) < 2 or not np.issubdtype(e.dtype, np.integer) or e[0] != 0 or e[-1] != n:
         raise ShapeError(sentence(whose, f"edges must be whole numbers from 0 to {n}", np.shape(edges)))
     if (np.diff(e) < 0).any():
-        raise DataError(sentence(whose, "edges must rise", e[:8].tolist()))
+        raise DataError(sentence(whose, "edges must be increasing", e[:8].tolist()))
     return e.astype(np.intp)
 
 

@@ -1,4 +1,4 @@
-"""Fewer rows that decide as well: editing takes out what its neighbors contradict, condensing what they repeat."""
+"""Prototype selection for nearest-neighbor classifiers: editing (noise) and condensing (redundancy)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from likely.neighbors.nearest_neighbors import NeighborSearch, _kind
 from likely.neighbors.voting import Voters
 
 EDITS = ("wilson", "repeated", "all-k", "multiedit")
-PARTS, UNCHANGED = 3, 3  # of multiedit: parts that edit each other, and rounds without a change that end it
+PARTS, UNCHANGED = 3, 3  # of multiedit: number of parts, and rounds without a change that end it
 
 
 def edited_nearest_neighbors(
     X: Any, y: Any, n_neighbors: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
 ) -> Index:
-    """The rows that their neighbors agree with, as row numbers: what is left has smoother borders.
+    """Edited nearest neighbors: row numbers of the rows whose neighbors agree with their class.
 
-    - how="wilson": rows whose class is that of most of their k nearest others (Wilson 1972); of equals the first.
-    - "repeated": again and again, until nothing changes.
+    - how="wilson": rows whose class is the majority of their k nearest others (Wilson 1972); ties: the first class.
+    - "repeated": the same, repeated until nothing changes.
     - "all-k": rows that 1, 2, … and k neighbors all agree with (Tomek 1976).
-    - "multiedit": rows are dealt to three parts by what they hold, each part is edited by the nearest of the next one,
-      and all is dealt again, until three rounds change nothing (Devijver and Kittler 1980). It takes out the
-      most, and leaves rows that one neighbor decides almost as Bayes' rule would.
+    - "multiedit": rows are assigned to three parts by their hash, each part is edited by the nearest neighbor in the
+      next one, and this is repeated until three rounds change nothing (Devijver and Kittler 1980). It removes most
+      rows; the 1-nearest-neighbor rule with the rest approximates Bayes' rule.
 
-    `weight` of w means w copies (of which multiedit asks one); a row without weight is left out. A class of which
-    nothing would be left stays as it is, with a warning.
+    `weight` of w means w copies (of which multiedit uses one); rows of weight 0 are dropped. A class that would lose
+    all rows is kept unchanged, with a warning.
 
     >>> X, y = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [5.15]], [0, 0, 0, 1, 1, 1, 0]
     >>> edited_nearest_neighbors(X, y)
@@ -50,14 +50,14 @@ def edited_nearest_neighbors(
 def condensed_nearest_neighbor(
     X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None
 ) -> Index:
-    """Rows that are enough for the nearest one to decide all rows rightly, as row numbers: a consistent subset.
+    """Condensed nearest neighbor: a consistent subset of rows, as row numbers.
 
-    - how="hart": rows join when those that joined before decide them wrongly, until none does (Hart 1968). They are
-      visited in an order that what they hold decides, so that neither their own order nor copies matter.
-    - "reduced": then those without which all is still decided rightly leave again, the last first (Gates 1972).
+    - how="hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are
+      visited in the order of their hashes, so that neither their own order nor duplicates matter.
+    - "reduced": then rows that are not needed for consistency are removed again, the last first (Gates 1972).
 
-    Only rows at one place with different classes can be decided wrongly by what is left. Rows with little weight count
-    as others; those without weight are left out. It keeps what lies near borders, noise as well:
+    Only identical rows of different classes can be misclassified by the subset. The size of a positive weight does not
+    matter; rows of weight 0 are dropped. Rows near decision boundaries are kept, noise as well: use
     `edited_nearest_neighbors` first.
 
     >>> len(condensed_nearest_neighbor([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
@@ -102,13 +102,13 @@ def _multiedit(search: NeighborSearch, labels: Index, w: Array, k: int) -> Mask:
         here = np.flatnonzero(keep)
         lost = _one_round(search, labels, here, _dealt(hashes[here], round_))
         keep[lost] = False
-        keep |= ~_still_there(keep, labels)[labels]  # a class that vanished comes back, and stays
+        keep |= ~_still_there(keep, labels)[labels]  # a class that lost all rows is restored
         unchanged, round_ = (0 if len(lost) and not keep[lost].all() else unchanged + 1), round_ + 1
     return keep
 
 
 def _dealt(hashes: Any, round_: int) -> Index:
-    """A part for each row, by what it holds; copies go to different parts."""
+    """The part of each row, by its hash; duplicates go to different parts."""
     mixed = hashes ^ np.uint64((0x9E3779B97F4A7C15 * (round_ + 1)) % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     part = np.empty(len(hashes), dtype=np.intp)
@@ -128,7 +128,7 @@ def _one_round(search: NeighborSearch, labels: Index, here: Index, part: Index) 
 
 
 def _part(search: NeighborSearch, at: Index) -> NeighborSearch:
-    """A search among some rows, in the same coordinates."""
+    """A search among a subset of rows, in the same coordinates."""
     from likely.neighbors.nearest_neighbors import _again
 
     return _again(search.metric, np.ascontiguousarray(search.points[at]), search.unit)
@@ -143,7 +143,7 @@ def _no_class_lost(keep: Mask, labels: Index, quietly: bool = False) -> Mask:
     if not len(lost):
         return keep
     if not quietly:
-        tell(f"edit: {len(lost)} classes would lose all rows and stay as they are: they have no place of their own")
+        tell(f"edit: {len(lost)} classes would lose all rows and are kept unchanged: they have no region of their own")
     return np.asarray(keep | np.isin(labels, lost))
 
 
@@ -151,7 +151,7 @@ def _no_class_lost(keep: Mask, labels: Index, quietly: bool = False) -> Mask:
 
 
 def _condensed(points: Array, p: float, labels: Index, reduced: bool) -> Mask:
-    """Which rows are kept, visited in the order in which they come."""
+    """The mask of kept rows, visited in their order."""
     from likely.neighbors._loops.condensing_passes import grow_store, shrink_store
 
     n = len(labels)
@@ -164,11 +164,11 @@ def _condensed(points: Array, p: float, labels: Index, reduced: bool) -> Mask:
     return there
 
 
-# ----------------------------------------------------------------------- border
+# ----------------------------------------------------------------------- validation
 
 
 def _labeled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Array, Index]:
-    """Rows that have weight, with classes as numbers, weights, and their places among all rows."""
+    """Rows with positive weight, with class codes, weights, and their row numbers."""
     from likely.core.arrays import refuse_infinite, rows
 
     x = rows(X, None, whose)
@@ -178,13 +178,13 @@ def _labeled(X: Any, y: Any, weight: Any, whose: str) -> tuple[Array, Index, Arr
         raise ShapeError(sentence(whose, f"y must have one label per row ({len(x)})", labels.shape))
     w = np.ones(len(x)) if weight is None else np.asarray(weights(weight, len(x), whose))
     if w.shape != (len(x),) or not (w > 0).any():
-        raise ShapeError(sentence(whose, "weight must have one number per row, some above 0", w.shape))
+        raise ShapeError(sentence(whose, "weight must have one number per row, some positive", w.shape))
     at = np.flatnonzero(w > 0)
     return x[at], _all_labels(labels[at], whose), w[at], at
 
 
 def _all_labels(labels: Any, whose: str) -> Index:
-    """Classes as numbers; every row must have one."""
+    """Class codes; every row must have a label."""
     for i, label in enumerate(labels.tolist() if labels.dtype.kind in "fO" else []):
         if is_missing(label):
             remedy = "leave out rows without a label"
@@ -193,11 +193,11 @@ def _all_labels(labels: Any, whose: str) -> Index:
         return np.unique(labels, return_inverse=True)[1].astype(np.intp)
     except TypeError as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        raise DataError(sentence(whose, "labels must be of one kind", kinds)) from error
+        raise DataError(sentence(whose, "labels must be of one type", kinds)) from error
 
 
 def _once(x: Array, labels: Index, w: Array, at: Index) -> tuple[Array, Index, Array, Index]:
-    """Copies of a row with its class as one row with their weight, at the place of the first."""
+    """Duplicate rows of one class merged, at the position of the first, with their total weight."""
     whole = np.ascontiguousarray(np.column_stack([x, labels]) + 0.0)  # no −0
     same = np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))
     _, first, place = np.unique(whole.view(same).ravel(), return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The nearest rows, exactly: a tree of boxes where it can leave most rows out, products of matrices where it cannot."""
+"""Exact nearest-neighbor search: a bounding-box tree in few dimensions, matrix products in many."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from likely.core.value import Value
 from likely.distributions.gaussian.missing_values_em import any_missing
 from likely.neighbors.distances import Metric, sums
 
-TRIED = 48  # queries that show how much of the tree is looked at
-STRIP = 128  # queries whose products with all rows are formed at once
-PIECE = 512  # queries that a thread takes at once
-SPAN = 1e140  # numbers up to which squares and their sums stay numbers
+TRIED = 48  # pilot queries that measure how much of the tree is visited
+STRIP = 128  # queries per block of matrix products
+PIECE = 512  # queries per task of a thread
+SPAN = 1e140  # magnitude up to which sums of squares do not overflow
 SMALL = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
 class NeighborSearch(Value):
-    """Rows that are found by distance: exact, the same bits whatever the way, and of equals the smallest row first.
+    """Exact nearest-neighbor search, with the same results by any method; ties go to the smallest row number.
 
     A row x with missing entries (NaN), or a query with some, is compared over the columns that both have, and the sum
-    of terms is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
-    done row by row, without a tree. Squared Mahalanobis distances are the expected ones (see `Metric`).
+    is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
+    a brute-force search. Squared Mahalanobis distances are the expected ones (see `Metric`).
 
     >>> found = NeighborSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
     >>> found[0].round(1), found[1]
@@ -35,16 +35,16 @@ class NeighborSearch(Value):
     """
 
     metric: Metric
-    points: Array  # (n, d) prepared rows, brought to a moderate size
+    points: Array  # (n, d) prepared rows, scaled to a moderate size
     unit: float  # a power of 2 that they were divided by
-    tree: Any  # None where rows have gaps
+    tree: Any  # None if rows have missing entries
 
     @classmethod
     def of(
         cls, x: Any, metric: Any = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
         labels: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
-        """For rows x (n, d) and a metric: a name or a `Metric`; spreads are learned from x (see `Metric.learned`)."""
+        """A search among rows x (n, d) by a metric, a name or a `Metric`, with scales estimated from x."""
         z = rows(x, None, whose)
         refuse_infinite(z, whose)
         if not z.size:
@@ -74,7 +74,7 @@ class NeighborSearch(Value):
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighborSearch") -> tuple[Array, Index]:
-        """The same for rows that are known themselves, or those numbered `of` (m,): each among all the others."""
+        """The same for training rows, or those numbered `of` (m,): each among all others (leave-one-out)."""
         k = self._sound(k, len(self) - 1, whose)
         at = np.arange(len(self)) if of is None else np.asarray(of, dtype=np.intp)
         more = self.points[at, -1] ** 2 if self.metric.unsure else None
@@ -83,13 +83,13 @@ class NeighborSearch(Value):
     # ------------------------------------------------------------------- inside
 
     def _asked(self, x: Any, whose: str) -> Array:
-        """Queries in the coordinates of the points: of as many columns, or none can be compared."""
+        """Queries in the coordinates of the points, with the same number of columns."""
         extra = 2 if self.metric.name == "correlation" else int(self.metric.unsure)
         return self.metric.prepare(rows(x, self.points.shape[1] - extra, whose), whose, asked=True)
 
     def _as_queries(self, at: Index) -> Array:
         z = np.ascontiguousarray(self.points[at])
-        if self.metric.name == "correlation":  # rows without spread correlate with nobody, not even with each other
+        if self.metric.name == "correlation":  # constant rows have no correlation, not even with each other
             z[:, [-2, -1]] = z[:, [-1, -2]]
         if self.metric.unsure:
             z[:, -1] = 0.0
@@ -106,7 +106,7 @@ class NeighborSearch(Value):
         own = own.astype(np.int64)
         far = ~(np.abs(np.where(np.isnan(z), 0.0, z)).max(axis=1, initial=0.0) <= self._reach)
         gaps = np.isnan(z).any(axis=1) if self.tree is not None else np.ones(len(z), dtype=bool)
-        _each(lambda part: self._with_gaps(z, own, part, away, rows), np.flatnonzero(gaps & ~far))
+        _in_threads(lambda part: self._with_gaps(z, own, part, away, rows), np.flatnonzero(gaps & ~far))
         if self.tree is not None:
             self._without_gaps(z, own, np.flatnonzero(~gaps & ~far), away, rows)
         with np.errstate(over="ignore"):
@@ -120,11 +120,11 @@ class NeighborSearch(Value):
 
     @property
     def _reach(self) -> float:
-        """How large an entry of a query may be for sums of its powers to stay numbers."""
+        """The largest entry of a query for which sums of powers do not overflow."""
         return float(SPAN if self.metric.p in (1.0, 2.0, np.inf) else 10 ** (280 / self.metric.p))
 
     def _plainly(self, q: Array, own: int, k: int) -> tuple[Array, Index]:
-        """One query that is very far, and its distances: with numbers of a wider range."""
+        """Distances of one very distant query, in extended precision."""
         wide: Any = np.longdouble
         p = self.metric.p
         z = np.abs(self.points.astype(wide) - q.astype(wide))
@@ -147,16 +147,16 @@ class NeighborSearch(Value):
         away[part], rows[part] = near, who
 
     def _without_gaps(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
-        """Tree or products, by what a few queries show."""
+        """Tree or products, chosen by pilot queries."""
         kind, p = _kind(self.metric.p), self.metric.p
         if len(part) > 2 * TRIED and p == 2.0:
             tried = part[:: len(part) // TRIED]
             share = self.tree.search(z, tried, own, kind, p, away, rows) / (len(tried) * self.tree.leaves)
-            if share > 0.15 + 1.5 / z.shape[1]:  # a product takes a seventh of the time, choosing the rest
-                _each(lambda some: self._by_products(z, own, some, away, rows), part, STRIP)
+            if share > 0.15 + 1.5 / z.shape[1]:  # a product takes a seventh of the time, selection the rest
+                _in_threads(lambda some: self._by_products(z, own, some, away, rows), part, STRIP)
                 return
         order = part[self.tree.order_of(z[part])] if len(part) > 1 else part
-        _each(lambda some: self.tree.search(z, some, own, kind, p, away, rows), order)
+        _in_threads(lambda some: self.tree.search(z, some, own, kind, p, away, rows), order)
 
     def _by_products(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
         from likely.neighbors._loops.box_tree import settle
@@ -172,7 +172,7 @@ class NeighborSearch(Value):
 
 
 class _Tree:
-    """The arrays that the compiled search walks through."""
+    """The arrays of the compiled tree search."""
 
     def __init__(self, points: Array) -> None:
         from likely.neighbors._loops.box_tree import FAN, LANES, fill
@@ -191,7 +191,7 @@ class _Tree:
 
     @staticmethod
     def order_of(points: Array) -> Index:
-        """Rows in an order in which neighbors stand together: what one query fetched, the next one finds."""
+        """Rows in an order in which neighbors are adjacent, for cache locality."""
         from likely.neighbors._loops.box_tree import grow
 
         order = np.arange(len(points), dtype=np.int64)
@@ -199,7 +199,7 @@ class _Tree:
         return order
 
     def search(self, z: Array, order: Index, own: Index, kind: int, p: float, away: Array, rows: Index) -> int:
-        """Search for queries z[order]; the number of leaves that were looked into."""
+        """Search for queries z[order]; returns the number of visited leaves."""
         from likely.neighbors._loops.box_tree import search
 
         order = np.ascontiguousarray(order, dtype=np.int64)
@@ -208,7 +208,7 @@ class _Tree:
 
     @property
     def centered(self) -> tuple[Array, Array, Array]:
-        """The middle of all rows, rows about it, and their squared lengths: products then lose few digits."""
+        """The center of all rows, centered rows, and their squared norms: products then lose few digits."""
         if self._centered is None:
             middle = self.points.mean(axis=0)
             about = self.points - middle
@@ -222,7 +222,7 @@ def _again(metric: Metric, points: Array, unit: float) -> NeighborSearch:
     return NeighborSearch.trusted(metric=metric, points=points, unit=unit, tree=tree)
 
 
-def _each(work: Any, order: Index, piece: int = PIECE) -> None:
+def _in_threads(work: Any, order: Index, piece: int = PIECE) -> None:
     """The work in pieces, on all cores."""
     pieces = [order[i : i + piece] for i in range(0, len(order), piece)]
     with one_blas_thread():
@@ -237,7 +237,7 @@ def _kind(p: float) -> int:
 
 
 def _unit(points: Array, p: float) -> float:
-    """1, or a power of 2 that brings numbers of extreme size, or such as are raised to other powers, to about 1."""
+    """1, or a power of 2 that scales numbers of extreme size to about 1, before powers are taken."""
     top = float(np.abs(np.where(np.isnan(points), 0.0, points)).max(initial=0.0))
     moderate = p in (1.0, 2.0, np.inf) and SMALL < top < SPAN / 1e10
     return 1.0 if moderate or top == 0 else float(2.0 ** (np.frexp(top)[1] - 1))

@@ -1,4 +1,4 @@
-"""Neighbors vote: k nearest units of weight, and how many of them belong to each class."""
+"""k-nearest-neighbor voting: class counts among the k nearest units of weight."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.neighbors.nearest_neighbors import NeighborSearch
 
-BLOCK = 2**21  # neighbors that are held at once
+BLOCK = 2**21  # neighbors in memory at once
 
 
 @dataclass(frozen=True, eq=False)
 class Voters(Value):
-    """Rows that can be searched, each with a class and a weight: a weight of w is w copies of a row.
+    """Searchable rows, each with a class and a weight: a weight of w is w copies of a row.
 
-    The k nearest are k units of weight: the last row counts with what is left to k. Rows infinitely far (those
-    that have no entry in common with a query) have no vote.
+    The k nearest are k units of weight: the last row counts with the remainder. Rows at infinite distance (without
+    an entry in common with a query) have no vote.
     """
 
     search: NeighborSearch
     labels: Index  # (n,)
-    weight: Array  # (n,), above 0
+    weight: Array  # (n,), positive
     classes: int
 
     def votes(self, x: Any, k: float, by_distance: bool = False, whose: str = "Voters") -> tuple[Array, Array]:
-        """Votes (m, C) that rows x get from their k nearest, and how far these reach (m,)."""
+        """Votes (m, C) for rows x among their k nearest, and the distance to the k-th (m,)."""
         votes, radius = self.votes_for_each(x, [k], by_distance, whose)
         return votes[0], radius[0]
 
     def votes_for_each(
         self, x: Any, ks: Sequence[float], by_distance: bool = False, whose: str = "Voters"
     ) -> tuple[Array, Array]:
-        """The same for several k by one search: votes (K, m, C) and reaches (K, m)."""
+        """The same for several k by one search: votes (K, m, C) and distances (K, m)."""
         reach = self._enough(max(ks), 0)
         return self._told(len(x), reach, lambda part: self.search.nearest(x[part], reach, whose), ks, by_distance, None)
 
     def votes_left_out(self, k: float, by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
-        """The same for the rows themselves, or those numbered `of` (m,): each unit is told by all the others.
+        """Leave-one-out votes for the training rows, or those numbered `of` (m,).
 
-        Of a whole weight one unit is left out, of another the row as it is.
+        Of an integer weight one unit is left out, otherwise the whole row.
         """
         votes, radius = self.left_out_for_each([k], by_distance, of)
         return votes[0], radius[0]
 
     def left_out_for_each(self, ks: Sequence[float], by_distance: bool = False, of: Any = None) -> tuple[Array, Array]:
-        """The same for several k by one search: votes (K, m, C) and reaches (K, m)."""
+        """The same for several k by one search: votes (K, m, C) and distances (K, m)."""
         at = np.arange(len(self.labels)) if of is None else np.asarray(of, dtype=np.intp)
         if len(self.labels) == 1:
             own = np.array([self._left(at)[0]])
@@ -64,7 +64,7 @@ class Voters(Value):
     # ------------------------------------------------------------------- inside
 
     def _enough(self, k: float, fewer: int) -> int:
-        """So many rows are always k units of weight, whichever they are; or all."""
+        """The number of nearest rows that always hold k units of weight; at most all."""
         n = len(self.labels) - fewer
         if (self.weight >= 1).all():
             return min(int(np.ceil(k)), n)
@@ -72,11 +72,11 @@ class Voters(Value):
         return min(int(np.searchsorted(lightest, k * (1 - 1e-12))) + 1, n)
 
     def unit(self, at: Index) -> Array:
-        """What leaving a row out takes away: one unit of a whole weight, else the row as it is."""
+        """The weight removed by leaving a row out: one unit of an integer weight, else the whole row."""
         return self.weight[at] - self._left(at)
 
     def _left(self, at: Index) -> Array:
-        """What is left of rows when one unit is left out."""
+        """The weight of rows that remains when one unit is left out."""
         w = self.weight[at]
         return np.where(w == np.floor(w), w - 1.0, 0.0)
 
@@ -84,7 +84,7 @@ class Voters(Value):
         self, m: int, reach: int, find: Any, ks: Sequence[float], by_distance: bool, at: Index | None
     ) -> tuple[Array, Array]:
         votes, radius = np.empty((len(ks), m, self.classes)), np.empty((len(ks), m))
-        wide = [self._enough(k, 0) + 1 for k in ks]  # one more, for a row's own copies may come first
+        wide = [self._enough(k, 0) + 1 for k in ks]  # one more, since a row's own duplicates may come first
         step = max(BLOCK // reach, 64)
         for first in range(0, m, step):
             part = slice(first, min(first + step, m))
@@ -111,7 +111,7 @@ class Voters(Value):
 
 
 def _among(away: Array, rows: Index, weight: Array, own: Index, left: Array) -> tuple[Array, Index, Array]:
-    """Neighbors with what is left of the rows themselves among them: at distance 0, in the order of row numbers."""
+    """Neighbors including the remaining weight of the rows themselves: at distance 0, ordered by row number."""
     place = ((away == 0) & (rows < own[:, None])).sum(axis=1)[:, None]
     at = np.arange(rows.shape[1] + 1)[None]
     source = np.minimum(at - (at > place), rows.shape[1] - 1)
@@ -123,10 +123,10 @@ def _among(away: Array, rows: Index, weight: Array, own: Index, left: Array) -> 
 
 
 def _by_distance(vote: Array, away: Array) -> Array:
-    """Votes over distance, as many in all as before; what is at the same place has all of them."""
+    """Votes weighted by inverse distance, normalized to the same total; rows at distance 0 take all votes."""
     nearest = np.where(vote > 0, away, np.inf).min(axis=1, keepdims=True)
     nearest = np.where(np.isfinite(nearest), nearest, 1.0)
-    share = np.where(nearest > 0, nearest / np.maximum(away, 1e-300), away == 0)  # over the nearest: nothing overflows
+    share = np.where(nearest > 0, nearest / np.maximum(away, 1e-300), away == 0)  # relative to the nearest: no overflow
     share = vote * np.where(np.isinf(away), 0.0, share)
     total = share.sum(axis=1, keepdims=True)
     return share * (vote.sum(axis=1, keepdims=True) / np.where(total > 0, total, 1.0))

@@ -430,7 +430,7 @@ def test_a_reject_rule_on_plain_posteriors_of_sequences_is_noted():
     rng = np.random.default_rng(0)
     X, y = [rng.normal(i % 2, 1, (9, 1)) for i in range(40)], [str(i % 2) for i in range(40)]
     clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(X, y)
-    with pytest.warns(lk.FitWarning, match="too sure for a reject rule"):
+    with pytest.warns(lk.FitWarning, match="too overconfident for a reject rule"):
         clf.decide(X, reject_below=0.9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

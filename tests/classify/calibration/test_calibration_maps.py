@@ -215,7 +215,7 @@ def test_copies_and_pickles_are_the_same(rng, method):
     z, labels = overconfident(rng, 100)
     fitted = calibrate(z, labels, method=method)
     np.testing.assert_array_equal(copy.deepcopy(fitted).log_posterior(z), fitted.log_posterior(z))
-    rebuilt = type(fitted)(**fitted._parts())
+    rebuilt = type(fitted)(**fitted._field_values())
     np.testing.assert_array_equal(rebuilt.log_posterior(z), fitted.log_posterior(z))
 
 
@@ -288,5 +288,5 @@ def test_what_does_not_settle_is_said():
     def never(theta):  # a slope that never ends
         return -float(theta[0]), np.array([-1.0]), lambda v: v
 
-    with pytest.warns(lk.FitWarning, match="settle"):
+    with pytest.warns(lk.FitWarning, match="converge"):
         minimize(never, np.zeros(1), "CalibratedClassifier")

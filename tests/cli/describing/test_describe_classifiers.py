@@ -40,7 +40,7 @@ def shown(path, made) -> str:
         ("kernel t, 5 degrees", "bandwidth leave-one-out", "relative bandwidth "),
     ),
     (lk.BayesClassifier(lk.KernelDensity(kernel="elliptical")), ("kernel elliptical gaussian", "unit class")),
-    (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, columns in their deviations")),
+    (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, standardized columns")),
 ])  # fmt: skip
 def test_show_tells_how_rows_are_compared_and_that_they_are_kept(tmp_path, made, words):
     text = shown(tmp_path / "m", made.fit(rows(), Y))
@@ -98,10 +98,10 @@ def test_the_help_of_fit_names_every_model():
 
 def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
     """It repeated the setting, 0.01, which 60 rows cannot set."""
-    with pytest.warns(lk.FitWarning, match=r"0\.01 is finer than 60 rows can set; 0\.016 is used"):
+    with pytest.warns(lk.FitWarning, match=r"0\.01 is too small for 60 rows; 0\.016 is used"):
         few = lk.BayesClassifier(novelty=0.01).fit(rows(), Y)
     text = shown(tmp_path / "m", few)
-    assert "with 0.016 of false alarms (0.01 was asked; 60 rows support no less)" in text
+    assert "with 0.016 of false alarms (0.01 was requested; 60 rows support no less)" in text
     assert "with 0.05 of false alarms\n" in shown(
         tmp_path / "m", lk.NearestCentroidClassifier(novelty=0.05).fit(rows(), Y)
     )

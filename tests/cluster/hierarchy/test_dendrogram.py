@@ -93,5 +93,5 @@ def test_other_cuts_that_make_no_sense():
     for how in ({"height": np.nan}, {"height": "low"}, {"by": "eye"}):
         with pytest.raises(DomainError, match="cut"):
             tree.cut(**how)
-    with pytest.raises(DataError, match="X is needed"):
+    with pytest.raises(DataError, match="needs the rows X"):
         tree.cut(by="likelihood")

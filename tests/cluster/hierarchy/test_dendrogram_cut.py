@@ -71,7 +71,7 @@ def test_errors():
     tree = linkage([[0.0], [1.0], [3.0]])
     with pytest.raises(ShapeError, match="the 3 rows"):
         cut_curve(tree, [[0.0]])
-    with pytest.raises(DataError, match="without gaps"):
+    with pytest.raises(DataError, match="without missing values"):
         cut_curve(tree, [[0.0], [np.nan], [1.0]])
     with pytest.raises(DomainError, match="covariance"):
         cut_curve(tree, [[0.0], [1.0], [3.0]], covariance="round")

@@ -97,7 +97,7 @@ def test_distances_given(blobs, rng):
     assert adjusted_rand_index(found.labels_, label) == 1.0
     with pytest.raises(DomainError, match="distances only"):
         found.predict(apart)
-    with pytest.raises(DomainError, match="give n_clusters or distance_threshold"):
+    with pytest.raises(DomainError, match="pass n_clusters or distance_threshold"):
         AgglomerativeClustering(linkage="average", metric="precomputed").fit(apart)
 
 
@@ -107,7 +107,7 @@ def test_gaps(blobs, rng):
     found = AgglomerativeClustering(3, linkage="complete")
     x[0] = [np.nan, 0.0]
     x[1] = [0.0, np.nan]
-    with pytest.warns(FitWarning, match="share no column"):
+    with pytest.warns(FitWarning, match="no column in common"):
         found.fit(x)
     assert found.predict(x).shape == (len(x),) and not np.isnan(found.centers_).any()
     with pytest.raises(DataError, match="complete rows"):

@@ -60,7 +60,7 @@ def partition(labels):
 def test_equals_its_definition_over_all_pairs(rng, link):
     x = rng.normal(size=(24, 2)) + rng.integers(0, 3, (24, 1)) * 3.0
     tree = linkage(x, link)
-    z = hierarchy._in_units_of_spread(hierarchy._in_range(x)[0], np.ones(24), "full") if link == "likelihood" else x
+    z = hierarchy._whitened_within(hierarchy._in_range(x)[0], np.ones(24), "full") if link == "likelihood" else x
     heights, steps = closest_first(z, BY_DEFINITION[link])
     np.testing.assert_allclose(tree.heights, heights, rtol=1e-9, atol=1e-12)
     assert [partition(tree.cut(k)) for k in range(23, 0, -1)] == steps
@@ -145,7 +145,7 @@ def test_rows_are_left_as_they_were(rng, link, d):
 
 def test_likelihood_of_one_column_by_definition(rng):
     x = rng.normal(size=(20, 1)) + rng.integers(0, 3, (20, 1)) * 3.0
-    z = hierarchy._in_units_of_spread(hierarchy._in_range(x)[0], np.ones(20), "full")
+    z = hierarchy._whitened_within(hierarchy._in_range(x)[0], np.ones(20), "full")
     np.testing.assert_allclose(linkage(x, "likelihood").heights, closest_first(z, BY_DEFINITION["likelihood"])[0])
     np.testing.assert_allclose(np.corrcoef(x[:, 0], z[:, 0])[0, 1], 1.0)
 
@@ -198,7 +198,7 @@ def test_likelihood_of_two_thousand_rows_of_twenty_columns_takes_seconds(rng):
 def test_rows_without_any_entry_are_refused_by_number(rng, link):
     x = rng.normal(size=(9, 2))
     x[[2, 5]] = np.nan
-    with pytest.raises(DataError, match="nothing but NaN in 2: 2, 5: leave these rows out"):
+    with pytest.raises(DataError, match="nothing but NaN in 2: 2, 5: drop these rows"):
         linkage(x, link)
 
 
@@ -282,7 +282,7 @@ def test_gaps_are_scaled_up_from_what_both_rows_have(rng, link, metric):
 
 def test_pairs_without_a_common_column_get_the_mean_distance_and_are_told():
     nan = np.nan
-    with pytest.warns(FitWarning, match="1 pairs of rows share no column"):
+    with pytest.warns(FitWarning, match="1 pairs of rows have no column in common"):
         tree = linkage([[0.0, nan], [nan, 1.0], [3.0, 3.0]], "average")
     s = np.sqrt(2.0)
     np.testing.assert_allclose(tree.heights[0], 2 * s)  # row 1 and row 2; rows 0 and 2 are 3 s apart, the unknown 2.5 s
@@ -308,7 +308,7 @@ def test_ward_with_gaps_merges_by_what_is_expected(rng):
     w = rng.integers(1, 4, len(x))
     weighted, copies = linkage(x, weight=w.astype(float)), linkage(np.repeat(x, w, axis=0))
     np.testing.assert_allclose(weighted.heights, copies.heights[-len(x) + 1 :], rtol=1e-9)
-    with pytest.raises(DataError, match="needs an entry that was observed"):
+    with pytest.raises(DataError, match="needs an observed entry"):
         linkage([[0.0, 1.0], [np.nan, np.nan], [1.0, np.nan]])
 
 

@@ -303,7 +303,7 @@ def test_own_variances_never_lower_their_objective_and_find_the_narrow_cluster()
 
 def test_every_row_on_its_center_has_no_variance_to_tell():
     x = np.array([[0.0], [5.0]])
-    with pytest.warns(UserWarning, match="lies on its center"):
+    with pytest.warns(UserWarning, match="equals its center"):
         found = kmeans(x, 2, variances="own", rng=np.random.default_rng(0))
     assert found.inertia == 0
 
@@ -348,7 +348,7 @@ def test_a_start_out_of_reach_finds_rows_without_a_word(recwarn):
 def test_rows_without_any_entry_are_refused_by_number():
     x = blobs(50, 3, 2)
     x[[4, 7]] = np.nan
-    with pytest.raises(DataError, match="nothing but NaN in 2: 4, 7: leave these rows out"):
+    with pytest.raises(DataError, match="nothing but NaN in 2: 4, 7: drop these rows"):
         kmeans(x, 2)
     kept = np.ones(50)
     kept[[4, 7]] = 0.0

@@ -61,7 +61,7 @@ def test_exclusive_or():
     product = (x[:, 0] - 0.5) * (x[:, 1] - 0.5)
     np.testing.assert_allclose(b.value(x) / product, b.value([[1.5, 1.5]])[0], rtol=1e-9)
     pooled = lk.decision_boundary(G([0.5, 0.5], S[0] + S[1]), G([0.5, 0.5], S[0] + S[1]))
-    assert pooled.kind == "everywhere" and "nothing tells" in pooled.describe()
+    assert pooled.kind == "everywhere" and "classes are identical" in pooled.describe()
 
 
 # ----------------------------------------------------------------------------- kinds
@@ -249,9 +249,9 @@ def test_gaps_are_integrated_out():
     ("call", "words"),
     [
         (lambda: lk.decision_boundary(G([0.0], 0.0), G([1.0], 1.0)), "positive definite"),
-        (lambda: lk.decision_boundary(lk.Poisson([1.0]), lk.Poisson([2.0])), "those of Gaussians"),
-        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), class_prior=[1.0, 0.0]), "possible"),
-        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 0], [1, 0]]), "cheapest"),
+        (lambda: lk.decision_boundary(lk.Poisson([1.0]), lk.Poisson([2.0])), "for Gaussians only"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), class_prior=[1.0, 0.0]), "positive probability"),
+        (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 0], [1, 0]]), "smallest cost"),
         (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), cost=[[0, 1], [1, 0], [0.1, 0.1]]), "actions"),
         (lambda: lk.decision_boundary(G([0.0], 1.0), G([1.0], 1.0), pair=(0, 2)), "pair"),
         (lambda: lk.decision_boundary(*KINDS["ellipse"]).hyperplane, "equal covariances"),
@@ -282,8 +282,8 @@ def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0), 0.0), "equally many columns"),
-        ((lk.Gaussian([[0.0], [1.0]], 1.0), lk.Gaussian([0.0], 1.0), 0.0), "lone Gaussians"),
+        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0), 0.0), "same number of columns"),
+        ((lk.Gaussian([[0.0], [1.0]], 1.0), lk.Gaussian([0.0], 1.0), 0.0), "single Gaussians"),
         ((lk.Gaussian([0.0], 1.0), lk.Laplace(0.0, 1.0), 0.0), "Gaussians, got Laplace"),
         ((lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0), np.nan), "offset"),
         ((lk.Gaussian([0.0], 0.0), lk.Gaussian([1.0], 1.0), 0.0), "positive definite"),

@@ -14,7 +14,7 @@ import likely as lk
 from likely.decision.theory.bayes_error import by_draws
 from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line
 from likely.decision.theory.decision_problem import problem
-from likely.decision.theory.gaussian_pair_error import _Squares, two_gaussians
+from likely.decision.theory.gaussian_pair_error import _QuadraticForm, two_gaussians
 from likely.distributions.distribution import Estimate
 
 S = np.array([[1.0, 0.3], [0.3, 2.0]])
@@ -173,13 +173,13 @@ def test_the_plane_knows_no_units(scale):
 @pytest.mark.parametrize("d", [1, 2, 3, 10, 50])
 def test_sums_of_squares_are_chi_squares(d):
     for t in (0.01, 1.0, d, 5.0 * d, 20.0 * d):
-        low, high = _Squares(0.0, np.zeros(d), np.ones(d)).tails(t)
+        low, high = _QuadraticForm(0.0, np.zeros(d), np.ones(d)).tails(t)
         np.testing.assert_allclose([low, high], [stats.chi2.cdf(t, d), stats.chi2.sf(t, d)], rtol=1e-11)
-        low, high = _Squares(2.0 * d, np.full(d, 4.0), np.full(d, 2.0)).tails(2 * t)  # 2 (e + 1)²
+        low, high = _QuadraticForm(2.0 * d, np.full(d, 4.0), np.full(d, 2.0)).tails(2 * t)  # 2 (e + 1)²
         np.testing.assert_allclose([low, high], [stats.ncx2.cdf(t, d, d), stats.ncx2.sf(t, d, d)], rtol=1e-8)
-    low, high = _Squares(1.0, np.array([3.0, 4.0]), np.zeros(2)).tails(6.0)  # N(1, 25)
+    low, high = _QuadraticForm(1.0, np.array([3.0, 4.0]), np.zeros(2)).tails(6.0)  # N(1, 25)
     np.testing.assert_allclose([low, high], [ndtr(1), ndtr(-1)], rtol=1e-12)
-    assert _Squares(0.0, np.zeros(2), -np.ones(2)).tails(0.0) == (pytest.approx(1.0, abs=1e-12), 0.0)
+    assert _QuadraticForm(0.0, np.zeros(2), -np.ones(2)).tails(0.0) == (pytest.approx(1.0, abs=1e-12), 0.0)
 
 
 def random_pair(rng, d, apart):
@@ -266,7 +266,7 @@ def test_draws_go_on_to_the_tolerance(rng):
 def test_a_tolerance_out_of_reach_is_told(monkeypatch):
     monkeypatch.setattr("likely.decision.theory.bayes_error.MOST", 200_000)
     distributions = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
-    with pytest.warns(lk.FitWarning, match="not met by 200,000 draws"):
+    with pytest.warns(lk.FitWarning, match="not met by 200,000 samples"):
         assert lk.bayes_error(*distributions, tolerance=1e-6).error > 1e-6
 
 
@@ -374,7 +374,7 @@ def test_classes_that_never_come_do_not_count():
         ((), {}, "two classes or more"),
         ((lk.Gaussian([0.0], 1.0),), {}, "two classes or more"),
         ((lk.Gaussian([0.0], 1.0), 3), {}, "log_prob and sample"),
-        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0)), {}, "as many columns"),
+        ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0)), {}, "same number of columns"),
         ((lk.Gaussian([0.0], 1.0), lk.Gaussian([[0.0], [1.0]], 1.0)), {}, "lone"),
         (SQUARE, {"class_prior": [0.5, 0.6]}, "add to 1"),
         (SQUARE, {"cost": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}, "column for each"),

@@ -10,7 +10,7 @@ import likely as lk
 
 @pytest.mark.parametrize("ask", [lk.bayes_error, lk.error_bounds, lk.bhattacharyya, lk.chernoff])
 def test_counts_beside_densities_are_refused(ask):
-    with pytest.raises(lk.DomainError, match="Poisson beside Gaussian"):
+    with pytest.raises(lk.DomainError, match="Poisson and Gaussian"):
         ask(lk.Poisson([3.0]), lk.Gaussian([3.0], 1.0))
 
 

@@ -207,8 +207,8 @@ def test_what_statistics_say_is_called_an_approximation(kind):
     holes[0, 0] = np.nan
     assert clf.fit(holes, y).density_.shares_by_.startswith("approximate")
     lone = lk.GaussianDensity("emphasized").fit(X)
-    assert lone.summary().facts["covariance moved by"].endswith("(leave-one-out)")
-    assert "approximate" in lk.GaussianDensity("emphasized").partial_fit(X).summary().facts["covariance moved by"]
+    assert lone.summary().facts["covariance shrinkage"].endswith("(leave-one-out)")
+    assert "approximate" in lk.GaussianDensity("emphasized").partial_fit(X).summary().facts["covariance shrinkage"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -116,7 +116,7 @@ def test_far_rows_are_found_and_reasons_given():
 
 def test_a_rate_finer_than_the_rows_is_said():
     clf = lk.BayesClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    with pytest.warns(lk.FitWarning, match="finer than 4 rows"):
+    with pytest.warns(lk.FitWarning, match="too small for 4 rows"):
         clf.decide([[1.0]], novelty=0.001)
     with pytest.raises(lk.DomainError, match="rate"):
         clf.decide([[1.0]], novelty=1.5)
@@ -154,17 +154,17 @@ def test_a_rate_that_rows_without_support_exceed_is_said():
     clf = lk.BayesClassifier(lk.HistogramDensity()).fit(*overlapping(rng, 60, 12))
     kept = clf.held_out_surprise_[0]
     share = 100 * np.isposinf(kept).mean()
-    with pytest.warns(lk.FitWarning, match=f"0.05 cannot be held: {share:.2g} % of the training rows"):
+    with pytest.warns(lk.FitWarning, match=f"0.05 cannot be met: {share:.2g} % of the training rows"):
         done = clf.decide(overlapping(rng, 4000, 12)[0], novelty=0.05)
     assert np.mean(done == lk.NOVEL) == pytest.approx(share / 100, rel=0.5)  # what is said holds
 
 
 def test_levels_of_one_row_are_novel_when_it_is_left_out():
-    """Names that come once: the next row has another one, and is novel. Rates below that cannot be held."""
+    """Names that come once: the next row has another one, and is novel. Rates below that cannot be met."""
     names = np.array([[f"name {i}"] if i % 4 == 0 else ["a"] for i in range(80)], dtype=object)
     clf = lk.BayesClassifier(lk.CategoricalDensity()).fit(names, np.arange(80) % 2)
     assert np.isposinf(clf.held_out_surprise_[0]).sum() == 20
-    with pytest.warns(lk.FitWarning, match="0.1 cannot be held: 25 % of the training rows"):
+    with pytest.warns(lk.FitWarning, match="0.1 cannot be met: 25 % of the training rows"):
         assert clf.decide([["a"], ["new"]], novelty=0.1)[1] is lk.NOVEL
 
 
@@ -199,7 +199,7 @@ def test_a_distribution_that_cannot_hold_marks_what_it_excludes(recwarn):
     done = clf.decide([[99.0], [5.0]], novelty=0.01)
     assert done[0] is lk.NOVEL and done[1] is not lk.NOVEL
     said = [str(w.message) for w in recwarn]
-    assert any("0.01 cannot be held" in text for text in said)
+    assert any("0.01 cannot be met" in text for text in said)
     assert not any("the class prior decides" in text for text in said)
     assert "no class has a density here" in str(clf.explain([[99.0]]))
     assert "no class has a density" not in str(clf.explain([[5.0]]))
@@ -255,7 +255,7 @@ def test_every_model_keeps_the_rate_over_many_trainings(name, n, d):
     found = share_novel(MAKES[name], n, d, rates, 20, 10_000)
     without_support = 1 - (1 - 2 / (2 * n + 1)) ** d if name == "histogram" else 0.0  # beyond the edges of some column
     for rate, share in zip(rates, found, strict=True):
-        if rate < 1.2 * without_support:  # cannot be held, and is said
+        if rate < 1.2 * without_support:  # cannot be met, and is said
             assert share == pytest.approx(max(rate, without_support), rel=0.5)
         else:
             assert rate / 1.5 < share < rate * 1.5, (rate, share)
@@ -272,7 +272,7 @@ def test_fit_says_which_rate_the_rows_support(kind):
         warnings.simplefilter("always")
         kind(novelty=0.01).fit(X, y)
     said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
-    assert said == [f"{kind.__name__}: a false-alarm rate of 0.01 is finer than 40 rows can set; 0.024 is used"]
+    assert said == [f"{kind.__name__}: a false-alarm rate of 0.01 is too small for 40 rows; 0.024 is used"]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         kind(novelty=0.1).fit(X, y)
@@ -284,7 +284,7 @@ def test_the_supported_rate_counts_rows_that_are_always_novel():
     kept = np.stack([np.r_[np.full(5, np.inf), np.zeros(45)], np.ones(50)])
     assert supported(kept, 0.05).rate == pytest.approx(5 / 51)
     assert supported(kept, 0.1) is None
-    assert support_in_words(kept, 0.05)[1] == " (0.05 was asked; 10 % of the training rows are novel at any rate)"
+    assert support_in_words(kept, 0.05)[1] == " (0.05 was requested; 10 % of the training rows are novel at any rate)"
     assert support_in_words(None, 0.05) == support_in_words(np.empty((3, 0)), 0.05) == ("0.05", "")
 
 
@@ -299,7 +299,7 @@ def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
         warnings.simplefilter("always")
         lk.CalibratedClassifier(kind(novelty=0.01), cv=3).fit(X, y)
     said = [str(w.message) for w in told if "false-alarm" in str(w.message)]
-    assert len(said) == 1 and "finer than 40 rows" in said[0]
+    assert len(said) == 1 and "too small for 40 rows" in said[0]
 
 
 def test_rows_are_compared_with_draws_that_lack_the_same_entries():

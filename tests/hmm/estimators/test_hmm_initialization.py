@@ -105,7 +105,7 @@ def test_a_step_takes_one_frame_and_a_belief_of_its_own():
     for belief in (np.ones(2), lk.Categorical([1.0])):
         with pytest.raises(DomainError, match="over 2 states"):
             lk.step(live(), belief, 0.0)
-    with pytest.raises(DataError, match="know something before it can be followed"):
+    with pytest.raises(DataError, match="be fitted before it can be followed"):
         lk.step(lk.GaussianDensity(), None, 0.0)
 
 

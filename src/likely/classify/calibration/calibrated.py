@@ -1,4 +1,4 @@
-"""Any classifier joins: its scores, on rows that it was not trained on, teach what they are worth."""
+"""CalibratedClassifier: calibrated posteriors for any classifier, from cross-validated scores."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ def _inside(name: str) -> Any:
 
 
 class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
-    """Give any classifier posteriors that can be trusted: trees, forests, boosting, support vectors, pipelines.
+    """Calibrated posteriors for any classifier: trees, forests, boosting, support vector machines, pipelines.
 
-    Each row is scored by a copy that was trained without it; a map from scores to posteriors is learned from these, and
-    the estimator once more from all rows. So prediction costs one model and one map.
+    Each row is scored by a clone that was trained without it; a map from scores to posteriors is fitted to these, and
+    the estimator is fitted once more to all rows. So prediction costs one model and one map.
 
-    - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X as it came.
-    - **method**: "temperature" (a slope and a lapse rate; the most probable class stays), "logistic" (Platt's slope
-      and offset; a shrunken matrix for more classes), "isotonic" (any rising curve), or "auto": the simplest whose
-      log-loss, on folds that it has not seen, is within one standard error of the least.
-    - **cv**: a number of folds, a splitter, or "prefit": the estimator stays as it is, and `fit` gets rows that it was
-      not trained on.
-    - **cost**, **reject_cost**, **reject_below**: how to decide, as in `decide`.
+    - **estimator**: a classifier with decision_function, predict_log_proba or predict_proba. It gets X unchanged.
+    - **method**: "temperature" (temperature scaling and a lapse rate; the most probable class is unchanged),
+      "logistic" (Platt's slope
+      and offset; a shrunken matrix for more classes), "isotonic" (any increasing function), or "auto": the simplest
+      whose cross-validated log-loss is within one standard error of the smallest.
+    - **cv**: a number of folds, a splitter, or "prefit": the estimator is used unchanged, and `fit` gets rows that it
+      was not trained on.
+    - **cost**, **reject_cost**, **reject_below**: parameters of decisions, as in `decide`.
 
     >>> import likely as lk
     >>> from sklearn.naive_bayes import GaussianNB
@@ -92,11 +93,11 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def _fit_calibrates(self) -> bool:
-        """Whether each fit learns a calibration map of its own."""
+        """Whether each fit learns its own calibration map."""
         return True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn from rows X and labels y; rows of one group are never on both sides of a split."""
+        """Fit to rows X and labels y; rows of one group are never on both sides of a split."""
         self._validate_params()
         self.__dict__.pop("trained_prior_", None)
         X = as_table(X)
@@ -115,7 +116,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def learned_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
-        """What `fit` learns from rows left out, the map and the floor of scores, without the estimator of all rows."""
+        """The calibration map and the floor of scores from held-out rows, without the estimator of all rows."""
         X = as_table(X)
         classes, labels, weight = checked_targets(X, y, sample_weight, self)
         self._adopt(self.estimator, classes, labels)
@@ -126,7 +127,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     def _left_out(
         self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
     ) -> tuple[HeldOut, Index, Array | None]:
-        """Scores of rows left out, with true classes and weights of the rows that they speak of."""
+        """Held-out scores, with true classes and weights of their rows."""
         copies = Copies(X, labels, weight, groups).written_out(self.cv)
         found = self._cross_scores(estimator, copies.X, classes, copies.labels, copies.weight, copies.groups)
         return found, copies.labels, copies.weight
@@ -140,7 +141,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return found if trained is now else change_log_prior(found, trained, now)
 
     def with_class_prior(self, class_prior: Any) -> Self:
-        """A copy that expects classes with other probabilities; everything else stays as it was learned."""
+        """A copy with other class probabilities."""
         check_is_fitted(self)
         other = copy(self)
         other.class_prior_ = self._prior_for(class_prior)
@@ -151,7 +152,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     def _trained_prior(self) -> Array:
         return self.__dict__.get("trained_prior_", self.class_prior_)
 
-    # ------------------------------------------------- what the estimator can do
+    # ------------------------------------------------- methods of the estimator
 
     def _novel(self, X: Any, rate: float) -> Any:
         inside = getattr(self.estimator_, "_novel", None)
@@ -159,41 +160,41 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_inside("explain"))  # type: ignore[untyped-decorator]
     def explain(self, X: Any) -> Any:
-        """Why each row is decided as it is, before calibration (`Explanation`)."""
+        """Explanation of each decision, before calibration (`Explanation`)."""
         return self.estimator_.explain(X)
 
     @available_if(_inside("score_samples"))  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Array:
-        """log p(x) of each row (n,), whatever its class."""
+        """Marginal log-density log p(x) of each row (n,)."""
         return self.estimator_.score_samples(X)
 
     def _cannot_be_saved(self) -> tuple[str, str, str] | None:
-        """Why there is no model file of it, and what to do."""
+        """The reason why it cannot be saved, and the remedy."""
         foreign = getattr(self, "estimator_", self.estimator)
         if hasattr(foreign, "_saved"):
             return None
         expected = (
-            "a model file holds numbers and settings, never code, so an estimator of another library cannot be in it"
+            "a model file holds numbers and settings, never code, so it cannot contain an estimator of another library"
         )
-        remedy = "keep it by that library's own means, or use one of likely's classifiers, such as BayesClassifier"
+        remedy = "save it with that library, or use one of likely's classifiers, such as BayesClassifier"
         return expected, type(foreign).__name__, remedy
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must fit together."""
+        """After loading a file: the fitted attributes must be consistent."""
         if not hasattr(self, "estimator_"):
             return
         C = len(getattr(self, "classes_", ()))
         sound = C > 0 and isinstance(self.floor_, Floor) and getattr(self.calibration_, "classes", None) == C
         sound = sound and isinstance(self.estimator_, Deciding) and len(self.estimator_.classes_) <= C
         if not sound:
-            raise DataError(sentence("CalibratedClassifier", "what was learned must fit together"))
+            raise DataError(sentence("CalibratedClassifier", "the fitted attributes must be consistent"))
 
     # ------------------------------------------------------------ held-out scores
 
     def _cross_scores(
         self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
     ) -> HeldOut:
-        """Each row scored by a copy that did not see it."""
+        """Cross-validated scores: each row by a clone that was not trained on it."""
         if len(classes) == 1:
             return HeldOut.nothing(1)
         splits = make_splits(X, labels, self.cv, weight=weight, groups=groups, seed=self._seed())
@@ -211,7 +212,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return HeldOut.joined(raw, [split.test for split in splits], len(classes))
 
     def _own_scores(self, X: Any, labels: Index, weight: Array | None, groups: Any) -> HeldOut:
-        """A fitted estimator's scores of the rows at hand, in folds for choosing among maps."""
+        """Scores of a fitted estimator, in folds for choosing among maps."""
         response = response_of(self.estimator_)
         rows = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
         raw = raw_scores(self.estimator_, take_rows(X, rows), self.classes_, response)
@@ -222,7 +223,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return HeldOut(raw, rows, fold)
 
     def _seen_classes(self, classes: NDArray[Any], labels: Index) -> tuple[NDArray[Any], Index]:
-        """The classes of a fitted estimator, and where they stand in these rows' order."""
+        """The classes of a fitted estimator, and their indices in the order of these rows."""
         check_is_fitted(self.estimator)
         own = np.asarray(self.estimator.classes_)
         unknown = [c for c in classes.tolist() if c not in own.tolist()]
@@ -236,7 +237,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     # ------------------------------------------------------------------- learning
 
     def _learn_map(self, held_out: HeldOut, labels: Index, weight: Array | None) -> None:
-        """The map from held-out scores to posteriors, of the kind that was asked for or does best."""
+        """The map from held-out scores to posteriors, of the requested or the best method."""
         raw, rows, fold = held_out
         w = np.ones(len(rows)) if weight is None else weight[rows]
         response = response_of(self.estimator_)
@@ -246,7 +247,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
                 told = sentence(
-                    "CalibratedClassifier", "no row could be held out, scores stay as they are", remedy=remedy
+                    "CalibratedClassifier", "no row could be held out, scores are not calibrated", remedy=remedy
                 )
                 tell(told)
             return
@@ -271,14 +272,14 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     def _note_weights(self, estimator: Any, weight: Array | None) -> None:
         uneven = weight is not None and np.ptp(weight[weight > 0]) > 0
         if uneven and weight_argument(estimator) is None:
-            expected = f"{type(estimator).__name__} takes no weights: they count for the calibration alone"
+            expected = f"{type(estimator).__name__} takes no weights: they are used for the calibration only"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
             tell(sentence("CalibratedClassifier", expected, remedy=remedy))
 
     def _refuse_pairwise(self) -> None:
         if get_tags(self.estimator).input_tags.pairwise:
             remedy = "pass rows and a kernel or metric by name, or use cv='prefit'"
-            expected = "rows are needed, for folds cut them"
+            expected = "rows are needed for cross-validation"
             raise DomainError(sentence("CalibratedClassifier", expected, "a table of all pairs", remedy))
 
     def __sklearn_tags__(self) -> Any:
@@ -290,11 +291,11 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
 
 class HeldOut(NamedTuple):
-    """Scores of rows that were not trained on."""
+    """Scores of held-out rows."""
 
     raw: Array  # (m, C)
-    rows: Index  # (m,): which rows these are
-    fold: Index  # (m,): which split tested them
+    rows: Index  # (m,): row numbers
+    fold: Index  # (m,): number of the split
 
     @classmethod
     def nothing(cls, classes: int) -> HeldOut:
@@ -303,7 +304,7 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def joined(cls, raw: list[Array], rows: list[Index], classes: int) -> HeldOut:
-        """One after another, fold by fold."""
+        """Concatenation of folds."""
         if not rows:
             return cls.nothing(classes)
         fold = np.repeat(np.arange(len(rows)), [len(r) for r in rows])
@@ -311,7 +312,7 @@ class HeldOut(NamedTuple):
 
 
 def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[Any]) -> Iterator[Split]:
-    """A class that has no second row to learn from stays in training: it cannot be held out."""
+    """Keep classes with a single distinct row in training, with a warning."""
     for split in splits:
         absent = np.setdiff1d(labels[split.test], labels[split.train])
         alone = np.isin(labels[split.test], absent)
@@ -319,7 +320,7 @@ def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[A
             named = enumerated("class", map(repr, classes[absent].tolist()))
             one = len(absent) == 1
             told = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
-            what = "learned from, but posteriors cannot be calibrated there"
+            what = "used for training, but cannot be calibrated"
             tell(
                 sentence(
                     "CalibratedClassifier", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"
@@ -332,7 +333,7 @@ def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
-        told = f"{named} {'is' if one else 'are'} absent from a training fold: rows there count as never expected"
+        told = f"{named} {'is' if one else 'are'} absent from a training fold: their posterior there is 0"
         tell(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
 
 

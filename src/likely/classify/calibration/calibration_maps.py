@@ -1,7 +1,7 @@
-"""Calibration: learn from rows that were not trained on what a score is worth as a probability.
+"""Calibration maps from scores to posteriors: temperature, logistic (Platt) and isotonic.
 
 A map takes scores (n, C), one column per class, and gives log-posteriors (n, C). Scores are log-probabilities, or the
-values of discriminant functions; what is added to a whole row does not matter.
+values of discriminant functions; a constant added to a row does not matter.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Calibration(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Temperature(Value):
-    """One number sharpens or softens all posteriors alike: p = (1 − lapse) softmax(scores / temperature) + lapse / C.
+    """Temperature scaling with a lapse rate: p = (1 − lapse) softmax(scores / temperature) + lapse / C.
 
-    The order of the classes in a row stays as it was (Guo et al., 2017). The lapse rate is the share of rows that the
-    scores say nothing about: without it a few rows whose score is far off would set the temperature of all.
+    The order of the classes in a row is unchanged (Guo et al., 2017). The lapse rate is the share of rows with
+    uninformative scores: without it a few outliers would determine the temperature of all.
 
     >>> np.exp(Temperature(2.0, 2).log_posterior([[0.0, 4.0]])).round(3)
     array([[0.119, 0.881]])
@@ -73,7 +73,7 @@ class Temperature(Value):
 
     @classmethod
     def fit(cls, scores: Any, labels: Any, weight: Any = None) -> Temperature:
-        """The largest temperature within half a standard error of the most likely; `labels` (n,) is the true class."""
+        """The largest temperature within half a standard error of the best one; `labels` (n,) is the true class."""
         z, labels, w = _sample(scores, labels, weight, "Temperature")
         slope, lapse = slope_and_lapse(z, labels, w)
         return cls.trusted(temperature=np.asarray(1 / slope), classes=z.shape[1], lapse=np.asarray(lapse))
@@ -83,8 +83,8 @@ class Temperature(Value):
 class LogisticMap(Value):
     """A linear map of the scores: log p = log softmax(slope · scores + offset).
 
-    Two classes: Platt's σ(a s + b). More: a matrix and a vector, pulled toward one common slope by a prior that few
-    rows do not overrule (Dirichlet calibration with off-diagonal shrinkage; Kull et al., 2019).
+    Two classes: Platt's σ(a s + b). More: a matrix and a vector, shrunk to one common slope by a normal prior
+    (Dirichlet calibration with off-diagonal shrinkage; Kull et al., 2019).
 
     >>> np.exp(LogisticMap(np.eye(2), [0.0, 1.0]).log_posterior([[0.0, 0.0]])).round(3)
     array([[0.269, 0.731]])
@@ -112,24 +112,24 @@ class LogisticMap(Value):
 
     @classmethod
     def fit(cls, scores: Any, labels: Any, weight: Any = None) -> LogisticMap:
-        """The map of greatest (penalized) likelihood; `labels` (n,) is the index of the true class."""
+        """The map of maximum (penalized) likelihood; `labels` (n,) is the index of the true class."""
         z, labels, w = _sample(scores, labels, weight, "LogisticMap")
         size, C = common_size(z, w), z.shape[1]
         targets = smoothed_targets(labels, w, C, shared=C != 2)
         slope, offset = (platt if C == 2 else shrunken_matrix)(z / size, targets, w)
-        slope = slope - slope.mean(axis=1, keepdims=True)  # it was learned on rows about their mean
+        slope = slope - slope.mean(axis=1, keepdims=True)  # it was fitted to centered rows
         return cls.trusted(slope=slope / size, offset=offset)
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicMap(Value):
-    """Any rising curve per class: log-odds against all others ↦ probability, then rows are normalized.
+    """Isotonic regression per class: log-odds against all others ↦ probability, then rows are normalized.
 
-    Each curve is the rising step curve nearest to the labels, linear between its steps. One row of the other kind
-    stands at either end, so no probability is 0 or 1 (Zadrozny and Elkan, 2002).
+    Each curve is the least-squares increasing step function of the labels, linear between its steps. One
+    pseudo-observation of the other class at either end keeps probabilities from 0 and 1 (Zadrozny and Elkan, 2002).
     """
 
-    knots: Array  # (M,): log-odds where the curves bend, class after class
+    knots: Array  # (M,): log-odds of the knots, by class
     levels: Array  # (M,): probabilities there
     offsets: Index  # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
 
@@ -147,7 +147,7 @@ class IsotonicMap(Value):
     def log_posterior(self, scores: Any) -> Array:
         """log of the curves' values, normalized (n, C)."""
         odds = one_against_rest(_scores(scores, self.classes, "IsotonicMap"))
-        if self.classes == 2:  # one curve is enough: the other is its mirror
+        if self.classes == 2:  # one curve is enough: the other is its complement
             p = self._curve(1, odds[:, 1])
             return np.log(np.stack([1 - p, p], axis=1))
         p = np.stack([self._curve(c, odds[:, c]) for c in range(self.classes)], axis=1)
@@ -159,7 +159,7 @@ class IsotonicMap(Value):
 
     @classmethod
     def fit(cls, scores: Any, labels: Any, weight: Any = None) -> IsotonicMap:
-        """The nearest rising curves; `labels` (n,) is the index of the true class."""
+        """Isotonic regression of the labels; `labels` (n,) is the index of the true class."""
         z, labels, w = _sample(scores, labels, weight, "IsotonicMap")
         odds = one_against_rest(z)
         curves = [rising_curve(odds[:, c], labels == c, w) for c in range(z.shape[1])]
@@ -169,7 +169,7 @@ class IsotonicMap(Value):
 
 
 Fit = Callable[[Any, Any, Any], Any]
-METHODS: dict[str, Fit] = {  # the simplest first: it wins a tie
+METHODS: dict[str, Fit] = {  # the simplest first, for ties
     "temperature": Temperature.fit,
     "logistic": LogisticMap.fit,
     "isotonic": IsotonicMap.fit,
@@ -177,7 +177,7 @@ METHODS: dict[str, Fit] = {  # the simplest first: it wins a tie
 
 
 def calibrate(scores: Any, labels: Any, weight: Any = None, *, method: str = "temperature") -> Any:
-    """Learn a map of one kind from scores (n, C) and true classes (n,).
+    """Fit a calibration map of one method to scores (n, C) and true classes (n,).
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.normal(size=20_000)
@@ -187,19 +187,19 @@ def calibrate(scores: Any, labels: Any, weight: Any = None, *, method: str = "te
     """
     if method not in METHODS:
         raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
-    with one_blas_thread():  # the products are small: two threads would mostly wait for each other
+    with one_blas_thread():  # the products are small: threads would mostly wait for each other
         return METHODS[method](scores, labels, weight)
 
 
 def choose_method(
     scores: Any, labels: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
 ) -> tuple[str, dict[str, float]]:
-    """The simplest kind of map within one standard error of the best on folds that it was not learned from.
+    """The simplest method within one standard error of the best cross-validated log-loss.
 
-    Also the log-loss of each kind. `fold` (n,) says to which fold a row belongs; with one fold nothing can be tried,
-    and the simplest is taken. For two classes a slope and an offset are as simple as a slope and a lapse rate: logistic
+    Also the log-loss of each method. `fold` (n,) is the fold of each row; with a single fold the simplest is taken.
+    For two classes a slope and an offset are as simple as a slope and a lapse rate: logistic
     comes first if the scores are values of a `discriminant` function, whose zero need not be where the classes are
-    equally probable (Platt, 1999), and temperature if they are log-probabilities, of which some may be far off.
+    equally probable (Platt, 1999), and temperature if they are log-probabilities, with possible outliers.
     """
     z, labels, w = _sample(scores, labels, weight, "calibrate")
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
@@ -214,7 +214,7 @@ def choose_method(
 
 
 def _is_near(excess: Array, w: Array) -> bool:
-    """True if a mean excess of loss lies within one standard error of none."""
+    """True if a mean excess of loss is within one standard error of 0."""
     middle = np.average(excess, weights=w)
     spread = np.average((excess - middle) ** 2, weights=w)
     return bool(middle <= np.sqrt(spread / w.sum()))
@@ -242,7 +242,7 @@ def one_against_rest(scores: Array) -> Array:
     shares = np.exp(scores - largest)
     others = scores.copy()
     np.put_along_axis(others, top, -np.inf, axis=1)
-    with np.errstate(divide="ignore"):  # the largest's own place, which comes from the others alone
+    with np.errstate(divide="ignore"):  # the entry of the largest, which depends on the others only
         rest = largest + np.log(shares.sum(axis=1, keepdims=True) - shares)
     np.put_along_axis(rest, top, logsumexp(others, axis=1, keepdims=True), axis=1)
     return np.asarray(scores - rest)
@@ -256,11 +256,11 @@ def _check_curves(knots: Array, levels: Array, offsets: Index) -> None:
     inside[offsets[1:-1] - 1] = False
     rising = (np.diff(knots)[inside] > 0).all() and (np.diff(levels)[inside] >= 0).all()
     if not (rising and (levels > 0).all() and (levels < 1).all()):
-        raise DomainError(sentence("IsotonicMap", "levels must rise with the knots, above 0 and below 1"))
+        raise DomainError(sentence("IsotonicMap", "levels must increase with the knots, above 0 and below 1"))
 
 
 def _tried(fit: Fit, z: Array, labels: Index, w: Array, fold: Any) -> Array:
-    """−log p(true class) of each row (n,) under a map that the other folds taught."""
+    """−log p(true class) of each row (n,) under a map fitted to the other folds."""
     loss = np.empty(len(z))
     for k in np.unique(fold):
         here = fold == k
@@ -269,7 +269,7 @@ def _tried(fit: Fit, z: Array, labels: Index, w: Array, fold: Any) -> Array:
     return loss
 
 
-# ------------------------------------------------------------------------ border
+# ------------------------------------------------------------------------ validation
 
 
 def _scores(scores: Any, classes: int | None, whose: str) -> Array:
@@ -280,13 +280,13 @@ def _scores(scores: Any, classes: int | None, whose: str) -> Array:
         raise ShapeError(sentence(whose, f"scores must have shape {wanted}, one column per class", z.shape))
     if not np.isfinite(z).all():
         i, c = np.argwhere(~np.isfinite(z))[0]
-        remedy = "floor a probability of 0 before its logarithm is taken"
+        remedy = "clip probabilities of 0 before taking logarithms"
         raise DataError(sentence(whose, "scores must be finite", f"{z[i, c]} at row {i}, class {c}", remedy))
     return z
 
 
 def _sample(scores: Any, labels: Any, weight: Any, whose: str) -> tuple[Array, Index, Array]:
-    """What a map is learned from: centered scores, true classes and weights, rows without weight left out."""
+    """Centered scores, true classes and weights of rows with positive weight."""
     z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
     labels, w = np.asarray(labels), np.ones(len(z)) if w is None else w
     if labels.shape != (len(z),) or labels.dtype.kind not in "iu":

@@ -1,4 +1,4 @@
-"""Pool adjacent violators: where a rising curve would fall, neighbors share their mean."""
+"""Isotonic regression by the pool-adjacent-violators algorithm."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 
-SLOW = 0.9  # a pass that leaves more blocks than this share has begun to crawl: the stack then finishes
+SLOW = 0.9  # if a pass leaves more than this share of blocks, the stack algorithm takes over
 
 
 def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Index]:
-    """The rising sequence nearest to y in weighted squares, as its blocks: (value, number of entries) of each.
+    """Isotonic regression of y in weighted least squares, as blocks: (value, number of entries) of each.
 
-    min Σ w_i (f_i − y_i)²  subject to f_1 ≤ f_2 ≤ …; whoever is not below its right neighbor shares its block, and
-    the same holds of blocks. Passes over whole arrays do most of the pooling and a stack the rest, so the work is
-    O(n) for any input.
+    min Σ w_i (f_i − y_i)²  subject to f_1 ≤ f_2 ≤ …; violating neighbors are pooled, and so are blocks. Vectorized
+    passes do most of the pooling and a stack the rest, so the cost is O(n) for any input.
 
     >>> value, size = pool_adjacent_violators(np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4))
     >>> value, size
@@ -37,7 +36,7 @@ def pool_adjacent_violators(y: Array, weight: Array) -> tuple[Array, Index]:
 
 
 def _by_stack(total: Array, mass: Array, size: Index) -> tuple[Array, Array, Index]:
-    """One pass from the left that looks back: each entry is pushed once and merged at most once."""
+    """One pass with a stack: each entry is pushed once and merged at most once."""
     done: list[tuple[float, float, int]] = []
     for t, w, n in zip(total.tolist(), mass.tolist(), size.tolist(), strict=True):
         while done and done[-1][0] * w >= t * done[-1][1]:
@@ -49,7 +48,7 @@ def _by_stack(total: Array, mass: Array, size: Index) -> tuple[Array, Array, Ind
 
 
 def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
-    """Knots and levels of the rising curve x ↦ p(member), with one row of the other kind at either end.
+    """Knots and levels of the increasing curve x ↦ p(member), with one pseudo-observation at either end.
 
     >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
     (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
@@ -62,7 +61,7 @@ def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]
 
 
 def _corners(at: Array, level: Array) -> tuple[Array, Array]:
-    """Only the first and last knot of each step: the others lie on the line between."""
+    """The first and last knot of each step: the others lie on the line between."""
     first = np.concatenate([[True], level[1:] != level[:-1]])
     last = np.concatenate([first[1:], [True]])
     kept = first | last
@@ -70,7 +69,7 @@ def _corners(at: Array, level: Array) -> tuple[Array, Array]:
 
 
 def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Distinct x in order, with the weight and the weighted hits at each."""
+    """Distinct sorted x, with the weight and the weighted positives at each."""
     at, where = np.unique(x, return_inverse=True)
     mass, hits = (np.asarray(np.bincount(where, w, len(at)), dtype=np.float64) for w in (weight, weight * hit))
     return at, mass, hits

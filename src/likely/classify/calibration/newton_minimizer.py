@@ -1,4 +1,4 @@
-"""Newton's method for smooth convex losses: a bowl at every point, walked to its bottom."""
+"""Newton–CG minimization of smooth convex losses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Curvature = Callable[[Array], Array]  # v ↦ H v
 Loss = Callable[[Array], tuple[float, Array, Curvature]]  # θ ↦ loss, gradient, curvature there
 
 STEPS = 100
-SETTLED = 1e-18  # the fall that a full step still promises, relative to the loss: beyond it is rounding
+SETTLED = 1e-18  # relative Newton decrement below which the rest is rounding
 
 
 def minimize(loss: Loss, start: Array, whose: str) -> Array:
-    """θ with the least loss, by Newton steps with halving; says so if it does not settle.
+    """The minimizer θ of a convex loss, by damped Newton steps; with a warning if it does not converge.
 
     >>> minimize(lambda t: (float(np.cosh(t[0])), np.sinh(t), lambda v: np.cosh(t) * v), np.array([2.0]), "x").round(9)
     array([0.])
@@ -27,7 +27,7 @@ def minimize(loss: Loss, start: Array, whose: str) -> Array:
     value, gradient, curvature = loss(theta)
     first = float(np.linalg.norm(gradient))
     for _ in range(STEPS):
-        # far from the bottom a rough step will do: half the time of exact ones
+        # far from the minimum an inexact step is enough: half the time of exact ones
         rough = min(0.1, float(np.linalg.norm(gradient)) / first) if first else 0.0
         step = _solve(curvature, -gradient, max(rough, 1e-10))
         promised = -float(gradient @ step)
@@ -38,14 +38,14 @@ def minimize(loss: Loss, start: Array, whose: str) -> Array:
             share /= 2
             ahead = loss(theta + share * step)
         theta, (value, gradient, curvature) = theta + share * step, ahead
-    expected = f"calibration should settle within {STEPS} steps"
-    remedy = "look for scores of very unlike sizes, or use method='isotonic'"
+    expected = f"calibration should converge within {STEPS} steps"
+    remedy = "check for scores of very different magnitudes, or use method='isotonic'"
     tell(sentence(whose, expected, "one that did not", remedy))
     return theta
 
 
 def _solve(curvature: Curvature, b: Array, rough: float) -> Array:
-    """H x = b by conjugate gradients, until the rest is that share of b; what does not curve is left alone."""
+    """H x = b by conjugate gradients to a relative residual; directions without curvature are left at 0."""
     x, r = np.zeros_like(b), b.copy()
     p, square = r.copy(), float(r @ r)
     goal = rough**2 * square

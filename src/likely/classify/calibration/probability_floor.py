@@ -1,4 +1,4 @@
-"""What a probability of 0 is worth, from a classifier that could not have counted so far."""
+"""Floor for probabilities of 0 from classifiers with a finite number of votes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Floor(Value):
-    """What stands for a log-score of −inf: no classifier has counted far enough to say 0.
+    """The value that replaces a log-score of −inf.
 
-    Half of the smallest probability above 0, or below 1, among rows that were not trained on; where only 0 and 1 were
-    seen, 1 / (N + 2). If −inf was not seen at all, it stands for the smallest score.
+    Half of the smallest probability above 0, or below 1, among held-out rows; if only 0 and 1 occur,
+    1 / (N + 2). If −inf does not occur, the smallest score.
     """
 
     log: float
@@ -23,7 +23,7 @@ class Floor(Value):
 
     @classmethod
     def of(cls, raw: Array, total: float, response: str) -> Floor:
-        """Learn it from scores (n, C) of rows with that weight in total."""
+        """The floor for scores (n, C) of rows with the given total weight."""
         finite = raw[np.isfinite(raw)]
         if response == "decision_function" or len(finite) == raw.size:
             return cls(float(finite.min(initial=0.0)), False)

@@ -1,4 +1,4 @@
-"""Posteriors that keep their word: out-of-fold ones teach how far a model's own must be softened."""
+"""Recalibration of a model's posteriors from its out-of-fold posteriors."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from likely.classify.calibration.calibration_maps import (
 from likely.core.arrays import Array, Index
 from likely.metrics.confidence_intervals import mean
 
-FLOOR = -1000.0  # what stands for a log-posterior of −∞, or of a row that no class explains
-FOLDS = 5  # of tested rows, where the splits themselves are too few or too many for it
-MOST = 50_000  # rows to learn a map from: a handful of numbers need no more
-FEWEST = 20  # rows from which a map can be learned
-ENOUGH = 1000  # rows from which steps beat a line (Niculescu-Mizil and Caruana, 2005)
+FLOOR = -1000.0  # replacement of a log-posterior of −∞, or of a row of density 0 under all classes
+FOLDS = 5  # number of folds of tested rows, if the splits are too few or too many
+MOST = 50_000  # maximum number of rows for a map with few parameters
+FEWEST = 20  # minimum number of rows for a map
+ENOUGH = 1000  # number of rows from which isotonic beats logistic (Niculescu-Mizil and Caruana, 2005)
 
 
 class Recalibration(NamedTuple):
-    """A map that was learned from out-of-fold posteriors, and the posteriors that it gives where it was not learned."""
+    """A calibration map fitted to out-of-fold posteriors, and the cross-fitted calibrated posteriors."""
 
     map: Calibration
     method: str
@@ -32,7 +32,7 @@ class Recalibration(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How it changes posteriors."""
+        """A short description of the map."""
         how = f"temperature {float(self.map.temperature):.3g}" if isinstance(self.map, Temperature) else self.method
         return f"calibrated ({how})"
 
@@ -41,12 +41,12 @@ def recalibrated(
     log_posterior: Array, labels: Index, fold: Index | None, weight: Array | None,
     allowed: Callable[[Array], bool] = lambda log_posterior: True, sequences: bool = False,
 ) -> Recalibration | None:  # fmt: skip
-    """A map that makes posteriors (n, C) truer: their log-loss falls by more than its standard error; else None.
+    """The map that lowers the log-loss of posteriors (n, C) by more than its standard error; else None.
 
-    Temperature, logistic and isotonic are tried, each on folds that it was not learned from; of those that help and
+    Temperature, logistic and isotonic are compared by cross-validation; of those that improve and
     whose posteriors are `allowed`, the simplest within one standard error of the best is taken. Frames of `sequences`
-    depend on each other, which makes posteriors far too sure. There temperature need not prove that it helps: few
-    sequences without a mistake are no evidence for posteriors of 0 and 1.
+    are correlated, which makes posteriors far overconfident. There temperature scaling need not show a significant
+    improvement: few sequences without an error are no evidence for posteriors of 0 and 1.
     """
     n, C = log_posterior.shape
     fold = _folds(fold, n)
@@ -65,24 +65,24 @@ def recalibrated(
 
 
 def _methods(n: int, C: int) -> list[str]:
-    """The simplest first; a matrix of many classes takes too long, and steps of few rows are coarse."""
+    """Methods to compare, the simplest first; a matrix for many classes is too slow, and isotonic needs many rows."""
     fit = {"logistic": C <= 10 and n * C * C <= 4_000_000, "isotonic": n >= ENOUGH}  # 26 classes, 20,000 rows: 7 s
     return [name for name in METHODS if fit.get(name, True)]
 
 
 def _gains(log_posterior: Array, other: Array, labels: Index, weight: Array | None) -> bool:
-    """Whether one explains the labels better than the other, by more than a standard error."""
+    """Whether the first log-loss is smaller by more than a standard error."""
     gain = mean(_of_truth(log_posterior, labels) - _of_truth(other, labels), weight)
     return bool(gain.value > gain.se)
 
 
 def applied(map: Calibration | None, log_posterior: Array) -> Array:
-    """Posteriors under a map; None leaves them as they are."""
+    """Posteriors under a map; unchanged with None."""
     return log_posterior if map is None else map.log_posterior(floored(log_posterior))
 
 
 def floored(log_posterior: Array) -> Array:
-    """Log-posteriors (or log-joints) about the largest of a row, none below the floor."""
+    """Log-posteriors (or log-joints) relative to the largest of a row, clipped at the floor."""
     top = log_posterior.max(axis=1, keepdims=True)
     return np.maximum(log_posterior - np.where(np.isfinite(top), top, 0.0), FLOOR)
 
@@ -103,10 +103,10 @@ def _cross_fitted(scores: Array, labels: Index, fold: Index, weight: Array | Non
 
 
 def _learned(scores: Array, labels: Index, weight: Array | None, rows: Index, method: str) -> Calibration:
-    """The map of these rows, or of MOST of them, taken evenly from each class, where they are more."""
+    """The map of these rows, or of a stratified subset of MOST rows."""
     if len(rows) > MOST:
         rows = rows[np.argsort(labels[rows], kind="stable")]
-        first = np.unique(labels[rows], return_index=True)[1]  # no class is left out
+        first = np.unique(labels[rows], return_index=True)[1]  # every class is represented
         rows = rows[np.union1d(first, np.linspace(0, len(rows) - 1, MOST).round().astype(np.intp))]
     return calibrate(scores[rows], labels[rows], None if weight is None else weight[rows], method=method)
 

@@ -1,4 +1,4 @@
-"""Straight lines from scores to log-odds: one slope for all classes, two numbers for two, a shrunken matrix for more.
+"""Linear softmax calibration: common slope (temperature), Platt scaling, shrunken matrix scaling.
 
 Targets are never 0 or 1: N rows of a class without one mistake are evidence for an error below about 1 / (N + 2), not
 for none (Platt, 1999).
@@ -21,7 +21,7 @@ SHIFT = 3.0  # prior standard deviation of an offset, in units of log-odds
 
 
 def common_size(z: Array, w: Array) -> float:
-    """The root mean square of centered scores, so that units do not matter; 1 where all scores agree."""
+    """The root mean square of centered scores, used as unit; 1 if all scores are equal."""
     size = np.sqrt(np.average((z**2).mean(axis=1), weights=w))
     return float(size) if size > 0 else 1.0
 
@@ -29,7 +29,7 @@ def common_size(z: Array, w: Array) -> float:
 def smoothed_targets(labels: Index, w: Array, C: int, shared: bool) -> Array:
     """Platt's targets: N rows of a class leave 1 / (N + 2) to the other classes.
 
-    `shared`: N counts the rows of all classes, for maps whose sharpness all classes teach together.
+    `shared`: N counts the rows of all classes, for maps with a common slope.
     """
     count = np.bincount(labels, w, C)
     left = 1 / (np.full(C, count.sum()) + 2) if shared else 1 / (count + 2)
@@ -39,23 +39,23 @@ def smoothed_targets(labels: Index, w: Array, C: int, shared: bool) -> Array:
 
 
 def common_slope(z: Array, targets: Array, weight: Array) -> float:
-    """The one slope of greatest likelihood: 1 / temperature."""
+    """The maximum-likelihood common slope: 1 / temperature."""
     return float(np.exp(minimize(CommonSlope(z, targets, weight), np.zeros(1), "Temperature")[0]))
 
 
-LEAST = 0.125  # nats of log-likelihood: what half a standard error costs
-LAPSES = 0.5  # fictitious lapses, and as many fictitious rows without one
-SLOPES = np.linspace(-9.0, 9.0, 37)  # logarithms that are tried, in units of a usual row's largest score
+LEAST = 0.125  # nats of log-likelihood that correspond to half a standard error
+LAPSES = 0.5  # pseudo-counts of lapses and of non-lapses
+SLOPES = np.linspace(-9.0, 9.0, 37)  # grid of log-slopes, in units of a typical largest score
 
 
 def slope_and_lapse(z: Array, labels: Index, weight: Array) -> tuple[float, float]:
     """The slope b and the lapse rate l of p = (1 − l) softmax(b z) + l / C.
 
-    The most likely ones, with half a fictitious lapse and half a fictitious row without (Krichevsky and Trofimov,
-    1981); then the smallest slope within half a standard error, at its most likely lapse rate. Where no row is decided
-    wrongly, every large slope is equally likely: the smallest claims least. Where the slope is well determined, that
+    Maximum likelihood with half a pseudo-count of lapses and of non-lapses (Krichevsky and Trofimov, 1981); then the
+    smallest slope within half a standard error, at its best lapse rate. If no row is misclassified, every large slope
+    is equally likely: the smallest is the least confident. If the slope is well determined, that
     costs 1 / (8 n) nats per row; a whole standard error would cost 1 / (2 n). For a given slope the likelihood is
-    concave in l, and for given l it may have several maxima in b: slopes are tried one by one.
+    concave in l, and for given l it may have several maxima in b: slopes are searched on a grid.
     """
     if z.shape[1] == 1:
         return 1.0, 0.0
@@ -75,7 +75,7 @@ def slope_and_lapse(z: Array, labels: Index, weight: Array) -> tuple[float, floa
     best = min((best, float(SLOPES[k])), key=loss)
     limit = loss(best) + LEAST
     high = best
-    for low in (float(b) for b in SLOPES[::-1] if b < best):  # down to where it becomes too unlikely
+    for low in (float(b) for b in SLOPES[::-1] if b < best):  # down to half a standard error
         if loss(low) > limit:
             high = float(brentq(lambda b: loss(b) - limit, low, high, xtol=1e-10))
             break
@@ -85,13 +85,13 @@ def slope_and_lapse(z: Array, labels: Index, weight: Array) -> tuple[float, floa
 
 
 def _best_lapse(z: Array, labels: Index, w: Array) -> tuple[float, float]:
-    """The least −log-likelihood of scores z, and the lapse rate where it is, by Newton's steps in its logit."""
+    """The smallest −log-likelihood of scores z and its lapse rate, by Newton steps in its logit."""
     C, n = z.shape[1], float(w.sum())
     own = np.exp(log_softmax(z, axis=1)[np.arange(len(z)), labels])
     ratio = own * C - 1.0  # p C = 1 + (1 − l) ratio
     low, high = 0.0, 1.0
     lapse = LAPSES / (n + 2.0 * LAPSES)
-    for _ in range(100):  # Newton for a concave function, kept between the ends by halving
+    for _ in range(100):  # Newton for a concave function, safeguarded by bisection
         p = 1.0 + (1.0 - lapse) * ratio
         slope = float(w @ (-ratio / p)) + LAPSES / lapse - LAPSES / (1.0 - lapse)
         curve = float(w @ (ratio / p) ** 2) + LAPSES / lapse**2 + LAPSES / (1.0 - lapse) ** 2
@@ -124,7 +124,7 @@ class CommonSlope:
 
 
 def platt(z: Array, targets: Array, weight: Array) -> tuple[Array, Array]:
-    """σ(a s + b) for the difference s of two scores; a ≥ 0, for a few unlucky rows must not turn a classifier round."""
+    """Platt scaling σ(a s + b) of the difference s of two scores; a ≥ 0, so that few rows cannot reverse the order."""
     s = z[:, 1] - z[:, 0]
     design = np.stack([s, np.ones_like(s)], axis=1)
     a, b = minimize(LinearSoftmax(design, targets, weight, np.zeros((1, 2))), np.zeros(2), "LogisticMap")

@@ -1,7 +1,7 @@
-"""Merging, where it is hot: nearest neighbors among points or in a matrix, and the matrix folded after merges.
+"""Agglomerative clustering: compiled nearest-neighbor searches and updates of the distance matrix.
 
-Points lie in columns, (d, m): differences to one point are then long vectors. Ties go to the smallest i xor j, which is
-the same seen from both sides: so there is always a reciprocal pair, and on a grid there are many at once.
+Points are columns, (d, m): differences to one point are then long vectors. Ties go to the smallest i xor j, which is
+symmetric: so there is always a reciprocal pair, and on a grid there are many at once.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # how two distances become one
-CLEAR = 1.0 - 1e-9  # of a bound: rounding is below that
+ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # update rules for two distances
+CLEAR = 1.0 - 1e-9  # relative slack of a bound: rounding is below that
 STRIP = 1024  # points at a time: their differences stay in the first cache
 
 
@@ -40,7 +40,7 @@ def _squares(points, i, start, stop, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def nearest_points(points, thin, ward, todo, nearest, height):  # type: ignore[no-untyped-def]
-    """For each i in todo its nearest other point, and how near: |Δ|², or for Ward |Δ|² / (1 / w_i + 1 / w_j).
+    """For each i in todo its nearest other point and the distance: |Δ|², or for Ward |Δ|² / (1 / w_i + 1 / w_j).
 
     `thin` (m,) is 1 / w.
     """
@@ -94,7 +94,7 @@ def _distances(points, factor, i, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def fill(points, factor, how, first, merged, second, start, stop, out):  # type: ignore[no-untyped-def]
-    """Rows start … stop of the matrix of Euclidean distances between clusters of a point, or of two.
+    """Rows start … stop of the matrix of Euclidean distances between clusters of one or two points.
 
     Cluster c has the point first[c]; those in `merged` have also the point in `second` (−1 for the others). `factor`
     (n,) is what a point's distances count: its weight, where distances are added.
@@ -131,7 +131,7 @@ def _join_rows(how, a, b, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def fold_columns(matrix, m, how, first, merged, second, start, stop):  # type: ignore[no-untyped-def]
-    """In rows start … stop of m columns: c becomes first[c], joined for c in `merged` with its partner second[c]."""
+    """In rows start … stop of m columns: c becomes first[c], joined for c in `merged` with second[c]."""
     old = np.empty(m)
     for r in range(start, stop):
         row = matrix[r]
@@ -144,7 +144,7 @@ def fold_columns(matrix, m, how, first, merged, second, start, stop):  # type: i
 
 @compiled
 def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyped-def]
-    """In columns start … stop: row r becomes first[r] ≥ r, joined with its partner where it has one (else −1)."""
+    """In columns start … stop: row r becomes first[r] ≥ r, joined with its second where it has one (else −1)."""
     for r in range(len(first)):
         row, a = matrix[r, start:stop], matrix[first[r], start:stop]
         if second[r] >= 0:
@@ -157,7 +157,7 @@ def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyp
 
 @compiled
 def join_few(matrix, m, how, a, b):  # type: ignore[no-untyped-def]
-    """Rows and columns a of the first m become those of a and b joined; rows and columns b are infinite after it."""
+    """Rows and columns a of the first m become those of a ∪ b; rows and columns b become infinite."""
     for q in range(len(a)):
         row, other = matrix[a[q], :m], matrix[b[q], :m]
         _join_rows(how, row, other, row)
@@ -170,7 +170,7 @@ def join_few(matrix, m, how, a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def nearest_entries(matrix, share, todo, nearest, height):  # type: ignore[no-untyped-def]
-    """For each i in todo the column with the least matrix[i, j] · share[j], and that times share[i]."""
+    """For each i in todo the column with the smallest matrix[i, j] · share[j], and that times share[i]."""
     m = len(share)
     for i in todo:
         best, who, row = np.inf, -1, matrix[i]
@@ -183,10 +183,10 @@ def nearest_entries(matrix, share, todo, nearest, height):  # type: ignore[no-un
 
 @compiled
 def merge_centers(points, weight, midway, nearest, near, merges, heights):  # type: ignore[no-untyped-def]
-    """Merge the two closest centers, again and again; points (d, n), weight, nearest and near (|Δ|²) are used up.
+    """Merge the two closest centers repeatedly; points (d, n), weight, nearest and near (|Δ|²) are overwritten.
 
-    The new center lies midway, or at the mean by weight. A distance whose partner has merged stays as a lower bound
-    (nearest −1), and is searched anew if it comes to be the least. The last place fills the one that a merge leaves.
+    The new center is the midpoint, or the weighted mean. A distance whose partner has merged stays as a lower bound
+    (nearest −1), and is searched again if it becomes the smallest. The last slot fills the one that a merge leaves.
     """
     d, n = points.shape
     name, apart = np.arange(n), np.empty(n)
@@ -223,7 +223,7 @@ def merge_centers(points, weight, midway, nearest, near, merges, heights):  # ty
 
 @compiled
 def _least(values, m):  # type: ignore[no-untyped-def]
-    """The place of the least of the first m values."""
+    """The index of the smallest of the first m values."""
     who = 0
     for j in range(1, m):
         if values[j] < values[who]:
@@ -233,7 +233,7 @@ def _least(values, m):  # type: ignore[no-untyped-def]
 
 @compiled
 def shortest_tree(points, one, other, square):  # type: ignore[no-untyped-def]
-    """Edges (one, other, |Δ|²), n − 1 each, of the shortest tree through points (d, n) by Prim; points are shuffled."""
+    """Minimum spanning tree of points (d, n) by Prim's algorithm: edges (one, other, |Δ|²); points are reordered."""
     d, n = points.shape
     name, near, link, apart = np.arange(n), np.full(n, np.inf), np.zeros(n, np.int64), np.empty(n)
     for t in range(n - 1):
@@ -256,7 +256,7 @@ def shortest_tree(points, one, other, square):  # type: ignore[no-untyped-def]
 
 @compiled
 def shortest_tree_of_matrix(matrix, one, other, height):  # type: ignore[no-untyped-def]
-    """The same from a matrix of distances (n, n)."""
+    """Minimum spanning tree of a matrix of distances (n, n)."""
     n = len(matrix)
     outside, near, link = np.arange(1, n), matrix[0, 1:].copy(), np.zeros(n - 1, np.int64)
     for t in range(n - 1):
@@ -276,14 +276,14 @@ def shortest_tree_of_matrix(matrix, one, other, height):  # type: ignore[no-unty
 
 @compiled
 def trees_of_edges(one, other, merges):  # type: ignore[no-untyped-def]
-    """Edges in the order in which they join, as merges (n − 1, 2) of clusters: leaf i, or n + t for merge t."""
+    """Edges of the minimum spanning tree in order, as merges (n − 1, 2) of clusters: leaf i, or n + t for merge t."""
     n = len(one) + 1
     up = np.arange(2 * n - 1)
     for t in range(n - 1):
         for side in range(2):
             i = one[t] if side == 0 else other[t]
             while up[i] != i:
-                up[i] = up[up[i]]  # halve the path
+                up[i] = up[up[i]]  # path halving
                 i = up[i]
             merges[t, side] = i
         up[merges[t, 0]] = up[merges[t, 1]] = n + t
@@ -291,7 +291,7 @@ def trees_of_edges(one, other, merges):  # type: ignore[no-untyped-def]
 
 @compiled
 def seen_distances(x, power, start, stop, out):  # type: ignore[no-untyped-def]
-    """Rows start … stop of distances (d / d_seen Σ_seen |Δ|^p)^(1/p), p 1 or 2; NaN where two rows share no column."""
+    """Rows start … stop of distances (d / d_obs Σ_obs |Δ|^p)^(1/p) over common columns, p 1 or 2; NaN without any."""
     n, d = x.shape
     for i in range(start, stop):
         for j in range(n):
@@ -308,7 +308,7 @@ def seen_distances(x, power, start, stop, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type: ignore[no-untyped-def]
-    """Rows start … stop of what merging i and j loses at least.
+    """Rows start … stop of lower bounds of the loss of merging i and j.
 
     The loss is cost(i ∪ j) − cost(i) − cost(j), the cost of a cluster n/2 log det(S/n + 1).
 
@@ -333,7 +333,7 @@ def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type:
 
 @compiled
 def spread_losses(i, swallowed, losses, exact):  # type: ignore[no-untyped-def]
-    """Column i becomes what row i is; the cluster that i swallowed is nobody's neighbor any more."""
+    """Copy row i to column i; the cluster that i absorbed is removed."""
     for j in range(len(losses)):
         losses[j, i], exact[j, i] = losses[i, j], exact[i, j]
         losses[j, swallowed], exact[j, swallowed] = np.inf, True
@@ -342,20 +342,20 @@ def spread_losses(i, swallowed, losses, exact):  # type: ignore[no-untyped-def]
 
 @compiled
 def refine_losses(weight, mean, scatter, cost, top, i, near, losses, exact):  # type: ignore[no-untyped-def]
-    """Make row i exact where it matters: at its least, and where a bound is not above near[j] (m,)."""
+    """Make row i exact where it matters: at its minimum, and where a bound is not above near[j] (m,)."""
     m, d = mean.shape
     e, through, s = np.empty(d), np.empty(d), np.empty((d, d))
     least, first = np.inf, _least(losses[i], m)
     for j in range(m):
         if exact[i, j]:
             least = min(least, losses[i, j])
-    for turn in range(-1, m):  # the most promising goes first, that its loss may spare others
+    for turn in range(-1, m):  # the most promising first: its exact loss may make others unnecessary
         j = first if turn < 0 else turn
         if exact[i, j] or losses[i, j] * CLEAR > max(least, near[j]):
             continue
         n = weight[i] + weight[j]
         share = weight[i] * weight[j] / n
-        apart = _apart(mean, i, j, e)
+        apart = _mean_difference(mean, i, j, e)
         known = max(losses[i, j], _better_bound(scatter[i], scatter[j], e, apart, share, n, through))
         if known * CLEAR <= max(least, near[j]):
             known = max(0.5 * n * _log_det_of_both(scatter[i], scatter[j], e, share, n, s) - cost[i] - cost[j], 0.0)
@@ -381,7 +381,7 @@ def _better_bound(one, other, e, apart, share, n, through):  # type: ignore[no-u
 
 @compiled
 def _log_det_of_both(one, other, e, share, n, s):  # type: ignore[no-untyped-def]
-    """log det(1 + (S_i + S_j + share e eᵀ) / n), in the room of s (d, d)."""
+    """log det(1 + (S_i + S_j + share e eᵀ) / n), using s (d, d) as workspace."""
     d, thin = len(e), 1.0 / n
     for a in range(d):
         f = share * e[a]
@@ -392,8 +392,8 @@ def _log_det_of_both(one, other, e, share, n, s):  # type: ignore[no-untyped-def
 
 
 @compiled
-def _apart(mean, i, j, e):  # type: ignore[no-untyped-def]
-    """e (d,) becomes mean[i] − mean[j]; gives |e|²."""
+def _mean_difference(mean, i, j, e):  # type: ignore[no-untyped-def]
+    """Store mean[i] − mean[j] in e (d,); returns |e|²."""
     total = 0.0
     for a in range(len(e)):
         e[a] = mean[i, a] - mean[j, a]
@@ -403,7 +403,7 @@ def _apart(mean, i, j, e):  # type: ignore[no-untyped-def]
 
 @compiled
 def _log_det(s):  # type: ignore[no-untyped-def]
-    """log det of a positive definite matrix, whose upper triangle is eliminated row by row."""
+    """log det of a positive definite matrix by Gaussian elimination of its upper triangle."""
     d, total, product = len(s), 0.0, 1.0
     for k in range(d):
         product *= s[k, k]
@@ -419,7 +419,7 @@ def _log_det(s):  # type: ignore[no-untyped-def]
 
 @compiled
 def diagonal_losses(weight, mean, scatter, cost, alive, i, out):  # type: ignore[no-untyped-def]
-    """What merging i with each j loses, cost(i ∪ j) − cost(i) − cost(j), of diagonal covariances: scatter (m, d)."""
+    """Losses of merging i with each j, cost(i ∪ j) − cost(i) − cost(j), for diagonal covariances: scatter (m, d)."""
     m, d = mean.shape
     for j in range(m):
         if not alive[j] or j == i:

@@ -1,4 +1,4 @@
-"""A dendrogram: every partition that merging went through, from one row per cluster to one cluster of all."""
+"""Dendrogram: the tree of merges of agglomerative clustering, and its cuts."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from likely.core.value import Value
 class Dendrogram(Value):
     """A tree of merges: merge t joins clusters merges[t] into cluster n + t, at a height   (Ney 6.2.3).
 
-    Clusters 0 … n − 1 are the rows. Merges stand in the order in which they happen, heights ascend, except for links
-    with inversions (centroid and median): those are kept, and counted by `inversions`.
+    Clusters 0 … n − 1 are the rows. Merges are in order of time, with increasing heights, except for linkages
+    with inversions (centroid and median): these are kept, and counted by `inversions`.
 
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> d = linkage([[0.0], [1.0], [5.0], [5.5]])
@@ -52,12 +52,12 @@ class Dendrogram(Value):
 
     @property
     def counts(self) -> Array:
-        """What each merged cluster weighs (n − 1,)."""
+        """The weight of each merged cluster (n − 1,)."""
         return self._sums(self.weight)
 
     @property
     def linkage(self) -> Array:
-        """The table (n − 1, 4) that scipy.cluster.hierarchy takes: two clusters, height, number of rows.
+        """The linkage matrix (n − 1, 4) of scipy.cluster.hierarchy: two clusters, height, number of rows.
 
         >>> from likely.cluster.hierarchy.linkage import linkage
         >>> linkage([[0.0], [1.0], [5.0]], "single").linkage
@@ -68,13 +68,13 @@ class Dendrogram(Value):
 
     @property
     def inversions(self) -> int:
-        """Merges that lie lower than one of the clusters they join."""
+        """Number of merges below one of the clusters they join."""
         below = np.append(np.full(len(self), -np.inf), self.heights)
         return int((below[self.merges].max(axis=1, initial=-np.inf) > self.heights).sum())
 
     @property
     def order(self) -> Index:
-        """The rows from left to right, so that no branches cross (n,)."""
+        """Order of the leaves without crossing branches (n,)."""
         n = len(self)
         found, waiting = [], [2 * n - 2]
         while waiting:
@@ -88,10 +88,10 @@ class Dendrogram(Value):
     def cut(
         self, k: int | None = None, *, height: float | None = None, by: str | None = None, X: Any = None, **how: Any
     ) -> Index:
-        """Labels (n,), numbered by the first row of each cluster: k clusters, or what is joined up to a height.
+        """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.
 
-        by="likelihood" asks rows X which number of clusters explains them best:
-        `cluster.hierarchy.dendrogram_cut.cut_curve`, which also takes what else is given (covariance, most).
+        by="likelihood" chooses the number of clusters by the BIC of rows X:
+        `cluster.hierarchy.dendrogram_cut.cut_curve`, which takes the other arguments (covariance, most).
 
         >>> from likely.cluster.hierarchy.linkage import linkage
         >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
@@ -116,18 +116,18 @@ class Dendrogram(Value):
             raise DomainError(sentence("cut", 'by must be "likelihood"', repr(by)))
         if X is None:
             remedy = 'd.cut(by="likelihood", X=X)'
-            raise DataError(sentence("cut", "likelihood is that of rows: X is needed", "None", remedy))
+            raise DataError(sentence("cut", "a cut by likelihood needs the rows X", "None", remedy))
         return cut_curve(self, X, **how).best
 
     def _tops(self) -> Array:
-        """The greatest height at or below each merge: more than its own where the tree has inversions."""
+        """The largest height at or below each merge: larger than its own where the tree has inversions."""
         tops = np.append(np.full(len(self), -np.inf), self.heights)
         for t, (a, b) in enumerate(self.merges.tolist(), len(self)):
             tops[t] = max(tops[t], tops[a], tops[b])
         return tops[len(self) :]
 
     def _labels(self, done: Any) -> Index:
-        """Clusters after those merges that are done; each done merge has done ones below it only."""
+        """Clusters after the given merges; below each of these only such merges occur."""
         n = len(self)
         labels = np.arange(2 * n - 1)
         for t in np.flatnonzero(done)[::-1]:
@@ -151,11 +151,11 @@ class Dendrogram(Value):
 
 
 def _check_tree(merges: Index, n: int) -> None:
-    """Every cluster but the last is merged once, after it came to be."""
+    """Raise an error unless every cluster but the last is merged once, after it was formed."""
     born = np.arange(n, 2 * n - 1)[:, None]
     if (merges < 0).any() or (merges >= born).any() or len(np.unique(merges)) != merges.size:
-        expected = "each cluster must be merged once, and only after it came to be"
-        raise DomainError(sentence("Dendrogram", expected, "merges that form no tree"))
+        expected = "each cluster must be merged once, and only after it was formed"
+        raise DomainError(sentence("Dendrogram", expected, "merges that do not form a tree"))
 
 
 def _whole(k: Any, n: int) -> int:

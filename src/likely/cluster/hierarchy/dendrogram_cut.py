@@ -1,4 +1,4 @@
-"""Where to cut a tree: the number of clusters whose Gaussians explain the rows best, at a price for each parameter."""
+"""Cutting a dendrogram: the number of clusters by the BIC of one Gaussian per cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.core.value import Value
 from likely.numerics.special import LOG_2PI
 
 KINDS = ("pooled", "full", "diagonal")
-FLOOR = 1e-9  # of a column's variance: what a direction has at least
+FLOOR = 1e-9  # variance floor of any direction, relative to the column's variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,13 @@ class CutCurve(Value):
     """Log-likelihood and BIC of a tree's partitions into k clusters."""
 
     k: Index  # (m,) ascending from 1
-    log_likelihood: Array  # (m,) of rows and labels, one Gaussian a cluster
-    bic: Array  # (m,) −2 log-likelihood + parameters · log n: the least is the best
+    log_likelihood: Array  # (m,) of rows and labels, one Gaussian per cluster
+    bic: Array  # (m,) −2 log-likelihood + parameters · log n: smaller is better
     covariance: str
 
     @property
     def best(self) -> int:
-        """The number of clusters with the least BIC."""
+        """The number of clusters with the smallest BIC."""
         return int(self.k[np.argmin(self.bic)])
 
 
@@ -39,11 +39,11 @@ def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", most: int |
         log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
 
     - covariance "pooled": one Σ for all, p = k − 1 + k d + d (d + 1) / 2; "full" and "diagonal": each cluster's own,
-      drawn to the pooled one as if by d + 2 rows of it, which keeps small clusters regular; "best": that of the three
-      whose least BIC is the least.
-    - most: √n if None. Beyond, clusters of a few rows each have likelihoods without bound.
-    - Columns that are constant say nothing, and are left out; weights are those of the tree. Columns are measured in
-      units of their deviations, which moves all log-likelihoods by the same number.
+      shrunk to the pooled one by d + 2 pseudo-observations, which keeps small clusters regular; "best": the one of the
+      three with the smallest BIC.
+    - most: √n if None. Beyond, clusters of a few rows each have unbounded likelihoods.
+    - Constant columns are ignored; weights are those of the tree. Columns are divided by their standard deviations,
+      which changes all log-likelihoods by the same constant.
 
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> X = np.random.default_rng(0).normal([[0.0, 0.0]] * 50 + [[6.0, 0.0]] * 50)
@@ -71,14 +71,14 @@ def _curve(log_likelihood: Array, covariance: str, d: int, n: float) -> CutCurve
 
 
 def _rows_of(tree: Dendrogram, X: Any) -> Array:
-    """The tree's rows in units of their columns' deviations; constant columns are left out."""
+    """The tree's rows with standardized columns, without constant columns."""
     x = rows(X, None, "cut")
     if len(x) != len(tree):
         raise ShapeError(sentence("cut", f"X must be the {len(tree)} rows that were merged", len(x)))
     refuse_infinite(x, "cut")
     if np.isnan(x).any():
         remedy = "impute first (GaussianDensity, PPCA), or cut by k or height"
-        raise DataError(sentence("cut", "likelihood needs rows without gaps", "NaN", remedy))
+        raise DataError(sentence("cut", "likelihood needs rows without missing values", "NaN", remedy))
     w = tree.weight / tree.weight.sum()
     size = np.abs(x).max(axis=0, initial=1e-300)
     z = x / size

@@ -1,4 +1,4 @@
-"""Clusters by merging, with the face that scikit-learn knows."""
+"""AgglomerativeClustering: hierarchical clustering with the scikit-learn API."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from likely.estimation.input_validation import numeric_rows, row_weights
 
 
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
-    """Merge the closest clusters, from single rows up, and cut the tree   (Ney 6.2.3).
+    """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree   (Ney 6.2.3).
 
     - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with
-      the least BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is what happens if
-      none is given.
+      the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is the default.
     - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
       "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
 
-    Learned: `labels_` (n,), numbered from the heaviest cluster to the lightest; `dendrogram_` of the rows that have
-    weight; `n_clusters_`; `centers_` (k, d), the means of what was seen. `predict` gives a new row to the nearest of
-    these means, Euclidean, over the d_seen columns that both have, scaled by d / d_seen; a row of the training set may
+    Attributes: `labels_` (n,), numbered by decreasing weight of the clusters; `dendrogram_` of the rows with positive
+    weight; `n_clusters_`; `centers_` (k, d), the means of observed values. `predict` assigns a new row to the nearest
+    of these means, Euclidean, over the d_obs columns that both have, scaled by d / d_obs; a row of the training set may
     lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
     if `n_clusters` or `distance_threshold` says where to cut; a cut by likelihood needs complete rows.
 
@@ -50,7 +49,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         "by": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
     }  # fmt: skip
 
-    # what a model file keeps
+    # fitted attributes stored in a model file
     _saved: tuple[str, ...] = (
         "labels_", "dendrogram_", "n_clusters_", "centers_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -67,7 +66,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         self.covariance = covariance
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Merge rows X (n, d), or rows of a matrix of distances (n, n), and cut; `y` is ignored."""
+        """Cluster rows X (n, d), or the rows of a matrix of distances (n, n); `y` is ignored."""
         self._validate_params()
         self._check_cut()
         X = self._rows(X, reset=True)
@@ -94,24 +93,24 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def predict(self, X: Any) -> Index:
-        """The cluster whose mean is nearest to each row (n,), over the columns that the row has."""
+        """The cluster with the nearest mean for each row (n,), over the observed columns of the row."""
         check_is_fitted(self)
         if self._given_distances:
-            remedy = "fit rows, or give each new row to the cluster of its nearest neighbor"
+            remedy = "fit rows, or assign each new row to the cluster of its nearest neighbor"
             raise DomainError(
-                sentence("AgglomerativeClustering", "new rows need means of clusters", "distances only", remedy)
+                sentence("AgglomerativeClustering", "predict needs cluster means", "distances only", remedy)
             )
         X = self._rows(X, reset=False)
         if not self._takes_gaps and np.isnan(X).any():
             row = int(np.argwhere(np.isnan(X))[0, 0])
             remedy = "impute first (GaussianDensity, PPCA)"
             raise DataError(
-                sentence("AgglomerativeClustering", "rows must be complete, as they were", f"NaN at row {row}", remedy)
+                sentence("AgglomerativeClustering", "rows must be complete, as in fit", f"NaN at row {row}", remedy)
             )
         return self._nearest(X)
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
+        """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
         save(self, path)
@@ -137,8 +136,10 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
                 )
             )
         if self._given_distances and given in ([], ["by"]):
-            remedy = "give n_clusters or distance_threshold"
-            raise DomainError(sentence("AgglomerativeClustering", "likelihood is that of rows", "distances", remedy))
+            remedy = "pass n_clusters or distance_threshold"
+            raise DomainError(
+                sentence("AgglomerativeClustering", "a cut by likelihood needs rows", "distances", remedy)
+            )
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = numeric_rows(self, X, reset, dtype=np.float64, order="C")
@@ -157,7 +158,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         return tree.cut(int(self.n_clusters))
 
     def _with_weightless(self, X: Array, here: Any, label: Index) -> Index:
-        """Rows without weight take no part, and are labeled as new ones are."""
+        """Labels of all rows: rows of weight 0 do not take part, and are labeled like new ones."""
         labels = np.full(len(X), -1, dtype=np.intp)
         labels[here] = label
         if self._given_distances:
@@ -170,7 +171,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         return map_rows(lambda x: _squares(x, self.centers_).argmin(axis=1), X, None, np.intp)
 
     def _check_state(self) -> None:
-        """After a file was read: tree, labels and centers must belong together."""
+        """After loading a file: tree, labels and centers must be consistent."""
         if not hasattr(self, "labels_"):
             return
         tree: Any = getattr(self, "dendrogram_", None)
@@ -185,7 +186,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
             sound = sound and centers.dtype == np.float64 and not np.isinf(centers).any()
         names = getattr(self, "feature_names_in_", None)
         if not sound or (names is not None and len(names) != width):
-            raise DataError(sentence("AgglomerativeClustering", "what was learned must fit together", "other parts"))
+            raise DataError(sentence("AgglomerativeClustering", "fitted attributes must be consistent", "other parts"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -195,10 +196,10 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
 
 def _squares(x: Array, centers: Array) -> Array:
-    """1 / d_seen Σ_seen (x − c)² (n, k), infinite where nothing is seen of both.
+    """1 / d_obs Σ_obs (x − c)² (n, k) over common columns, infinite without any.
 
-    The unit is each row's own, how far its nearest center is at most in a column: so nothing that is near vanishes, and
-    what overflows is far.
+    Each row has its own unit, the largest column distance to its nearest center: so small distances do not underflow,
+    and what overflows is far.
     """
     largest, seen = np.zeros((len(x), len(centers))), np.zeros((len(x), len(centers)))
     for column, center in zip(x.T, centers.T, strict=True):
@@ -219,7 +220,7 @@ def _positive(sample_weight: Any, X: Array) -> Array:
 
 
 def _by_weight(label: Index, weight: Array, centers: Array | None = None) -> Index:
-    """The rank of each cluster (k,), heaviest first; ties by their centers: the order of rows does not matter."""
+    """The rank of each cluster (k,), largest weight first; ties by their centers, independent of the order of rows."""
     mass = np.bincount(label, weight)
     ties = [] if centers is None else list(centers.T[::-1])
     rank = np.empty(len(mass), dtype=np.intp)
@@ -228,7 +229,7 @@ def _by_weight(label: Index, weight: Array, centers: Array | None = None) -> Ind
 
 
 def _means(X: Array, label: Index, weight: Array) -> Array:
-    """Means (k, d) of what was seen; NaN where a cluster has a column nowhere."""
+    """Means (k, d) of observed values; NaN where a cluster has none in a column."""
     seen = ~np.isnan(X)
     sums = [np.bincount(label, weight * np.where(s, x, 0.0)) for x, s in zip(X.T, seen.T, strict=True)]
     masses = [np.bincount(label, weight * s) for s in seen.T]

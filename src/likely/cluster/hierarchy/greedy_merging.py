@@ -1,7 +1,7 @@
-"""Merging the closest pair, again and again: for links that may bring a merged cluster nearer to others.
+"""Greedy agglomerative clustering for non-reducible linkages (centroid, median, likelihood).
 
-Each cluster remembers its nearest neighbor. When that one merges, the distance stays as a lower bound, and the search
-is made anew only if the bound comes to be the least of all (Müllner 2011).
+Each cluster stores its nearest neighbor. When that one merges, the distance stays as a lower bound, and the search
+is repeated only if the bound becomes the smallest of all (Müllner 2011).
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from likely.core.arrays import Array, Index, Mask
 
 
 class Clusters(Protocol):
-    """Clusters at places 0 … m − 1, which know how far they are from each other and what they are when merged."""
+    """Clusters in slots 0 … m − 1, with their pairwise heights and the merge operation."""
 
     def heights(self, i: int, near: Array) -> Array:
-        """(m,) from i to all others; infinite for i itself and for those that were swallowed.
+        """(m,) heights from i to all others; infinite for i itself and for absorbed clusters.
 
-        Where a height is above near[j] and above the least of all, any number that is above both does as well.
+        Where a height is above near[j] and above the smallest of all, any number above both is sufficient.
         """
         ...
 
     def merge(self, a: int, b: int) -> None:
-        """a swallows b."""
+        """Merge cluster b into a."""
         ...
 
 
 def greedy(clusters: Clusters, alive: Mask, growing: Growing) -> tuple[Index, Array]:
-    """Merge clusters until one is left; alive (m,) says at which places there are some."""
+    """Merge clusters until one is left; alive (m,) is the mask of occupied slots."""
     near, nearest, stale = np.where(alive, -np.inf, np.inf), np.zeros(len(alive), dtype=np.int64), alive.copy()
     for _ in range(int(alive.sum()) - 1):
         i = _closest(clusters, near, nearest, stale)
@@ -50,7 +50,7 @@ def greedy(clusters: Clusters, alive: Mask, growing: Growing) -> tuple[Index, Ar
 
 
 def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> int:
-    """Who is closest to its nearest; what is stale and could be it is searched anew."""
+    """The cluster with the smallest distance to its nearest neighbor; stale candidates are searched again."""
     i, none = int(np.argmin(near)), np.full(len(near), -np.inf)
     while stale[i]:
         row = clusters.heights(i, none)
@@ -64,7 +64,7 @@ def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> in
 
 
 def by_centers(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
-    """Merges by distances of centers: means, or midway between both parts' centers; the same search, compiled."""
+    """Merges by distances of centers: means, or midpoints of the two centers; the same search, compiled."""
     points, n = np.array(x.T, order="C"), len(x)
     near = Neighbors(n)
     look_at_points(points, weight, False, near)
@@ -74,7 +74,7 @@ def by_centers(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
 
 
 class Medians:
-    """Clusters by the medians of their rows, column by column."""
+    """Clusters represented by the columnwise medians of their rows."""
 
     def __init__(self, x: Array, weight: Array) -> None:
         self.points, self.x, self.weight = np.array(x.T, order="C"), x, weight
@@ -94,7 +94,7 @@ class Medians:
 
 
 def column_medians(x: Array, weight: Array) -> Array:
-    """Weighted medians of the columns of x (n, d): midway between both middle values where there are two.
+    """Weighted medians of the columns of x (n, d): the midpoint of the two middle values where there are two.
 
     >>> column_medians(np.array([[0.0], [1.0], [5.0]]), np.array([1.0, 1.0, 2.0]))
     array([3.])
@@ -110,19 +110,20 @@ def column_medians(x: Array, weight: Array) -> Array:
 # ------------------------------------------------------------- clusters as Gaussians
 
 
-class _Clouds:
+class _GaussianClusters:
     """Weights, means and scatters of clusters, in units of the floor that is added to every covariance.
 
-    So a row alone has a likelihood. By the concavity of log det no merge ever gains, and equal rows merge at height 0.
+    So a single row has a finite likelihood. By the concavity of log det no merge ever gains, and equal rows merge at
+    height 0.
     """
 
     def __init__(self, x: Array, weight: Array, scatter: Array) -> None:
         self.w, self.mean, self.scatter, self.cost = weight.copy(), x.copy(), scatter, np.zeros(len(x))
         self.alive, self.out = np.ones(len(x), dtype=bool), np.empty(len(x))
-        self.top = np.zeros(len(x))  # the largest eigenvalue of each scatter, where somebody asks for it
+        self.top = np.zeros(len(x))  # the largest eigenvalue of each scatter, if needed
 
     def add(self, a: int, b: int) -> Array:
-        """a swallows b: moments add; gives the covariance of both."""
+        """Merge b into a by adding moments; returns the covariance of both."""
         n = self.w[a] + self.w[b]
         away = self.mean[b] - self.mean[a]
         between = np.outer(away, away) if self.scatter.ndim == 3 else away**2
@@ -132,21 +133,21 @@ class _Clouds:
         return np.asarray(self.scatter[a] / n)
 
     def forget_swallowed(self) -> Index:
-        """Close the gaps between places; gives the places that stay."""
+        """Remove empty slots; returns the remaining ones."""
         kept = np.flatnonzero(self.alive)
         self.w, self.mean, self.scatter, self.cost = (a[kept] for a in (self.w, self.mean, self.scatter, self.cost))
         self.top, self.out, self.alive = self.top[kept], np.empty(len(kept)), np.ones(len(kept), dtype=bool)
         return kept
 
 
-class Diagonals(_Clouds):
-    """Clusters as Gaussians without correlations: merging costs n/2 Σ_c log(S_c/n + 1), less what both parts cost."""
+class Diagonals(_GaussianClusters):
+    """Clusters as Gaussians with diagonal covariance: the loss of a merge is the increase of n/2 Σ_c log(S_c/n + 1)."""
 
     def __init__(self, x: Array, weight: Array) -> None:
         super().__init__(x, weight, np.zeros(x.shape))
 
     def heights(self, i: int, near: Array) -> Array:
-        """What merging i with each other cluster loses."""
+        """The losses of merging i with each other cluster."""
         loops.diagonal_losses(self.w, self.mean, self.scatter, self.cost, self.alive, i, self.out)
         return np.maximum(self.out, 0.0)  # rounding
 
@@ -156,11 +157,11 @@ class Diagonals(_Clouds):
         self.cost[a] = 0.5 * self.w[a] * np.log1p(s).sum()
 
 
-class Gaussians(_Clouds):
-    """Clusters as Gaussians: merging costs n/2 log det(S/n + 1), less what both parts cost   (Ney 6.2.3).
+class Gaussians(_GaussianClusters):
+    """Clusters as Gaussians: the loss of a merge is the increase of n/2 log det(S/n + 1)   (Ney 6.2.3).
 
-    A matrix holds what merging two loses, or a bound of it that costs no determinant; a bound is made exact when it
-    comes to be the least. Two single rows need none: det(1 + e eᵀ) = 1 + |e|².
+    A matrix holds the loss of merging two clusters, or a lower bound without a determinant; a bound is made exact when
+    it becomes the smallest. Two single rows need none: det(1 + e eᵀ) = 1 + |e|².
     """
 
     def __init__(self, x: Array, weight: Array) -> None:
@@ -170,7 +171,7 @@ class Gaussians(_Clouds):
         self.exact = np.zeros((0, 0), dtype=bool)
 
     def heights(self, i: int, near: Array) -> Array:
-        """What merging i with each other cluster loses, at least."""
+        """Losses, or lower bounds, of merging i with each other cluster."""
         losses = self._begin() if self.losses is None else self.losses
         known = self.w, self.mean, self.scatter, self.cost, self.top
         loops.refine_losses(*known, i, near, losses, self.exact)
@@ -186,7 +187,7 @@ class Gaussians(_Clouds):
             loops.spread_losses(a, b, self.losses, self.exact)
 
     def _begin(self) -> Array:
-        """The matrix, once the first merges (by another rule, where there are many rows) are made."""
+        """The matrix, after the first merges (by another rule, if there are many rows)."""
         n = len(self.w)
         losses, exact = empty_matrix(n), np.empty((n, n), dtype=bool)
         fill = loops.bound_losses

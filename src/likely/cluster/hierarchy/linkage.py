@@ -1,4 +1,4 @@
-"""Bottom-up merging: start with a cluster for each row, merge the closest two until one is left."""
+"""Agglomerative clustering: the linkage tree of rows or of a distance matrix."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ METRICS = (
     "hamming", "jaccard",
 )  # fmt: skip
 ALIASES = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
-WITH_GAPS = {"euclidean": 2, "cityblock": 1}  # metrics that know what to do about NaN, and their powers
-MOST = {"full": 2_000, "diagonal": 5_000}  # clusters from which the likelihood of all pairs is tried
-DETERMINANTS = 1e10  # steps for all pairs, d³ each: two or three seconds; 1,118 clusters of 20 columns
+WITH_GAPS = {"euclidean": 2, "cityblock": 1}  # metrics with missing values, and their powers
+MOST = {"full": 2_000, "diagonal": 5_000}  # number of clusters from which all pairs are compared by likelihood
+DETERMINANTS = 1e10  # operations for all pairs, d³ each: two or three seconds; 1,118 clusters of 20 columns
 
 
 def linkage(
     X: Any, method: str = "ward", *, metric: str = "euclidean", weight: Any = None, covariance: str = "full"
 ) -> Dendrogram:
-    """The tree of merges of rows X (n, d), or of a matrix of distances (n, n) with metric="precomputed"   (Ney 6.2.3).
+    """The dendrogram of rows X (n, d), or of a matrix of distances (n, n) with metric="precomputed"   (Ney 6.2.3).
 
     - **method**: "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
       average: the plain sum), "centroid", "median" (Gower), "coordinate-median" (Ney's median), "ward" (heights as in
       SciPy: the squared error grows by h²/2, and each merge is the one that adds least), "likelihood" (each merge
-      loses least of Σ_A −n_A/2 log det(Σ_A + F), F the spread within √n Ward clusters, so that single rows have a
-      likelihood; `covariance` "full" or "diagonal"). `cluster.hierarchy.linkage_criteria.LINKS` says each in a line.
-    - **metric**: Euclidean, or a name SciPy's `cdist` knows; the last four links and "centroid" are Euclidean.
+      loses least of Σ_A −n_A/2 log det(Σ_A + F), F the covariance within √n Ward clusters, so that single rows have a
+      likelihood; `covariance` "full" or "diagonal"). `cluster.hierarchy.linkage_criteria.LINKS` describes each.
+    - **metric**: Euclidean, or another of SciPy's `cdist`; the last four linkages and "centroid" are Euclidean.
     - **weight**: (n,), positive; a row of weight w is w copies that were merged at height 0.
-    - **NaN**: for links of distances (euclidean, cityblock) distances are taken over columns that both rows have, and
-      scaled by d / d_seen (pairs without such a column get the mean distance). "ward" takes the squared distances that
-      are expected under one Gaussian of all rows, found by EM, and says so. Rows without any entry are refused. The
-      other links need complete rows.
+    - **NaN**: for linkages of distances (euclidean, cityblock) distances are over columns that both rows have, and
+      scaled by d / d_obs (pairs without such a column get the mean distance). "ward" uses the expected squared
+      distances under one Gaussian of all rows, fitted by EM, with a warning. Rows without any entry raise an error. The
+      other linkages need complete rows.
 
-    Ward (without NaN), single and the links by centers take memory for n rows; other links for up to n² distances.
-    "likelihood" begins as Ward does, and says so, above 2,000 rows (5,000 for "diagonal"), or fewer where n² d³ is
-    above 10¹⁰.
+    Ward (without NaN), single and the linkages by centers need memory for n rows; others for up to n² distances.
+    "likelihood" begins with Ward's merges, with a warning, above 2,000 rows (5,000 for "diagonal") or where n² d³
+    is above 10¹⁰.
 
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
@@ -78,26 +78,26 @@ def _of_distances(matrix: Array, kind: Link, link: str, weight: Any) -> Dendrogr
 
 
 def _tree(merges: Index, heights: Array, weight: Array, link: str) -> Dendrogram:
-    """Merges in the order of their heights; those of links with inversions stay as they came."""
+    """Merges in the order of their heights; those of linkages with inversions stay in their order."""
     if link not in ("centroid", "median", "coordinate-median", "likelihood"):
         merges, heights = in_order(merges, heights)
     return Dendrogram.trusted(merges=np.sort(merges, axis=1), heights=heights, weight=weight.copy(), method=link)
 
 
 def in_order(merges: Index, heights: Array) -> tuple[Index, Array]:
-    """The same merges by ascending height; a parent that rounding put below its child is lifted to it."""
+    """The merges by increasing height; a parent that rounding put below its child gets the child's height."""
     n = len(merges) + 1
     tops = [-np.inf] * n + heights.tolist()
     for t, (a, b) in enumerate(merges.tolist(), n):
         tops[t] = max(tops[t], tops[a], tops[b])
     lifted = np.array(tops[n:])
-    order = np.argsort(lifted, kind="stable")  # a child was made before its parent
+    order = np.argsort(lifted, kind="stable")  # a child was formed before its parent
     place = np.arange(2 * n - 1)
     place[n + order] = n + np.arange(n - 1)
     return place[merges[order]], lifted[order]
 
 
-# -------------------------------------------------------------------------- which way
+# -------------------------------------------------------------------------- algorithms
 
 
 def _merged(x: Array, w: Array, kind: Link, link: str, metric: str, covariance: str) -> tuple[Index, Array]:
@@ -116,10 +116,10 @@ def _merged(x: Array, w: Array, kind: Link, link: str, metric: str, covariance: 
 
 
 def _ward_of_expected(x: Array, w: Array) -> tuple[Index, Array]:
-    """Ward's merges of rows with missing entries, by squared distances that are expected under one Gaussian of all.
+    """Ward's merges of rows with missing entries, by squared distances expected under one Gaussian of all rows.
 
-    E ‖x − y‖² = ‖x̂ − ŷ‖² + tr Cov[x | seen] + tr Cov[y | seen]: as if each row had an axis of its own, so that what
-    merging adds to the squared error is what it is expected to add.
+    E ‖x − y‖² = ‖x̂ − ŷ‖² + tr Cov[x | observed] + tr Cov[y | observed]: as if each row had an additional axis, so that
+    the increase of the squared error by a merge is its expectation.
     """
     from scipy.spatial.distance import cdist
 
@@ -138,7 +138,7 @@ def _by_link(z: Array, w: Array, kind: Link, link: str) -> tuple[Index, Array]:
     if link == "ward":
         return ward(z, w)
     if link == "single":
-        return _shortest_tree(z)
+        return _minimum_spanning_tree(z)
     if kind.join is not None:
         return by_points(z, w, kind)
     if link == "coordinate-median":
@@ -147,7 +147,7 @@ def _by_link(z: Array, w: Array, kind: Link, link: str) -> tuple[Index, Array]:
 
 
 def _in_range(x: Array) -> tuple[Array, float]:
-    """Rows about their middle, in a unit (a power of two) in which squares neither overflow nor vanish."""
+    """Centered rows, in a unit (a power of two) in which squares neither overflow nor underflow."""
     low, high = x.min(axis=0), x.max(axis=0)
     middle = 0.5 * low + 0.5 * high
     size = float(np.max(0.5 * high - 0.5 * low, initial=0.0))
@@ -155,7 +155,7 @@ def _in_range(x: Array) -> tuple[Array, float]:
     return (x - middle) / unit, unit
 
 
-def _shortest_tree(z: Array) -> tuple[Index, Array]:
+def _minimum_spanning_tree(z: Array) -> tuple[Index, Array]:
     one, other, square = _edges(len(z))
     loops.shortest_tree(np.array(z.T, order="C"), one, other, square)
     return _joined(one, other, np.sqrt(square))
@@ -174,7 +174,7 @@ def _joined(one: Index, other: Index, length: Array) -> tuple[Index, Array]:
 
 
 def _by_matrix(matrix: Array, w: Array, kind: Link) -> tuple[Index, Array]:
-    """Merges by a matrix of distances, which is used up."""
+    """Merges by a matrix of distances, which is overwritten."""
     if kind.join == loops.SMALLER:
         one, other, length = _edges(len(w))
         loops.shortest_tree_of_matrix(matrix, one, other, length)
@@ -201,45 +201,45 @@ def _distances(x: Array, metric: str) -> Array:
     if len(bad):
         i, j = bad[0].tolist()
         expected = f"rows must have a {metric} distance"
-        remedy = "a row of zeros has no angle: leave such rows out" if metric in ("cosine", "correlation") else ""
+        remedy = "a row of zeros has no angle: drop such rows" if metric in ("cosine", "correlation") else ""
         raise DataError(sentence("linkage", expected, f"{out[i, j]} between {x[i]} and {x[j]}", remedy))
     return out
 
 
 def _all_known(distances: Array) -> Array:
-    """Pairs that share no column get the mean of all other distances; that is said."""
+    """Distances with pairs without a common column set to the mean of all others, with a warning."""
     unknown = np.isnan(distances)
     if unknown.any():
         known = float(distances.sum(where=~unknown)) / max(float((~unknown).sum() - len(distances)), 1.0)
         distances[unknown] = known
         pairs = int(unknown.sum()) // 2
-        tell(f"linkage: {pairs:,} pairs of rows share no column that both have: they got the mean distance {known:.4g}")
+        tell(f"linkage: {pairs:,} pairs of rows have no column in common: they got the mean distance {known:.4g}")
     return distances
 
 
 def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
-    """Merge what loses least likelihood; above some thousand clusters as Ward does, in the same units."""
+    """Merge with the smallest loss of likelihood; above some thousand clusters by Ward, in the same units."""
     if covariance not in MOST:
         raise DomainError(sentence("linkage", "covariance must be full or diagonal", repr(covariance)))
-    z = _in_units_of_spread(z, w, covariance)
+    z = _whitened_within(z, w, covariance)
     growing, most = Growing(len(z)), _most(covariance, z.shape[1])
     clusters = Gaussians(z, w) if covariance == "full" else Diagonals(z, w)
     if len(z) > most:
         _begin_by_ward(z, w, clusters, growing, most)
         growing.keep(clusters.forget_swallowed())
-        text = f"the first {len(z) - most:,} merges are Ward's, in units of the spread within small clusters"
+        text = f"the first {len(z) - most:,} merges are Ward's, in units of the covariance within small clusters"
         tell(f"linkage: likelihood compares up to {most:,} clusters: {text}")
     return greedy(clusters, clusters.alive.copy(), growing)
 
 
 def _most(covariance: str, d: int) -> int:
-    """Clusters to compare: their number squared, times what a determinant takes, is bounded."""
+    """The number of clusters to compare: its square, times the cost of a determinant, is bounded."""
     fewer = int(np.sqrt(DETERMINANTS / max(d, 1) ** 3)) if covariance == "full" else MOST[covariance]
     return max(min(MOST[covariance], fewer), 2)
 
 
 def _begin_by_ward(z: Array, w: Array, clusters: Gaussians | Diagonals, growing: Growing, most: int) -> None:
-    """Merge as Ward does until `most` clusters are left."""
+    """Ward's merges until `most` clusters are left."""
     merges, _ = in_order(*ward(z, w))
     n = len(z)
     place = np.append(np.arange(n), np.zeros(n - 1, dtype=np.int64))
@@ -251,25 +251,27 @@ def _begin_by_ward(z: Array, w: Array, clusters: Gaussians | Diagonals, growing:
         place[n + t] = a
 
 
-def _in_units_of_spread(z: Array, w: Array, covariance: str) -> Array:
-    """Rows in units in which clusters of √n rows, as Ward finds them, spread by 1."""
+def _whitened_within(z: Array, w: Array, covariance: str) -> Array:
+    """Rows whitened by the covariance within clusters of √n rows, as found by Ward."""
     deviation = np.sqrt(np.average((z - np.average(z, axis=0, weights=w)) ** 2, axis=0, weights=w))
     z = z[:, deviation > 0] / deviation[deviation > 0]
     k = min(max(1, int(np.sqrt(w.sum()))), len(z) - 1)
     label = _tree(*ward(z, w), w, "ward").cut(k)
     mass = np.bincount(label, w)
     inside = z - np.stack([np.bincount(label, w * column) / mass for column in z.T], axis=1)[label]
-    spread = (inside * w[:, None]).T @ inside / w.sum() + 1e-6 * np.eye(z.shape[1])  # a column may be flat inside
+    spread = (inside * w[:, None]).T @ inside / w.sum() + 1e-6 * np.eye(
+        z.shape[1]
+    )  # a column may be constant within clusters
     if covariance == "diagonal":
         return z / np.sqrt(np.diag(spread))
     return np.ascontiguousarray(np.linalg.solve(np.linalg.cholesky(spread), z.T).T)
 
 
-# ---------------------------------------------------------------------------- copies
+# ---------------------------------------------------------------------------- duplicates
 
 
 def _distinct(x: Array) -> tuple[Index, Index]:
-    """Which distinct row each row is (n,), and where each of those first stands."""
+    """The index of each row's distinct row (n,), and the first occurrence of each."""
     _, first, labels = np.unique(row_hashes(x), return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.intp)
     order = np.argsort(first)
@@ -278,7 +280,7 @@ def _distinct(x: Array) -> tuple[Index, Index]:
 
 
 def _with_copies(labels: Index, merges: Index, heights: Array) -> tuple[Index, Array]:
-    """Merges of distinct rows as merges of all: copies of a row come first, at height 0."""
+    """Merges of distinct rows as merges of all rows: duplicates come first, at height 0."""
     n, m = len(labels), len(merges) + 1
     if n == m:
         return merges, heights
@@ -296,7 +298,7 @@ def _with_copies(labels: Index, merges: Index, heights: Array) -> tuple[Index, A
     return np.concatenate([np.array(copies), name[merges]]), np.append(np.zeros(len(copies)), heights)
 
 
-# ---------------------------------------------------------------------------- border
+# ---------------------------------------------------------------------------- validation
 
 
 def _checked_rows(X: Any, kind: Link, link: str, metric: str) -> Array:
@@ -308,7 +310,7 @@ def _checked_rows(X: Any, kind: Link, link: str, metric: str) -> Array:
         raise DomainError(sentence("linkage", f"metric must be one of {', '.join(METRICS)}, precomputed", repr(metric)))
     if kind.join is None and metric != "euclidean":
         remedy = 'use metric="euclidean", or linkage="average"'
-        raise DomainError(sentence("linkage", f'link "{link}" is one of Euclidean space', repr(metric), remedy))
+        raise DomainError(sentence("linkage", f'link "{link}" needs Euclidean distances', repr(metric), remedy))
     _refuse_gaps(x, kind, link, metric)
     return x
 
@@ -333,7 +335,7 @@ def _checked_weight(weight: Any, n: int) -> Array:
         return np.ones(n)
     if w.ndim != 1 or not (w > 0).all():
         got = f"shape {w.shape}" if w.ndim != 1 else f"0 at row {int(np.argmin(w))}"
-        raise DataError(sentence("linkage", "each row needs one positive weight", got, "leave rows without weight out"))
+        raise DataError(sentence("linkage", "each row needs one positive weight", got, "drop rows of weight 0"))
     return w
 
 
@@ -345,7 +347,7 @@ def _checked_distances(X: Any, kind: Link, link: str) -> Array:
     if d.ndim != 2 or d.shape[0] != d.shape[1] or not d.size:
         raise ShapeError(sentence("linkage", "precomputed distances must be a square matrix", d.shape))
     out = empty_matrix(len(d))
-    for start in range(0, len(d), 256):  # in strips: no second matrix for the sake of a look
+    for start in range(0, len(d), 256):  # in strips: no second matrix for the check
         part, across = d[start : start + 256], d[:, start : start + 256].T
         _refuse(~np.isfinite(part) | (part < 0), part, start, "finite and not negative")
         _refuse(np.abs(part - across) > 1e-10 * np.maximum(part, across), part, start, "symmetric")

@@ -1,7 +1,7 @@
-"""How far apart two clusters are: the links, as data.
+"""Linkage criteria: distances between clusters, as a table.
 
-A link that is *reducible* never brings a merged cluster nearer to others than its parts were. Then pairs that are each
-other's nearest may be merged in any order, all of them at once, and the tree is that of merging the closest pair first.
+With a *reducible* linkage a merged cluster is never nearer to others than its parts were. Then reciprocal nearest
+neighbors may be merged in any order, all of them at once, and the tree is that of merging the closest pair first.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from likely.core.errors import DomainError, sentence
 
 
 class Link(NamedTuple):
-    """A link: what it is, how its distances join when clusters merge, and what it needs."""
+    """A linkage criterion: its description, the update of distances by a merge, and its requirements."""
 
     words: str
-    join: int | None = None  # how d(k, a) and d(k, b) give d(k, a ∪ b); None: clusters are described by their rows
-    mean: bool = False  # whether the sum that is kept is divided by both weights
+    join: int | None = (
+        None  # update of d(k, a ∪ b) from d(k, a) and d(k, b); None: clusters are represented by their rows
+    )
+    mean: bool = False  # whether the stored sum is divided by both weights
 
 
 LINKS = {
-    "single": Link("the least distance of two rows (Ney: single link)", SMALLER),
+    "single": Link("the smallest distance of two rows (Ney: single link)", SMALLER),
     "complete": Link("the largest distance of two rows (Ney: complete link)", LARGER),
     "average": Link("the mean distance of two rows, UPGMA (Ney: group average link)", ADD, mean=True),
     "weighted": Link("the mean of the distances to both parts, WPGMA (McQuitty; elsewhere: weighted average)", MEAN),
@@ -35,7 +37,7 @@ LINKS = {
 
 
 def link_named(name: str, whose: str = "linkage") -> Link:
-    """The link of that name.
+    """The linkage criterion of that name.
 
     >>> link_named("average").words
     'the mean distance of two rows, UPGMA (Ney: group average link)'

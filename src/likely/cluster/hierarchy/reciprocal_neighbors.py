@@ -1,8 +1,8 @@
-"""Merging in rounds: whoever are each other's nearest merge, all such pairs at once.
+"""Agglomerative clustering by reciprocal nearest neighbors, merged in rounds.
 
-For reducible links this is the tree of merging the closest pair first (the idea of the nearest-neighbor chain), but a
-round is one sweep through memory that threads share, and a third of the clusters or so are gone after it. A cluster
-keeps its nearest neighbor until that one merges: nothing that is new can be nearer.
+For reducible linkages this is the tree of merging the closest pair first (as in the nearest-neighbor chain algorithm),
+but a round is one multithreaded sweep through memory, and removes about a third of the clusters. A cluster
+keeps its nearest neighbor until that one merges: no new cluster can be nearer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.core.memory import refuse_beyond
 
-LONG = 4_000_000  # steps of a loop from which threads are worth their start
+LONG = 4_000_000  # loop iterations from which threads pay off
 
 
 class Growing:
-    """The merges so far: which clusters there are now, under which number, and what was merged at which height."""
+    """The merges so far: the present clusters with their numbers, and all merges with heights."""
 
     def __init__(self, n: int) -> None:
         self.names: Index = np.arange(n, dtype=np.int64)
@@ -32,14 +32,14 @@ class Growing:
         self.heights: list[Any] = []
 
     def merge(self, a: Index, b: Index, height: Array) -> None:
-        """Clusters at places a (p,) swallow those at b."""
+        """Merge the clusters in slots b into those in slots a (p,)."""
         self.pairs.append(np.column_stack([self.names[a], self.names[b]]))
         self.heights.append(height)
         self.names[a] = self.made + np.arange(len(a))
         self.made += len(a)
 
     def keep(self, kept: Index) -> None:
-        """Forget the places that were swallowed."""
+        """Keep the given slots only."""
         self.names = self.names[kept]
 
     def tree(self) -> tuple[Index, Array]:
@@ -50,28 +50,28 @@ class Growing:
 
 
 class Neighbors:
-    """Who is nearest to whom, and how near; renumbered as clusters merge."""
+    """The nearest neighbor of each cluster and its distance; renumbered as clusters merge."""
 
     def __init__(self, n: int) -> None:
         self.nearest, self.height = np.zeros(n, dtype=np.int64), np.zeros(n)
         self.todo: Index = np.arange(n)
 
     def search(self, look: Callable[[Index], None], work: int) -> None:
-        """Let `look` find the nearest of all clusters in `todo`, in threads if there are `work` steps for each."""
+        """Let `look` find the nearest neighbors of the clusters in `todo`, in threads if `work` is large."""
         share(lambda part: look(self.todo[part[0] : part[1]]), len(self.todo), len(self.todo) * work)
 
     def pairs(self) -> tuple[Index, Index]:
-        """Places a < b of clusters that are each other's nearest."""
+        """Reciprocal nearest neighbors: slots a < b."""
         here = np.arange(len(self.nearest))
         a = np.flatnonzero((self.nearest[self.nearest] == here) & (here < self.nearest))
-        if not len(a):  # rounding made a matrix lopsided by a last digit: the closest of all is still right
+        if not len(a):  # rounding made a matrix asymmetric in the last digit: the closest pair of all is still right
             i = int(np.argmin(self.height))
             a = np.array([min(i, self.nearest[i])])
             self.nearest[a] = max(i, self.nearest[i])
         return a, self.nearest[a]
 
     def retire(self, a: Index, b: Index) -> None:
-        """Places b are empty now; whoever was merged, or had one of these for its nearest, must look again."""
+        """Slots b are empty now; merged clusters, and those whose nearest neighbor merged, must search again."""
         touched = np.zeros(len(self.nearest), dtype=bool)
         touched[a] = touched[b] = True
         again = touched | touched[self.nearest]
@@ -80,13 +80,13 @@ class Neighbors:
         self.nearest[b], self.height[b] = b, np.inf
 
     def keep(self, kept: Mask) -> None:
-        """Renumber the places that are kept (m,)."""
+        """Renumber the kept slots (m,)."""
         place = np.cumsum(kept) - 1
         self.todo = place[self.todo]
         self.nearest, self.height = place[self.nearest[kept]], self.height[kept]
 
     def merged(self, a: Index, b: Index) -> Index:
-        """Both of them; the places that stay."""
+        """Apply merges to both; returns the remaining slots."""
         kept = np.ones(len(self.nearest), dtype=bool)
         kept[b] = False
         self.retire(a, b)
@@ -95,7 +95,7 @@ class Neighbors:
 
 
 def share(work: Callable[[tuple[int, int]], Any], n: int, steps: int) -> None:
-    """work((start, stop)) over 0 … n, cut for threads if it is long."""
+    """Run work((start, stop)) over 0 … n, split for threads if it is long."""
     parts = 4 * cores() if steps > LONG and n > 1 else 1
     edges = np.linspace(0, n, min(parts, n) + 1).astype(int).tolist()
     for _ in ordered_map(work, list(pairwise(edges)), cores()):
@@ -107,7 +107,7 @@ def share(work: Callable[[tuple[int, int]], Any], n: int, steps: int) -> None:
 
 def ward(x: Array, weight: Array) -> tuple[Index, Array]:
     """Merges and heights √(2 w_a w_b / (w_a + w_b)) |μ_a − μ_b| of rows x (n, d), without a matrix of distances."""
-    points, w = np.array(x.T, order="C"), weight.copy()  # one column: its transpose would be the caller's own
+    points, w = np.array(x.T, order="C"), weight.copy()  # one column: its transpose would be the caller's own array
     near, growing = Neighbors(len(w)), Growing(len(w))
     while len(w) > 1:
         look_at_points(points, w, True, near)
@@ -123,7 +123,7 @@ def ward(x: Array, weight: Array) -> tuple[Index, Array]:
 
 
 def look_at_points(points: Array, w: Array, ward: bool, near: Neighbors) -> None:
-    """Find the nearest of those who must look again, among points (d, m)."""
+    """Find the nearest neighbors of the clusters that must search again, among points (d, m)."""
     thin = 1 / w
     near.search(lambda todo: loops.nearest_points(points, thin, ward, todo, near.nearest, near.height), points.size)
 
@@ -143,7 +143,7 @@ def by_points(x: Array, weight: Array, link: Link) -> tuple[Index, Array]:
         look_at_points(points, weight, False, near)
         a, b = near.pairs()
     else:
-        a = b = np.empty(0, dtype=np.int64)  # weights decide who is nearest, and points do not know it
+        a = b = np.empty(0, dtype=np.int64)  # the nearest neighbor depends on weights, which the point search ignores
     factor = weight if link.join == loops.ADD else np.ones(len(weight))
     unit = np.ones(len(a)) if link.mean or link.join != loops.ADD else weight[a] * weight[b]
     growing.merge(a, b, unit * np.sqrt(near.height[a]))
@@ -165,17 +165,17 @@ def _filled(points: Array, factor: Array, link: Link, first: Index, second: Inde
 
 
 def empty_matrix(n: int) -> Array:
-    """Room for n² distances, or an error that says why not."""
+    """Memory for n² distances, or an error that explains why not."""
     remedy = 'use linkage="ward", "single" or "centroid", which need no matrix, or merge a sample or k-means centers'
     refuse_beyond(8.0 * n * n, "linkage", f"a matrix of {n:,} × {n:,} distances", remedy)
     return np.empty((n, n))
 
 
 def rounds(matrix: Array, weight: Array, link: Link, growing: Growing) -> tuple[Index, Array]:
-    """Merge until one cluster is left; the matrix (m, m) has infinity on its diagonal, and is used up.
+    """Merge until one cluster is left; the matrix (m, m) has infinity on its diagonal, and is overwritten.
 
-    A round that merges few pairs writes their rows and columns; the matrix is folded when an eighth of it is empty. So
-    data that merge one pair at a time take n² steps too, times a small number.
+    A round that merges few pairs updates their rows and columns; the matrix is compacted when an eighth of it is empty.
+    So data that merge one pair at a time take O(n²) operations, too.
     """
     near, w, alive = Neighbors(len(weight)), weight.copy(), np.ones(len(weight), dtype=bool)
     while len(w) > 1:
@@ -204,16 +204,16 @@ def _look_at_matrix(matrix: Array, shares: Array, near: Neighbors) -> None:
 
 
 def _fold(matrix: Array, m: int, join: int | None, kept: Index, partner: Index) -> None:
-    """What is left of m clusters after merges, in the same memory: columns join first, then rows."""
+    """Compact the matrix after merges, in the same memory: columns are joined first, then rows."""
     merged, columns, rows = np.flatnonzero(partner >= 0), loops.fold_columns, loops.fold_rows
     share(lambda part: columns(matrix, m, join, kept, merged, partner, *part), m, m * m)
     share(lambda part: rows(matrix, join, kept, partner, *part), len(kept), m * m)
 
 
 def ward_of_squares(squares: Array, w: Array) -> tuple[Index, Array]:
-    """Ward's merges of rows with weights w (n,) from their squared distances (n, n), which are used up.
+    """Ward's merges of rows with weights w (n,) from their squared distances (n, n), which are overwritten.
 
-    Distances join by the formula of Lance and Williams (1967); the next pair is found by a chain of nearest neighbors.
+    Distances are updated by the Lance–Williams formula (1967); pairs are found by a nearest-neighbor chain.
 
     >>> merges, heights = ward_of_squares(np.array([[0.0, 1.0, 25.0], [1.0, 0.0, 16.0], [25.0, 16.0, 0.0]]), np.ones(3))
     >>> merges.tolist(), heights.round(4).tolist()

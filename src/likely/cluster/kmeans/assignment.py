@@ -1,4 +1,4 @@
-"""Rows that are given to centers again and again: cut into parts once, with what must be known of them all."""
+"""Assignment of rows to the nearest centers, in parts, with running sums of the clusters."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from likely.core.errors import DataError, sentence
 from likely.distributions.gaussian.moments import ColumnMoments, overflow
 from likely.numerics.origin_and_scale import Frame
 
-ROWS = 32_768  # rows that one worker takes at a time: sums run in this order, whoever takes them
+ROWS = 32_768  # rows per task: sums are added in this order, independent of the threads
 NONE = np.empty(0)
 NONE.setflags(write=False)
-CANCELED = 1e-6  # of Σ w |u|²: a criterion below that has lost digits that the end of a run is judged by
-NAMED = 5  # rows that an error names
+CANCELED = 1e-6  # relative to Σ w |u|²: a smaller criterion has lost digits needed for the stopping rule
+NAMED = 5  # number of rows named in an error
 NO_BOUNDS = (np.empty(0, np.float32), np.empty(0, np.float32))
 
 
 class Tables(NamedTuple):
-    """What the loops need to know of the centers."""
+    """Arrays derived from the centers for the compiled loops."""
 
     coef: NDArray[Any]  # (k, features)
     half: NDArray[Any]  # (k,)
-    slope: Array  # (k,): cost = slope · |x − c|² + price · (entries seen)
+    slope: Array  # (k,): cost = slope · |x − c|² + price · (observed entries)
     price: Array  # (k,)
     noise: float  # error of a score, for features and coefficients of size 1
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows (n, d) with their weights, their frame and whether any entry is missing."""
+    """Rows (n, d) with weights, units, and whether entries are missing."""
 
     x: NDArray[Any]
     weight: Array | None
@@ -45,15 +45,15 @@ class Table:
 
     @classmethod
     def of(cls, x: Any, weight: Any = None, columns: int | None = None, workers: int | None = None) -> Table:
-        """Look at rows once: refuse infinities, find gaps, choose the frame."""
+        """Validate rows once: infinities raise an error, missing values are detected, units are chosen."""
         x = read_only(_contiguous(x, columns))
         workers = workers or cores()
-        low, high, gaps = _seen_range(x, workers)
+        low, high, gaps = _observed_range(x, workers)
         w = row_weights(weight, len(x), "k-means")
         return cls(x, None if w is None else read_only(w), Frame.around(x, low, high), gaps, workers)
 
     def some(self, at: Any) -> Table:
-        """Some of the rows, by mask or index, in the same frame."""
+        """A subset of the rows, by mask or index, in the same units."""
         weight = None if self.weight is None else read_only(self.weight[at])
         return replace(self, x=read_only(self.x[at]), weight=weight)
 
@@ -61,13 +61,13 @@ class Table:
         return len(self.x)
 
     def parts(self, *beside: NDArray[Any]) -> list[tuple[NDArray[Any], ...]]:
-        """Rows, weights and what lies beside them, cut alike; an empty array is in every part."""
+        """Rows, weights and further arrays, split in the same way; an empty array is in every part."""
         arrays = (self.x, NONE if self.weight is None else self.weight, *beside)
         edges = range(0, len(self.x), ROWS)
         return [tuple(a[i : i + ROWS] if len(a) else a for a in arrays) for i in edges]
 
     def labeled(self, model: Centroids) -> Labels:
-        """The cheapest center of each row (n,), from scratch."""
+        """The nearest center of each row (n,)."""
         labels = np.full(len(self), -1, dtype=np.int32)
         tables = self.tables(model, np.float32 if model.variance is None else np.float64)
         Sums(self, model.members).assign(model, tables, labels)
@@ -82,7 +82,7 @@ class Table:
         if model.variance is not None:
             variance = model.variance * self.frame.unit * self.frame.unit
             slope, price = 0.5 / variance, 0.5 * np.log(variance)
-        with np.errstate(over="ignore"):  # what a number cannot hold is looked at twice
+        with np.errstate(over="ignore"):  # overflow leads to an exact check
             size = slope[:, None] * c * c
             parts = [2.0 * slope[:, None] * c]
             parts += [-size - price[:, None]] if self.gaps else []
@@ -93,7 +93,7 @@ class Table:
             return Tables(coef.astype(dtype), half.astype(dtype), slope, price, noise)
 
     def stats(self, model: Centroids, labels: Labels) -> CentroidStats:
-        """Weight, mean and scatter of each cluster, taken about its center so that no digit is lost."""
+        """Weight, mean and scatter of each cluster, computed about its center for precision."""
         from likely.cluster.kmeans._loops.nearest_centers import moments_about
 
         k, d = model.mean.shape
@@ -111,7 +111,7 @@ class Table:
         return _as_stats(total, model, unit)
 
     def costs(self, model: Centroids, labels: Labels, squared: bool = False) -> Array:
-        """What each row pays at its own center (n,), in the frame's units; `squared` for the distance alone."""
+        """The cost of each row at its own center (n,), in internal units; `squared` for the squared distance alone."""
         from likely.cluster.kmeans._loops.nearest_centers import costs
 
         tables = self.tables(model, np.float64)
@@ -127,7 +127,7 @@ class Table:
 
 
 class Sums:
-    """Weights and sums of each cluster's rows in the frame; rows that move are taken out and added again."""
+    """Weights and sums of each cluster's rows; rows that move are subtracted and added."""
 
     def __init__(self, table: Table, k: int) -> None:
         d = table.x.shape[1]
@@ -140,7 +140,7 @@ class Sums:
         self, model: Centroids, tables: Tables, labels: Labels,
         bounds: tuple[Any, Any] = NO_BOUNDS, moves: tuple[Array, Array, Array] | None = None,
     ) -> None:  # fmt: skip
-        """Give each row its label; `bounds` and `moves` as in `cluster.kmeans._loops.nearest_centers.assign`."""
+        """Assign each row to its nearest center; `bounds` and `moves` as in `_loops.nearest_centers.assign`."""
         from likely.cluster.kmeans._loops.nearest_centers import assign
 
         t, own = self.table, model.variance is not None
@@ -165,10 +165,10 @@ class Sums:
         self.size += float(facts[3])
 
     def criterion(self, model: Centroids, labels: Labels) -> float:
-        """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in the frame's units.
+        """Σ w |u − c|² of rows in their clusters: Σ w |u|² − 2 c · Σ w u + Σ w |c|², in internal units.
 
-        Where these cancel (a row far away from all others; clusters much smaller than their distances) it is taken from
-        all rows, and the sums with it.
+        Where these cancel (a row far away from all others; clusters much smaller than their distances) it is computed
+        from all rows, and the sums with it.
         """
         c = self.table.frame.inside(model.mean)
         quick = self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum())
@@ -179,13 +179,13 @@ class Sums:
         return float(far.sum() if self.table.weight is None else self.table.weight @ far)
 
     def means(self, model: Centroids) -> Array:
-        """The mean of each cluster's rows; where nothing was seen, what it was."""
+        """The mean of each cluster's rows; unchanged where nothing was observed."""
         there = self.seen > 0
         u = np.divide(self.sums, self.seen, out=np.zeros_like(self.sums), where=there)
         return np.where(there, self.table.frame.outside(u), model.mean)
 
     def refresh(self, model: Centroids, labels: Labels) -> None:
-        """The same sums from all rows: what adding and taking away has left behind is gone."""
+        """Recompute the sums from all rows, without accumulated rounding errors."""
         stats = self.table.stats(model, labels)
         self.seen, self.counts = np.array(stats.moments.weight), np.array(stats.counts)
         self.sums = self.seen * self.table.frame.inside(stats.moments.mean)
@@ -205,31 +205,31 @@ def _as_stats(total: list[Array], model: Centroids, unit: float) -> CentroidStat
 
 
 def refuse_empty_rows(x: NDArray[Any], whose: str, at: Any = slice(None)) -> None:
-    """Rows (n, d) without a single entry are nowhere: they are near to nothing, or to everything."""
+    """Raise an error for rows (n, d) without a single observed entry."""
     empty = np.zeros(len(x), dtype=bool)
     empty[at] = np.isnan(x[at]).all(axis=1)
     if empty.any():
         first = ", ".join(map(str, np.flatnonzero(empty)[:NAMED].tolist()))
         got = f"nothing but NaN in {int(empty.sum()):,}: {first}{', …' if empty.sum() > NAMED else ''}"
-        raise DataError(sentence(whose, "each row needs an entry that was observed", got, "leave these rows out"))
+        raise DataError(sentence(whose, "each row needs an observed entry", got, "drop these rows"))
 
 
 def _contiguous(x: Any, columns: int | None) -> NDArray[Any]:
-    """float32 rows as they are, all others as float64."""
+    """float32 rows unchanged, all others as float64."""
     if isinstance(x, np.ndarray) and x.dtype == np.float32 and x.ndim == 2 and columns in (None, x.shape[1]):
         return np.ascontiguousarray(x)
     return rows(x, columns, "k-means")
 
 
 def read_only(a: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written: loops are compiled for these alone, whatever the caller's arrays are."""
+    """A read-only view: loops are compiled for these alone, whatever the caller's arrays are."""
     view = np.ascontiguousarray(a).view()
     view.setflags(write=False)
     return view
 
 
-def _seen_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:
-    """Lowest and highest entries of each column, and whether any is missing; infinity is refused."""
+def _observed_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:
+    """Minimum and maximum of each column, and whether any entry is missing; infinity raises an error."""
     from likely.cluster.kmeans._loops.nearest_centers import look
 
     def of(start: int) -> tuple[Array, Array, int]:

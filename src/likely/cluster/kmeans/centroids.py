@@ -1,4 +1,4 @@
-"""Centers: a row belongs to the nearest, and a center is the mean of its rows. Both halves together are k-means."""
+"""Centroids: the value of k-means (centers, assignment, sufficient statistics, refit)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ Labels = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class CentroidStats(Addable, Value):
-    """What rows say of the clusters that they were given to: weight, mean and scatter of each column (k, d)."""
+    """Sufficient statistics of k-means: weight, mean and scatter of each cluster and column (k, d)."""
 
     moments: ColumnMoments
 
-    complete = False  # labels were hidden: they depend on the centers that gave them
+    complete = False  # labels are latent: they depend on the centers
 
     def __post_init__(self) -> None:
         if not isinstance(self.moments, ColumnMoments) or self.moments.shift.ndim != 2:
             expected, got = "ColumnMoments of a stack of clusters are needed", type(self.moments).__name__
-            raise ShapeError(sentence("CentroidStats", expected, got, "collect with Centers"))
+            raise ShapeError(sentence("CentroidStats", expected, got, "collect with Centroids"))
 
     @property
     def total_weight(self) -> float:
@@ -45,12 +45,12 @@ class CentroidStats(Addable, Value):
 
     @property
     def scatter(self) -> Array:
-        """Σ w ‖x − mean‖² of each cluster over what was seen (k,)."""
+        """Σ w ‖x − mean‖² of each cluster over observed entries (k,)."""
         return np.asarray(self.moments.scatter.sum(axis=-1))
 
     @property
     def entries(self) -> Array:
-        """Weight of the entries that were seen in each cluster (k,)."""
+        """Weight of the observed entries in each cluster (k,)."""
         return np.asarray(self.moments.weight.sum(axis=-1))
 
     def __add__(self, other: CentroidStats) -> CentroidStats:
@@ -62,18 +62,18 @@ class CentroidStats(Addable, Value):
     __rmul__ = __mul__
 
     def member(self, k: Any) -> CentroidStats:
-        """Those of one cluster, or of some."""
+        """The statistics of one cluster, or of several."""
         return CentroidStats.trusted(moments=self.moments.member(k))
 
 
 @dataclass(frozen=True, eq=False)
 class Centroids(Value):
-    """k centers (k, d); a row goes to the nearest, the first among equals (Ney 6.2.2).
+    """k centers (k, d); a row belongs to the nearest one, ties go to the first (Ney 6.2.2).
 
-    The criterion is Σ w ‖x − mean‖² over the entries that were seen: the limit of a mixture of spherical Gaussians with
-    one small variance, whose gaps are integrated out. With a `variance` (k,) of its own for each cluster it is
-    Σ w (‖x − mean‖² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians in the maximum approximation; each
-    cluster then counts one row more, of variance `typical`, so that none can shrink to a point.
+    The criterion is Σ w ‖x − mean‖² over observed entries: the limit of a mixture of spherical Gaussians with
+    one small variance, missing values integrated out. With one `variance` per cluster (k,) it is
+    Σ w (‖x − mean‖² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians fitted by hard EM; each
+    cluster then has one pseudo-observation of variance `typical`, so that none can shrink to a point.
 
     >>> c = Centroids([[0.0], [10.0]])
     >>> c.assign([[1.0], [9.0], [5.0]]).tolist()
@@ -83,18 +83,18 @@ class Centroids(Value):
     """
 
     mean: Array  # (k, d)
-    variance: Array | None = None  # (k,): each cluster's own; None where all are equal
-    typical: Array | None = None  # (): what a cluster's variance leans on
+    variance: Array | None = None  # (k,): one per cluster; None if all are equal
+    typical: Array | None = None  # (): variance of the pseudo-observation
 
     takes_parts = True
 
     def __post_init__(self) -> None:
         mean = parameter(self.mean, "Centroids", "mean")
         if mean.ndim != 2 or not mean.size:
-            raise ShapeError(sentence("Centroids", "mean must have shape (k, d)", mean.shape, "one row a center"))
+            raise ShapeError(sentence("Centroids", "mean must have shape (k, d)", mean.shape, "one row per center"))
         self._set(mean=mean)
         if (self.variance is None) != (self.typical is None):
-            raise DomainError(sentence("Centroids", "variance and typical come together", "one of them"))
+            raise DomainError(sentence("Centroids", "variance and typical must be given together", "one of them"))
         if self.variance is not None:
             variance = parameter(self.variance, "Centroids", "variance")
             typical = parameter(self.typical, "Centroids", "typical")
@@ -117,29 +117,29 @@ class Centroids(Value):
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that were learned."""
+        """Number of free parameters."""
         return self.mean.size + (0 if self.variance is None else self.members)
 
     def assign(self, x: Any) -> Labels:
         """The cluster of each row (n,)."""
-        from likely.cluster.kmeans.assignment import Table  # compiled loops are loaded where rows are met
+        from likely.cluster.kmeans.assignment import Table  # compiled loops are imported on first use
 
         return Table.of(x, None, self.dim).labeled(self)
 
     def distances(self, x: Any) -> NDArray[Any]:
-        """‖x − mean‖ over what was seen (n, k); float32 rows come back as float32."""
+        """‖x − mean‖ over observed entries (n, k); float32 rows give float32 distances."""
         x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centroids")
         return map_rows(self._distances, x, self.members)
 
     def collect(self, x: Any, weight: Any = None) -> CentroidStats:
-        """Give rows (n, d) to their nearest centers, and sum them there."""
+        """Assign rows (n, d) to their nearest centers, and collect the statistics of the clusters."""
         from likely.cluster.kmeans.assignment import Table
 
         table = Table.of(x, weight, self.dim)
         return table.stats(self, table.labeled(self))
 
     def refit(self, stats: CentroidStats, prior: None = None) -> Centroids:
-        """Each center at the mean of its rows; a column of which it saw nothing stays where it was."""
+        """Each center at the mean of its rows; a column without observed values is unchanged."""
         mean = np.where(stats.moments.weight > 0, stats.moments.mean, self.mean)
         if self.variance is None or self.typical is None:
             return self.replace(mean=mean)
@@ -147,7 +147,7 @@ class Centroids(Value):
         return self.replace(mean=mean, variance=variance)
 
     def objective(self, stats: CentroidStats, prior: None = None) -> float:
-        """Minus the criterion, at these centers, of rows that stay in their clusters."""
+        """Minus the criterion at these centers, with fixed assignments."""
         m = stats.moments
         gone = np.where(m.weight > 0, m.mean - self.mean, 0.0)
         scatter = stats.scatter + (m.weight * gone**2).sum(axis=-1)
@@ -157,7 +157,7 @@ class Centroids(Value):
         return -0.5 * float(cost.sum())
 
     def with_variances(self, stats: CentroidStats) -> Centroids:
-        """The same centers, each cluster with a variance of its own that leans on that of all."""
+        """The same centers with one variance per cluster, shrunk to the common variance."""
         total, seen = float(stats.scatter.sum()), float(stats.entries.sum())
         if not total > 0:
             expected, remedy = "rows must differ from their centers", 'use variances="equal", or fewer clusters'
@@ -166,7 +166,7 @@ class Centroids(Value):
         return Centroids.trusted(mean=self.mean, variance=np.full(self.members, typical), typical=typical).refit(stats)
 
     def some(self, index: Any) -> Centroids:
-        """Some of the centers, as a stack of their own."""
+        """A subset of the centers."""
         return self.replace(mean=self.mean[index], variance=None if self.variance is None else self.variance[index])
 
     def _distances(self, x: Any) -> Array:
@@ -182,7 +182,7 @@ class Centroids(Value):
 
 
 def as_centers(start: Any, d: int, whose: str) -> Centroids:
-    """A start given as an array or as Centers, checked against the width of the rows."""
+    """Initial centers from an array or Centroids, with the number of columns checked."""
     centers = start if isinstance(start, Centroids) else Centroids(start)
     if centers.dim != d:
         raise ShapeError(sentence(whose, f"centers must have {d} columns, as the rows have", centers.dim))

@@ -1,4 +1,4 @@
-"""How many clusters? Five curves over k, of which none is the truth: read them together."""
+"""Choosing the number of clusters: inertia, held-out likelihood, BIC, Calinski–Harabasz and silhouette over k."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
 from likely.metrics.silhouette import silhouette_score
 
-FOLDS = 5  # each held out in turn
-MANY = 50_000  # rows from which on one fold says enough
-SAMPLE = 2_000  # distinct rows whose silhouettes are averaged
-SMALLEST = 1e-12  # of the variance of all rows: what rows on their centers are given
+FOLDS = 5  # folds, each held out in turn
+MANY = 50_000  # number of rows from which one fold is enough
+SAMPLE = 2_000  # number of distinct rows in the mean silhouette
+SMALLEST = 1e-12  # variance floor relative to the variance of all rows
 LARGER_IS_BETTER = {"inertia": False, "held_out": True, "bic": False, "calinski_harabasz": True, "silhouette": True}
 TITLES = {"held_out": "held out", "bic": "BIC", "calinski_harabasz": "C.–Harabasz"}
 
@@ -39,18 +39,18 @@ class ChoiceOfK:
     """
 
     k: Index  # (m,)
-    inertia: Array  # (m,): Σ w |x − own center|²; always falls
-    held_out: Array  # (m,): mean log-likelihood of rows set aside, in nats a row; more is better
-    bic: Array  # (m,): −2 log-likelihood + parameters · log n (X-means, Pelleg and Moore 2000); less is better
-    calinski_harabasz: Array  # (m,): spread between over spread within; more is better
-    silhouette: Array  # (m,): mean over at most 2,000 rows; more is better
+    inertia: Array  # (m,): Σ w |x − own center|²; always decreases
+    held_out: Array  # (m,): mean held-out log-likelihood, in nats per row; larger is better
+    bic: Array  # (m,): −2 log-likelihood + parameters · log n (X-means, Pelleg and Moore 2000); smaller is better
+    calinski_harabasz: Array  # (m,): variance between clusters over variance within; larger is better
+    silhouette: Array  # (m,): mean over at most 2,000 rows; larger is better
     held_out_error: Array | None = None  # (m,): standard error of the difference to the best; None of a single fold
 
     @property
     def best(self) -> dict[str, int]:
-        """The k that each curve would choose; inertia has no opinion.
+        """The k that each curve selects; inertia selects none.
 
-        Of the rows set aside it is the least k within one standard error of the largest value.
+        By held-out likelihood it is the smallest k within one standard error of the largest value.
         """
         return {name: self._best(name) for name in LARGER_IS_BETTER if name != "inertia" and self._best(name)}
 
@@ -58,12 +58,12 @@ class ChoiceOfK:
     def chosen(self) -> int:
         """The k of the smallest BIC."""
         if not self._best("bic"):
-            expected, remedy = "some k must leave rows beside their centers", "try smaller k"
+            expected, remedy = "for some k, rows must differ from their centers", "try smaller k"
             raise DomainError(sentence("choose_k", expected, self.k.tolist(), remedy))
         return self._best("bic")
 
     def _best(self, name: str) -> int:
-        """0 where no k has a value."""
+        """The selected k; 0 if no k has a value."""
         curve = getattr(self, name) * (1 if LARGER_IS_BETTER[name] else -1)
         if np.isnan(curve).all():
             return 0
@@ -76,8 +76,8 @@ class ChoiceOfK:
         best = self.best
         head = f"{'k':>5}" + "".join(f"{TITLES.get(name, name):>14}" for name in LARGER_IS_BETTER)
         lines = [self._line(i, best) for i in range(len(self.k))]
-        told = f"BIC chooses k = {best['bic']}" if "bic" in best else "BIC cannot choose: every row is a center"
-        return "\n".join([head, *lines, f"* best of its curve; {told}"])
+        choice = f"BIC chooses k = {best['bic']}" if "bic" in best else "BIC cannot choose: every row equals its center"
+        return "\n".join([head, *lines, f"* best of its curve; {choice}"])
 
     def _line(self, i: int, best: dict[str, int]) -> str:
         cells = []
@@ -92,10 +92,10 @@ def choose_k(
     x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "k-means++",
     method: str = "batch", stop: Stop = SETTLED, random_state: int | None = 0, sample_weight: Any = None,
 ) -> ChoiceOfK:  # fmt: skip
-    """Learn k-means for each k, on all rows and without each fifth of them (of many rows: without one), and compare.
+    """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.
 
-    Fifths are dealt by what rows hold, so that equal rows stay together and the order of rows does not matter. Where
-    each distinct row is a center of its own, likelihoods are without bound, and no number is given. `sample_weight` is
+    Folds are assigned by the hash of a row, so that equal rows stay together and the order of rows does not matter. If
+    each distinct row is a center, likelihoods are unbounded, and the value is NaN. `sample_weight` is
     another name for `weight`.
 
     >>> rng = np.random.default_rng(0)
@@ -121,14 +121,14 @@ def choose_k(
 
 
 def _in_unit(table: Table) -> tuple[Table, float]:
-    """The same rows of size 1, by a power of two: a change of unit changes nothing that is drawn or hashed."""
+    """The rows scaled to size 1 by a power of two: a change of unit changes nothing that is drawn or hashed."""
     low, high = np.fmin.reduce(table.x, axis=None, initial=0.0), np.fmax.reduce(table.x, axis=None, initial=0.0)
     unit = float(power_of_two(max(-float(low), float(high))))
     return (table if unit == 1.0 else Table.of(table.x / table.x.dtype.type(unit), table.weight)), unit
 
 
 def _in_units_of_rows(found: Array, apart: Array, table: Table, unit: float) -> dict[str, Array]:
-    """Curves in the rows' own units: densities change by the unit once for each entry that was seen."""
+    """Curves in the original units: densities change by the unit once for each observed entry."""
     weight = np.ones(len(table)) if table.weight is None else table.weight
     entries = float(weight @ (~np.isnan(table.x)).sum(axis=1))
     inertia, bic, ratio, silhouettes = found
@@ -150,7 +150,7 @@ def _error(means: Array) -> Array | None:
 
 def _one_of(weight: Any, sample_weight: Any) -> Any:
     if weight is not None and sample_weight is not None:
-        raise DomainError(sentence("choose_k", "weight and sample_weight are one thing", "both", "give one of them"))
+        raise DomainError(sentence("choose_k", "weight and sample_weight are the same", "both", "pass one of them"))
     return sample_weight if weight is None else weight
 
 
@@ -163,7 +163,7 @@ def _checked(ks: Iterable[int]) -> list[int]:
 
 
 def _folds(which: Index) -> list[tuple[Index, Index]]:
-    """Rows to learn from and rows to set aside; `which` distinct row each is, in the order of their hashes."""
+    """Training and held-out rows; `which` is the distinct row of each, in the order of their hashes."""
     if which.max() + 1 < FOLDS:
         raise DataError(sentence("choose_k", f"at least {FOLDS} distinct rows are needed", int(which.max()) + 1))
     fold = which % FOLDS
@@ -173,17 +173,17 @@ def _folds(which: Index) -> list[tuple[Index, Index]]:
 
 def _fitted(table: Table, at: Any, k: int, options: dict[str, Any], seed: int | None) -> Partition:
     weight = None if table.weight is None else table.weight[at]
-    with unheard():  # fewer clusters than asked for: the curve is flat there, which says it
+    with unheard():  # fewer clusters than requested: the curve is constant there
         return kmeans(table.x[at], k, weight, rng=np.random.default_rng(seed), **options)
 
 
 def _at_floor(found: Partition) -> bool:
-    """True if every row lies on its center, but for rounding."""
+    """True if every row equals its center, up to rounding."""
     return found.inertia <= SMALLEST * float(found.report.stats.moments.pooled().scatter.sum())
 
 
 def _variance(found: Partition) -> float:
-    """The common variance that explains the rows best, above 0 even where every row is a center."""
+    """The maximum-likelihood common variance, positive even if every row is a center."""
     moments = found.report.stats.moments
     entries = float(moments.weight.sum())
     everything = float(moments.pooled().scatter.sum())
@@ -191,7 +191,7 @@ def _variance(found: Partition) -> float:
 
 
 def _held_out(found: Partition, table: Table, aside: Index) -> tuple[float, float]:
-    """Σ w log p(x) of rows set aside, and Σ w, under the mixture of spherical Gaussians that the clusters make."""
+    """Σ w log p(x) of held-out rows, and Σ w, under the mixture of spherical Gaussians of the clusters."""
     variance, counts = _variance(found), found.report.stats.counts
     with np.errstate(divide="ignore"):
         log_share = np.log(counts / counts.sum())
@@ -207,7 +207,7 @@ def _held_out(found: Partition, table: Table, aside: Index) -> tuple[float, floa
 
 
 def _bic(found: Partition) -> float:
-    """Of the classification likelihood: Σ n_k log(n_k / n) − E/2 log 2πσ² − W/2σ², E the entries that were seen."""
+    """BIC of the classification likelihood: Σ n_k log(n_k / n) − E/2 log 2πσ² − W/2σ², E observed entries."""
     stats, variance = found.report.stats, _variance(found)
     counts = stats.counts[stats.counts > 0]
     n, entries = counts.sum(), stats.entries.sum()
@@ -217,7 +217,7 @@ def _bic(found: Partition) -> float:
 
 
 def _ratio(found: Partition) -> float:
-    """Calinski and Harabasz: (B / (k − 1)) / (W / (n − k))."""
+    """Calinski–Harabasz index: (B / (k − 1)) / (W / (n − k))."""
     stats = found.report.stats
     k, n, within = found.model.members, stats.total_weight, found.inertia
     if k < 2 or n <= k or not within > 0:

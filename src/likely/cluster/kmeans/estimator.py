@@ -1,4 +1,4 @@
-"""KMeans for scikit-learn: centers that rows are nearest to, from tables, weights, gaps and streams."""
+"""KMeans: k-means clustering with the scikit-learn API, with weights, missing values and streams."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from likely.estimation.plain_arrays import is_plain
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """k clusters, each row with the nearest center, each center at the mean of its rows (Ney 6.2.2).
+    """k-means clustering: each row belongs to the nearest center, each center is the mean of its rows (Ney 6.2.2).
 
-    Minimizes Σ w ‖x − center‖² over what was seen: NaN is "not observed", and left out of distances and means.
+    Minimizes Σ w ‖x − center‖² over observed entries: missing values (NaN) are ignored in distances and means.
 
     - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
-    - **init**: "k-means++" (greedy, on a sketch of the rows: order, copies and chunks of rows do not matter), "random",
-      "split" (from one center by splitting; no randomness) or an array of centers (k, d)
-    - **n_init**: the best of so many drawn starts
-    - **method**: "batch", or "exchange", which then moves single rows as long as that lowers the criterion
-    - **variances**: "equal", or "own" for a variance of its own for each cluster (spherical Gaussians, hard labels)
-    - **max_iter, tol**: passes at most, of "batch", of "own" and of "exchange"; the share of the criterion by which it
-      must fall to go on (0: until no row moves). With variances="own" the criterion is a log-likelihood, and tol what a
-      pass must gain in nats per row; "exchange" goes on until no row moves
-    - **random_state**: seed of the drawn starts
+    - **init**: "k-means++" (greedy, on a sketch of the rows: independent of order, duplicates and chunks of rows),
+      "random", "split" (from one center by splitting; no randomness) or an array of centers (k, d)
+    - **n_init**: number of random initializations, of which the best is kept
+    - **method**: "batch", or "exchange", which then moves single rows while that decreases the criterion
+    - **variances**: "equal", or "own" for one variance per cluster (spherical Gaussians, hard EM)
+    - **max_iter, tol**: maximum number of passes of "batch", of "own" and of "exchange"; minimum relative decrease of
+      the criterion per pass (0: until no row moves). With variances="own" the criterion is a log-likelihood, tol the
+      minimum gain in nats per row; "exchange" continues until no row moves
+    - **random_state**: seed of the initializations
 
-    `model_` is the value (`Centroids`), `stats_` its statistics, `report_` how it went, `n_iter_` all passes.
-    `partial_fit` gives each chunk to the centers as they stand and moves these to the mean of all rows so far (MacQueen
-    1967, a chunk at a time).
+    `model_` is the value (`Centroids`), `stats_` its statistics, `report_` the fit report, `n_iter_` the number of
+    passes. `partial_fit` assigns each chunk to the present centers and moves these to the mean of all rows so far
+    (MacQueen 1967, in chunks).
 
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
     >>> m = KMeans(2, random_state=0).fit(X)
@@ -61,7 +61,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
-    # what a model file keeps of a fitted estimator: not the labels of the rows
+    # fitted attributes stored in a model file: not the labels of the rows
     _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
 
     def __init__(
@@ -78,7 +78,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of rows X (n, d); `y` is ignored."""
+        """Cluster rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True)
         found = self._found(X, weight)
@@ -88,7 +88,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self._adopt(found)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; until there were `n_clusters` distinct ones, these are remembered and begun with."""
+        """Update with more rows; until there are `n_clusters` distinct ones, they are stored for the initialization."""
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first)
@@ -113,12 +113,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def transform(self, X: Any) -> Any:
-        """Distances to the centers (n, k), over what was seen."""
+        """Distances to the centers (n, k), over observed entries."""
         check_is_fitted(self)
         return self.model_.distances(self._rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus Σ w ‖x − own center‖²: more is better."""
+        """Minus Σ w ‖x − own center‖²: larger is better."""
         check_is_fitted(self)
         X, weight = self._checked(X, sample_weight, reset=False)
         table = Table.of(X, weight)
@@ -126,7 +126,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return equal.objective(table.stats(self.model_, table.labeled(self.model_)))
 
     def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back; labels of the rows are not in it."""
+        """Save a model file that `lk.load` reads; labels of the rows are not in it."""
         from likely.io.model_files import save
 
         save(self, path)
@@ -150,15 +150,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         )  # fmt: skip
 
     def _begin(self, X: Any, weight: Any) -> Self:
-        """The first rows of a stream: learned as a batch, with those before them while these were too few."""
+        """The first rows of a stream: fitted as a batch, with earlier ones while these were too few."""
         before: Sketch | None = self.__dict__.pop("sketch_", None)
         new = Sketch.of(X, weight, max(SIZE, self.n_clusters))
         known = new if before is None else new + before
         if not len(known):
-            raise DataError(sentence("KMeans", "at least one row must have weight", "weights of 0"))
+            raise DataError(sentence("KMeans", "at least one row must have positive weight", "weights of 0"))
         if len(known) < self.n_clusters:
             self.sketch_ = known
-            return self._adopt(_each_its_own(known, X))
+            return self._adopt(_each_row_a_center(known, X))
         if before is not None:
             weight = np.ones(len(X)) if weight is None else weight
             X, weight = np.concatenate([before.rows, X]), np.concatenate([before.weight, weight])
@@ -182,14 +182,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return self
 
     def _cannot_be_saved(self) -> tuple[str, str, str] | None:
-        """Why there is no model file yet, and what to do."""
+        """The reason why there is no model file yet, and the remedy."""
         if not hasattr(self, "sketch_"):
             return None
-        expected = f"a stream must have shown {self.n_clusters} distinct rows before its model is saved"
+        expected = f"a stream must have {self.n_clusters} distinct rows before its model is saved"
         return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
 
     def _check_state(self) -> None:
-        """After a file was read: centers and statistics must be of one width and number."""
+        """After loading a file: centers and statistics must have consistent shapes."""
         model, stats = getattr(self, "model_", None), getattr(self, "stats_", None)
         if model is None and stats is None:
             return
@@ -198,7 +198,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         sound = sound and model.dim == width and stats.moments.shift.shape == model.mean.shape  # type: ignore[union-attr]
         sound = sound and isinstance(getattr(self, "inertia_", 0.0), float) and type(getattr(self, "n_iter_", 1)) is int
         if not sound:
-            raise DataError(sentence("KMeans", "what was learned must fit together", type(model).__name__))
+            raise DataError(sentence("KMeans", "fitted attributes must be consistent", type(model).__name__))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -207,8 +207,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return tags
 
 
-def _each_its_own(known: Sketch, X: Any) -> Partition:
-    """So few distinct rows that each is a center."""
+def _each_row_a_center(known: Sketch, X: Any) -> Partition:
+    """The partition of few distinct rows, each of which is a center."""
     table = Table.of(known.rows, known.weight)
     model = Centroids(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
     stats = table.stats(model, table.labeled(model))

@@ -1,4 +1,4 @@
-"""The exchange method: rows move one at a time to where the criterion gains most, and the means follow at once."""
+"""Exchange k-means (Hartigan): single rows move to the cluster that decreases the criterion most."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from likely.core.row_hashes import row_hashes
 
 
 class _Distinct(NamedTuple):
-    """Rows that differ, in the order of their hashes, and which of them each row is."""
+    """Distinct rows in the order of their hashes, and the distinct row of each row."""
 
     table: Table
     which: Index  # (n,)
 
 
 def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
-    """Improve a partition by moving single rows until none can be moved to advantage (Ney 6.2.2, sequential).
+    """Improve a partition by moving single rows until no move decreases the criterion (Ney 6.2.2, sequential).
 
     A row of weight w leaves a cluster of weight n for another if w n'/(n' + w) |x − m'|² < w n/(n − w) |x − m|²: the
-    difference is the exact change of the criterion, means included. So the result is never worse than the start, and
-    every row is nearest to its own center there. The last row of a cluster stays. Equal rows count as one row of
-    their common weight, and rows are visited in the order of their hashes: neither copies nor the order of a table
-    matter.
+    difference is the exact change of the criterion, including the means. So the result is never worse than the initial
+    partition, and every row is nearest to its own center. The last row of a cluster stays. Equal rows count as one row
+    of their total weight, and rows are visited in the order of their hashes: neither duplicates nor the order of a
+    table matter.
 
     >>> from likely.cluster.kmeans.lloyd import lloyd
     >>> x = np.array([[0.0], [2.0], [3.1]])
@@ -53,10 +53,10 @@ def _distinct(table: Table) -> _Distinct:
 
 
 def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
-    """Pass after pass; each begins from sums of all rows, so that small steps leave no error behind.
+    """Repeated passes; each begins from recomputed sums, so that rounding errors do not accumulate.
 
-    In the end every row is given to its nearest center: labels, statistics and centers are those of one moment, also
-    where rows would still move.
+    At the end every row is assigned to its nearest center: labels, statistics and centers are consistent, also
+    if rows would still move.
     """
     model = start.model
     stats = table.stats(model, labels)
@@ -69,7 +69,7 @@ def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple
         model = model.refit(stats)
         trace.append(model.objective(stats))
         if not moved:
-            converged, reason = True, "no row can be moved to advantage"
+            converged, reason = True, "no move of a row decreases the criterion"
             break
     labels = table.labeled(model)
     stats = table.stats(model, labels)
@@ -78,7 +78,7 @@ def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple
 
 
 def _one_pass(table: Table, model: Centroids, stats: CentroidStats, labels: Labels) -> int:
-    """Visit every row that counts once; the number that moved."""
+    """Visit every row of positive weight once; returns the number that moved."""
     from likely.cluster.kmeans._loops.exchange_pass import exchange_pass
 
     unit = table.frame.unit

@@ -1,4 +1,4 @@
-"""k-means from the start to the end: seeds from a sketch, passes until rows settle, the best of several starts."""
+"""k-means: initialization from a sketch, Lloyd or exchange iterations, the best of several runs."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ SEEDS: dict[str, Seeds] = {
     "k-means++": plus_plus,
     "random": lambda x, weight, k, rng: at_random(weight, k, rng),
 }
-COMPARED = 10_000  # rows on which the partitions of several starts are compared
-PER_SEED = 16  # rows of the sketch for each seed, where thousands are wanted
+COMPARED = 10_000  # rows on which the partitions of several runs are compared
+PER_SEED = 16  # sketch rows per seed, for thousands of seeds
 
 
 def kmeans(
     x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
     variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
-    """Rows (n, d) in k clusters: the best of `n_init` starts.
+    """Cluster rows (n, d) into k clusters: the best of `n_init` runs.
 
-    `init` is "k-means++", "random", "split" or centers (k, d); the last two are not drawn, so one start is all.
-    `method` is "batch" (`lloyd`) or "exchange", which goes on from there by moving single rows; `variances` "equal"
-    or "own". Rows of weight 0 are not there. Where rows are too alike there are fewer clusters, and a note says so.
+    `init` is "k-means++", "random", "split" or centers (k, d); the last two are deterministic, so one run is made.
+    `method` is "batch" (`lloyd`) or "exchange", which then moves single rows; `variances` "equal"
+    or "own". Rows of weight 0 are dropped. With too few distinct rows there are fewer clusters, with a warning.
 
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
     >>> kmeans(x, 2, rng=np.random.default_rng(0)).inertia
@@ -53,7 +53,7 @@ def kmeans(
     best = max(runs, key=lambda run: run.report.objective)
     if best.model.members < k:
         m = best.model.members
-        tell(f"k-means: rows are too alike for {k} clusters: there are {m}, one for each distinct row")
+        tell(f"k-means: too few distinct rows for {k} clusters: there are {m}, one per distinct row")
     return _of_all(best, runs, x, table)
 
 
@@ -74,36 +74,36 @@ def _starter(table: Table, k: int, start: Any, rng: np.random.Generator, stop: S
 
 
 def _distinct(rows: Array, at: Any) -> Any:
-    """Seeds that differ: rows may differ in their gaps alone, and filled rows be equal."""
+    """Distinct seeds: rows may differ only in missing values, and imputed rows be equal."""
     return at[np.sort(np.unique(rows[at], axis=0, return_index=True)[1])]
 
 
 def _given(start: Any, k: int) -> Any:
     mean = getattr(start, "mean", start) if not isinstance(start, np.ndarray) else start
     if np.ndim(mean) != 2 or len(mean) != k:
-        expected = f"start must hold {k} centers, one per row"
+        expected = f"init must hold {k} centers, one per row"
         raise DataError(sentence("k-means", expected, np.shape(mean), "or change the number of clusters"))
     return mean
 
 
 def present(table: Table) -> Table:
-    """Rows that have weight."""
+    """Rows of positive weight."""
     if not len(table):
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
     at = np.ones(len(table), dtype=bool) if table.weight is None else table.weight > 0
     if not at.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
     if table.gaps:
-        _look_at_gaps(table.x, at)
+        _check_missing(table.x, at)
     return table if at.all() else table.some(at)
 
 
-def _look_at_gaps(x: Any, at: Any) -> None:
-    """Refuse rows `at` that hold nothing; a column that holds nothing is told of."""
+def _check_missing(x: Any, at: Any) -> None:
+    """Raise an error for rows `at` without observed entries; warn of columns without any."""
     refuse_empty_rows(x, "k-means", at)
     never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
     if len(never):
-        rest = f"the centers say nothing there; leave {'it' if len(never) == 1 else 'them'} out"
+        rest = f"the centers are arbitrary there; drop {'it' if len(never) == 1 else 'them'}"
         tell(f"k-means: {about_columns(never)} never observed: {rest}")
 
 
@@ -116,7 +116,7 @@ def _refuse_unknown(start: Any, method: str, variances: str) -> None:
 
 
 def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Partition:
-    """The best, with labels for every row, and with what all starts reached."""
+    """The best run, with labels for every row, and a summary of all runs."""
     told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
     labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
     if len(runs) == 1:
@@ -125,7 +125,7 @@ def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Par
 
 
 def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:
-    """The mean adjusted Rand index of the best partition with the others, over a sample of many rows."""
+    """The mean adjusted Rand index of the best partition with the others, over a sample of the rows."""
     some = slice(None, None, max(1, len(table) // COMPARED))
     weight = None if table.weight is None else table.weight[some]
     others = [run for run in runs if run is not best]

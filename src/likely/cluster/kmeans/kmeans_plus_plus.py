@@ -1,4 +1,4 @@
-"""Where to begin: k-means++ takes far rows as seeds, each as likely as its squared distance from those taken before."""
+"""k-means++ initialization: seeds drawn with probability proportional to the squared distance."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, sentence
 from likely.numerics.origin_and_scale import medians
 
-NEAR = 1e-6  # squared distances below that share of |x|² + |c|² are measured anew, from differences
+NEAR = 1e-6  # squared distances below this share of |x|² + |c|² are recomputed from differences
 
 
 def plus_plus(x: Any, weight: Any, k: int, rng: np.random.Generator) -> Index:
-    """Indices of k rows (k,), greedy k-means++ (Arthur and Vassilvitskii 2007): fewer where fewer rows are distinct.
+    """Greedy k-means++: indices of k rows (k,) (Arthur and Vassilvitskii 2007); fewer if fewer rows are distinct.
 
     The first seed is drawn by weight. For each further one 2 + log k candidates are drawn with probability
-    w · min_c |x − c|², and the one that leaves the smallest sum of these is taken. Rows x (n, d) are complete numbers;
-    on the rows of a `Sketch`, weights and copies give the same seeds to the last bit.
+    w · min_c |x − c|², and the one with the smallest remaining sum is taken. Rows x (n, d) are complete numbers;
+    on the rows of a `Sketch`, weights and duplicates give bitwise equal seeds.
 
     >>> x = np.array([[0.0], [0.1], [9.0], [9.1]])
     >>> sorted((plus_plus(x, None, 2, np.random.default_rng(0)) // 2).tolist())
@@ -39,7 +39,7 @@ def _seeds(u: Array, w: Array, k: int, rng: np.random.Generator) -> list[int]:
     nearest = squared_distances(u, u[chosen])[0]
     while len(chosen) < k:
         mass = w * nearest
-        if not mass.any():  # every row is a seed, or a copy of one
+        if not mass.any():  # every row is a seed, or a duplicate of one
             break
         best, nearest = _best(u, w, nearest, _drawn(mass, rng.random(trials)))
         chosen.append(best)
@@ -47,20 +47,20 @@ def _seeds(u: Array, w: Array, k: int, rng: np.random.Generator) -> list[int]:
 
 
 def at_random(weight: Any, k: int, rng: np.random.Generator) -> Index:
-    """Indices of k different rows, drawn one after the other with probabilities in proportion to their weights (n,).
+    """Indices of k different rows, drawn sequentially with probabilities proportional to their weights (n,).
 
     >>> sorted(at_random(np.array([1.0, 0.0, 5.0]), 2, np.random.default_rng(0)).tolist())
     [0, 2]
     """
     w = np.asarray(weight, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        arrival = rng.exponential(size=len(w)) / w  # the k first of racing clocks: draws without replacement
+        arrival = rng.exponential(size=len(w)) / w  # exponential clocks: draws without replacement
     order = np.argsort(arrival, kind="stable")[:k]
     return order[w[order] > 0]
 
 
 def standardized(x: Any, weight: Any = None) -> Array:
-    """Columns with mean 0 and variance 1 over what was seen; a gap becomes 0, and so does a constant column (n, d).
+    """Columns with mean 0 and variance 1 over observed entries; missing values and constant columns become 0 (n, d).
 
     >>> standardized(np.array([[1.0, 7.0], [3.0, 7.0], [np.nan, 7.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0]]
@@ -73,7 +73,7 @@ def standardized(x: Any, weight: Any = None) -> Array:
     if not len(x):
         return np.array(x)
     u = np.where(seen, x, 0.0) / power_of_two(np.where(seen, abs(x), 0.0).max(axis=0))
-    u = _centered(_centered(u, seen, w), seen, w)  # twice: what the first mean rounded away, the second removes
+    u = _centered(_centered(u, seen, w), seen, w)  # twice: the second mean removes the rounding error of the first
     low, high = _range(x, seen & (w > 0)[:, None])
     u[:, ~(low < high)] = 0.0
     u /= power_of_two(abs(u).max(axis=0))  # squares of what is left of a large offset stay in range
@@ -83,7 +83,7 @@ def standardized(x: Any, weight: Any = None) -> Array:
 
 
 def filled(x: Any, weight: Any = None) -> Array:
-    """Rows with each gap replaced by its column's mean over what was seen (n, d); a column never seen becomes 0.
+    """Rows with missing values replaced by column means (n, d); a column without observed values becomes 0.
 
     >>> filled(np.array([[1.0], [np.nan], [3.0]])).tolist()
     [[1.0], [2.0], [3.0]]
@@ -105,12 +105,14 @@ def _complete(x: Any, k: int) -> Array:
     u = rows(x, None, "plus_plus")
     if not np.isfinite(u).all():
         expected = "rows must be complete and finite"
-        raise DataError(sentence("plus_plus", expected, "NaN or infinity", "fill gaps first: standardized(x)"))
+        raise DataError(
+            sentence("plus_plus", expected, "NaN or infinity", "impute missing values first: standardized(x)")
+        )
     return u
 
 
 def _comparable(x: Array) -> Array:
-    """The same rows moved and scaled as a whole, so that squares are in range and distances keep their digits."""
+    """The rows shifted and scaled as a whole, so that squares are in range and distances keep their digits."""
     if not x.size:
         return x
     x = x / power_of_two(abs(x).max())
@@ -119,7 +121,7 @@ def _comparable(x: Array) -> Array:
 
 
 def power_of_two(largest: Any) -> Any:
-    """A power of two near each size, 1 for 0: dividing by it changes no digit."""
+    """A power of two near each size, 1 for 0: division by it is exact."""
     exponent = np.frexp(largest)[1]
     return np.where(np.asarray(largest) > 0, np.ldexp(1.0, np.clip(exponent, -1000, 1000)), 1.0)
 
@@ -134,21 +136,21 @@ def _range(x: Array, seen: Any) -> tuple[Array, Array]:
 
 
 def _drawn(mass: Array, u: Array) -> Index:
-    """Rows drawn with probabilities in proportion to `mass` by numbers u in [0, 1)."""
+    """Rows drawn with probabilities proportional to `mass` by numbers u in [0, 1)."""
     heap = np.cumsum(mass / mass.max())
     at = np.searchsorted(heap, u * heap[-1], side="right")
     return np.minimum(at, np.flatnonzero(mass)[-1])
 
 
 def _best(u: Array, w: Array, nearest: Array, candidates: Index) -> tuple[int, Array]:
-    """The candidate that leaves the smallest sum of distances, and those distances."""
+    """The candidate with the smallest remaining sum of distances, and those distances."""
     left = np.minimum(squared_distances(u, u[candidates]), nearest)
     best = int(np.argmin(left @ w))
     return int(candidates[best]), left[best]
 
 
 def squared_distances(u: Array, centers: Array) -> Array:
-    """|u − c|² (k, n) by one product; near pairs, where it cancels, from differences: copies are exactly 0 away."""
+    """|u − c|² (k, n) by one product; near pairs, where it cancels, from differences: duplicates have distance 0."""
     size = np.einsum("nd,nd->n", u, u) + np.einsum("kd,kd->k", centers, centers)[:, None]
     out = size - 2.0 * (centers @ u.T)
     which, at = np.nonzero(out <= NEAR * size)

@@ -1,4 +1,4 @@
-"""k-means in passes: every row to its nearest center, every center to the mean of its rows, until no row moves."""
+"""Lloyd's algorithm with distance bounds (Hamerly), and k-means with one variance per cluster."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell
 
 SETTLED = Stop(300, 1e-6)
-FAR_ROWS = 10_000  # the farthest rows, among which new seeds for empty clusters are looked for
-RESIDUE = 1e-6  # share of all weight below which a cluster's sums are taken anew
-FAR = 1e100  # in units of the rows' spread: farther centers are nobody's nearest, and their squares no numbers
-VANISHED = 1e-280  # a criterion that has left the range of numbers: only rows that move tell of progress
-OFTEN = 0.05  # share of rows looked at twice above which scores are formed in double precision
+FAR_ROWS = 10_000  # number of farthest rows that are candidate seeds for empty clusters
+RESIDUE = 1e-6  # share of the total weight below which a cluster's sums are recomputed
+FAR = 1e100  # in units of the rows' range: farther centers are never nearest, and their squares overflow
+VANISHED = 1e-280  # an overflowing criterion: progress is measured by moved rows only
+OFTEN = 0.05  # share of rows checked twice above which scores are computed in double precision
 
 
 class Partition(NamedTuple):
-    """Rows in clusters: how it came about, and the cluster of each row."""
+    """A partition of rows into clusters: the fit report and the cluster of each row."""
 
     report: FitReport
     labels: Labels  # (n,)
-    before: int = 0  # refits by another criterion, which the report does not count
+    before: int = 0  # refits with another criterion, which the report does not count
 
     @property
     def refits(self) -> int:
-        """All refits."""
+        """Total number of refits."""
         return self.before + self.report.iterations
 
     @property
@@ -43,7 +43,7 @@ class Partition(NamedTuple):
 
     @property
     def inertia(self) -> float:
-        """Σ w |x − own center|² over what was seen."""
+        """Inertia: Σ w |x − own center|² over observed entries."""
         equal = Centroids.trusted(mean=self.model.mean, variance=None, typical=None)
         return max(-equal.objective(self.report.stats), 0.0)
 
@@ -51,11 +51,11 @@ class Partition(NamedTuple):
 def lloyd(
     x: Any, start: Any, weight: Any = None, *, stop: Stop = SETTLED, bounds: bool = True, workers: int | None = None,
 ) -> Partition:  # fmt: skip
-    """Improve centers (k, d) on rows (n, d) until no row moves, or the criterion falls by less than `tol` of itself.
+    """Lloyd iterations from centers (k, d) on rows (n, d) until no row moves, or the relative decrease is below `tol`.
 
-    Nearest mean in batches (Ney 6.2.2). Bounds on distances (Hamerly 2010) tell which rows cannot change; labels are
-    those of the plain formula all the same, and so are the centers to the last bit. A cluster that
-    lost all rows begins anew at the row farthest from its center. Missing entries are left out of distances and means.
+    Batch k-means (Ney 6.2.2). Distance bounds (Hamerly 2010) exclude rows that cannot change; labels and centers
+    are bitwise those of the plain algorithm. A cluster that
+    lost all rows is reseeded at the row farthest from its center. Missing entries are ignored in distances and means.
 
     >>> found = lloyd(np.array([[0.0], [1.0], [9.0], [10.0]]), [[0.0], [1.0]])
     >>> found.model.mean.tolist(), found.labels.tolist(), found.inertia
@@ -65,7 +65,7 @@ def lloyd(
     if not len(table):
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
     if table.weight is not None and not table.weight.any():
-        raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
+        raise DataError(sentence("k-means", "at least one row must have positive weight", "weights of 0"))
     return _Run(table, _within_reach(as_centers(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
 
 
@@ -77,14 +77,14 @@ def _within_reach(model: Centroids, table: Table) -> Centroids:
 
 
 def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
-    """From a partition with equal variances to one in which each cluster has its own (Ney 6.2.2, variant).
+    """From a partition with equal variances to one with one variance per cluster (Ney 6.2.2, variant).
 
-    The criterion is that of `Centroids`: spherical Gaussians in the maximum approximation, learned by the common loop.
+    The criterion is that of `Centroids`: spherical Gaussians fitted by hard EM in the common fit loop.
     """
     from likely.core.blocks import Blocks
 
     if not start.report.stats.scatter.sum() > 0:
-        tell("k-means: every row lies on its center: clusters have no variances to differ in")
+        tell("k-means: every row equals its center: variances per cluster are not defined")
         return start
     with said_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)
@@ -92,7 +92,7 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
 
 
 class _Run:
-    """One start on its way: centers, labels and bounds, which change with every pass."""
+    """One run: centers, labels and bounds, which change with every pass."""
 
     def __init__(self, table: Table, model: Centroids, bounds: bool) -> None:
         self.table, self.model = table, model
@@ -106,15 +106,15 @@ class _Run:
         self.reseeded = 0
 
     def until(self, stop: Stop) -> Partition:
-        """Passes, until one of three things is true."""
+        """Passes until one of three stopping criteria is met."""
         try:
             for t in count():
                 self._assign()
-                reason = self._settled(stop)
+                reason = self._stopping_reason(stop)
                 if reason or t == stop.max_iter:
                     break
                 self._refit(fresh=t + 1 == stop.max_iter)
-            if reason and t < stop.max_iter:  # one more, from fresh sums: no rounding of many small steps is left
+            if reason and t < stop.max_iter:  # one more, from recomputed sums without accumulated rounding errors
                 self._refit(fresh=True)
                 self._assign()
         except KeyboardInterrupt:
@@ -129,8 +129,8 @@ class _Run:
             self.dtype = np.float64
         self.trace.append(-self.sums.criterion(self.model, self.labels))
 
-    def _settled(self, stop: Stop) -> str:
-        """Why no further pass is needed; empty if one is."""
+    def _stopping_reason(self, stop: Stop) -> str:
+        """The reason to stop; empty if another pass is needed."""
         if len(self.trace) < 2 or self._empty().any():
             return "" if len(self.trace) < 2 or self.sums.moved else "no row changes its cluster"
         if self.sums.moved == 0:
@@ -155,7 +155,7 @@ class _Run:
         return np.bincount(self.labels, self.table.weight, self.model.members) == 0
 
     def _with_seeds(self, mean: Array, empty: Any) -> Array:
-        """Centers of empty clusters at rows far from theirs, each far from the last; rows on centers give none."""
+        """Centers of empty clusters reseeded at far rows, each far from the last; rows on centers give none."""
         far = self.table.costs(self.model, self.labels, squared=True)
         if self.table.weight is not None:
             far[self.table.weight == 0] = 0.0
@@ -173,7 +173,7 @@ class _Run:
         return mean
 
     def _refuse_vanished(self) -> None:
-        """Distances whose squares are 0 compared with that of the farthest row say nothing of a criterion."""
+        """Raise an error if squared distances underflow relative to that of the farthest row."""
         if -self.trace[-1] > VANISHED:
             return
         away = abs(self.table.x - self.model.mean[self.labels])
@@ -196,7 +196,7 @@ class _Run:
 
 
 def _moves(old: Centroids, new: Centroids, table: Table) -> tuple[Array, Array, Array]:
-    """How far each center went, the farthest that any other did, and half the way to the nearest other center."""
+    """The distance that each center moved, the largest of any other, and half the distance to the nearest other."""
     a, c = table.frame.inside(old.mean), table.frame.inside(new.mean)
     drift = np.sqrt(((c - a) ** 2).sum(axis=1)) * (1.0 + 1e-9)
     order = np.argsort(drift)
@@ -206,7 +206,7 @@ def _moves(old: Centroids, new: Centroids, table: Table) -> tuple[Array, Array, 
 
 
 def _half_way(c: Array, gaps: bool) -> Array:
-    """Half the distance to the nearest other center; where entries are missing it says nothing."""
+    """Half the distance to the nearest other center; not valid with missing entries."""
     if gaps or len(c) == 1:
         return np.zeros(len(c))
     apart = squared_distances(c, c)

@@ -1,4 +1,4 @@
-"""Growing centers by splitting: the worst clusters are cut along their longest axis, and all are learned again."""
+"""Initialization by splitting (LBG): the clusters of largest scatter are split along their principal axis."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd
 from likely.core.arrays import Array
 from likely.core.fit_loop import Stop
 
-TURNS = 20  # of the power iteration: the direction is not critical (Ney 6.2.3)
+TURNS = 20  # power iterations: the direction is not critical (Ney 6.2.3)
 
 
 def split(x: Any, k: int, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
-    """From one center to k by splitting and k-means in turn (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
+    """From one center to k by alternating splitting and k-means (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
 
     Each round splits as many clusters as are still needed, those of largest scatter first, into two centers one
-    standard deviation to either side along the cluster's longest axis. No number is drawn: the same rows give
-    the same centers. Clusters of equal rows cannot be split, so there may be fewer than k in the end.
+    standard deviation to either side along the cluster's principal axis. The algorithm is deterministic.
+    Clusters of equal rows cannot be split, so there may be fewer than k at the end.
 
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0], [20.0]])
     >>> sorted(split(x, 3).model.mean[:, 0].tolist())
@@ -43,20 +43,20 @@ def _one_center(table: Table) -> Array:
 
 
 def _more(table: Table, found: Partition, wanted: int) -> Array:
-    """The centers, the worst `wanted` of them twice; one without spread cannot be split."""
+    """The centers, the `wanted` ones of largest scatter split; clusters without scatter cannot be split."""
     scatter = found.report.stats.scatter
     worst = np.argsort(-scatter, kind="stable")[:wanted]
     mean, added = np.array(found.model.mean), []
     for q in worst[scatter[worst] > 0]:
-        axis = _longest_axis(table, found, int(q))
+        axis = _principal_axis(table, found, int(q))
         if (mean[q] + axis != mean[q] - axis).any():
             added.append(mean[q] + axis)
             mean[q] -= axis
     return np.concatenate([mean, np.array(added).reshape(-1, mean.shape[1])])
 
 
-def _longest_axis(table: Table, found: Partition, q: int) -> Array:
-    """A cluster's first principal direction, one standard deviation long (d,); its largest entry is positive."""
+def _principal_axis(table: Table, found: Partition, q: int) -> Array:
+    """A cluster's first principal axis, one standard deviation long (d,); its largest entry is positive."""
     at = np.flatnonzero(found.labels == q)
     w = np.ones(len(at)) if table.weight is None else table.weight[at]
     unit = table.frame.unit

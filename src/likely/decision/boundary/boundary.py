@@ -1,4 +1,4 @@
-"""Where two Gaussians are equally good explanations: a quadric, written out, named and measured."""
+"""Decision boundary between two Gaussians: a quadric with its equation, kind and geometry."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from likely.distributions.gaussian.gaussian import Gaussian
 
 ROUND = {"ellipse": "circle", "ellipsoid": "sphere"}
 CENTERED = ("circle", "sphere", "ellipse", "ellipsoid", "hyperbola", "hyperboloid", "crossing lines", "cone", "point")
-NAMED = 6  # columns whose coefficients are written out
-SPREAD = 4.0  # standard deviations around both means that a picture shows
+NAMED = 6  # number of columns with printed coefficients
+SPREAD = 4.0  # standard deviations around both means in a plot
 
 
 @dataclass(frozen=True, eq=False)
 class Boundary(Value):
-    """{x: xᵀAx + bᵀx + c = 0}, where both classes cost the same; positive where the first is chosen   (Ney 2.4).
+    """Decision boundary {x: xᵀAx + bᵀx + c = 0}, where both classes cost the same; positive for the first   (Ney 2.4).
 
     `kind` in one column: "point", "two points"; in two: "circle", "ellipse", "parabola", "hyperbola", "line", "parallel
     lines", "crossing lines", "point"; beyond: "sphere", "ellipsoid", "hyperboloid", "paraboloid", "saddle", "cone",
@@ -41,7 +41,7 @@ class Boundary(Value):
 
     first: Gaussian
     second: Gaussian
-    offset: float = 0.0  # log of the ratio of class probabilities, and of what mistakes cost
+    offset: float = 0.0  # log of the ratio of class probabilities and costs
 
     def __post_init__(self) -> None:
         first, second = _gaussian(self.first), _gaussian(self.second)
@@ -50,7 +50,9 @@ class Boundary(Value):
             got = " and ".join(
                 f"{g.dim}" + (f" in a stack of {g.members}" if g.members else "") for g in (first, second)
             )
-            raise ShapeError(sentence("Boundary", "two lone Gaussians of equally many columns are needed", got))
+            raise ShapeError(
+                sentence("Boundary", "two single Gaussians with the same number of columns are needed", got)
+            )
         if offset.ndim:
             raise ShapeError(sentence("Boundary", "offset must be a number", offset.shape))
         self._set(first=first, second=second, offset=float(offset))
@@ -58,7 +60,7 @@ class Boundary(Value):
 
     @cached_property
     def form(self) -> Canonical:
-        """The same border in coordinates without units."""
+        """The same boundary in dimensionless coordinates."""
         return canonical(self.first, self.second, self.offset)
 
     @property
@@ -68,7 +70,7 @@ class Boundary(Value):
 
     @cached_property
     def kind(self) -> str:
-        """What kind of border it is, in a word or two."""
+        """The kind of quadric, as text."""
         kind = kind_of(self.form)
         return ROUND[kind] if kind in ROUND and is_round(self.matrix) else kind
 
@@ -76,7 +78,7 @@ class Boundary(Value):
 
     @cached_property
     def matrix(self) -> Array:
-        """A (d, d), 0 where covariances are alike."""
+        """A (d, d), 0 for equal covariances."""
         into = self._into
         return np.asarray(into.T @ (self.form.a[:, None] * into))
 
@@ -98,7 +100,7 @@ class Boundary(Value):
         return np.asarray(np.linalg.inv(self.form.back / scale).T / scale)
 
     def value(self, x: Any) -> Array:
-        """log of what speaks for the first class over what speaks for the second (n,); NaN entries are integrated out.
+        """Log-odds of the first class against the second (n,); missing entries are integrated out.
 
         >>> decision_boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
         array([0., 2.])
@@ -109,20 +111,20 @@ class Boundary(Value):
 
     @property
     def center(self) -> Array | None:
-        """The point (d,) that the border is symmetric about; None where there is none, or many."""
+        """The center of symmetry (d,); None if there is none, or many."""
         if self.kind not in CENTERED or (self.dim == 1) or not self.form.curved.all():
             return None
         return np.asarray(self.form.to_x(self.form.top))
 
     @property
     def radius(self) -> float | None:
-        """Of a circle or sphere."""
+        """The radius of a circle or sphere."""
         axes = self.axes
         return None if axes is None or self.kind not in ROUND.values() else float(axes.mean())
 
     @cached_property
     def _principal(self) -> tuple[Array, Array] | None:
-        """Signed squares of the semi-axes (d,), and their directions in rows; a negative one is never met."""
+        """Signed squares of the semi-axes (d,), and their directions in rows; negative ones are imaginary."""
         if self.center is None or self.form.level == 0:
             return None
         back = self.form.back
@@ -134,7 +136,7 @@ class Boundary(Value):
 
     @property
     def axes(self) -> Array | None:
-        """Semi-axes (d,) of an ellipse, ellipsoid or hyperbola, those that meet it first, then the largest first."""
+        """Semi-axes (d,) of an ellipse, ellipsoid or hyperbola, real ones first, then by decreasing length."""
         return None if self._principal is None else np.sqrt(np.abs(self._principal[0]))
 
     @property
@@ -155,7 +157,7 @@ class Boundary(Value):
 
     @property
     def vertex(self) -> Array | None:
-        """The turning point (2,) of a parabola."""
+        """The vertex (2,) of a parabola."""
         return self._parabola[0] if self.kind == "parabola" else None
 
     @cached_property
@@ -176,16 +178,16 @@ class Boundary(Value):
 
     @property
     def hyperplane(self) -> Hyperplane:
-        """The border as a hyperplane, where it is one: covariances alike."""
+        """The boundary as a hyperplane, for equal covariances."""
         if self.form.curved.any() or not self.form.b.any():
-            expected, remedy = "only equal covariances with unlike means have a hyperplane between them", "see kind"
+            expected, remedy = "a hyperplane needs equal covariances and different means", "see kind"
             raise DomainError(sentence("Boundary.hyperplane", expected, self.kind, remedy))
         normal = self.form.b @ self._into
         return Hyperplane(normal, self.form.c - float(normal @ self.form.origin))
 
     @property
     def roots(self) -> Array:
-        """The points (0, 1 or 2) of a border in one column, ascending."""
+        """The points (0, 1 or 2) of a boundary in one column, increasing."""
         if self.dim != 1:
             raise DomainError(sentence("Boundary.roots", "points are for one column", f"{self.dim} columns"))
         a, b, c = float(self.form.a[0]), float(self.form.b[0]), self.form.c
@@ -198,16 +200,16 @@ class Boundary(Value):
             z = np.unique(self.form.top[0] + away * np.array([-1.0, 1.0]))
         return np.sort(self.form.to_x(z[:, None])[:, 0])
 
-    # ----------------------------------------------------------------- pictures
+    # ----------------------------------------------------------------- plots
 
     def window(self) -> Array:
-        """Where a picture should look (d, 2): both means, with four standard deviations around them."""
+        """The range of a plot (d, 2): both means, with four standard deviations around them."""
         means = np.stack([self.first.mean, self.second.mean])
         away = SPREAD * np.sqrt(np.stack([self.first.variance, self.second.variance]))
         return np.stack([(means - away).min(axis=0), (means + away).max(axis=0)], axis=1)
 
     def points(self, n: int = 200, window: Any = None) -> list[Array]:
-        """Polylines (n, 2) inside a window ((x0, x1), (y0, y1)): what to draw in the plane.
+        """Polylines (n, 2) of the boundary inside a window ((x0, x1), (y0, y1)).
 
         >>> [line.shape for line in decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).points(50)]
         [(50, 2)]
@@ -223,7 +225,7 @@ class Boundary(Value):
         return curves(self.form, self.kind, n, asked)
 
     def lines(self) -> list[Hyperplane]:
-        """The straight lines of the plane that the border consists of, where it does."""
+        """The straight lines that the boundary consists of, if any."""
         if self.dim != 2:
             raise DomainError(sentence("Boundary.lines", "lines are for two columns", f"{self.dim} columns"))
         out = []
@@ -235,13 +237,13 @@ class Boundary(Value):
         return out
 
     def describe(self) -> str:
-        """The border in a sentence.
+        """The boundary as a sentence.
 
         >>> decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe()
         'circle with center (0, 0) and radius 1.923; inside, the first class is chosen'
         """
         if self.kind == "everywhere":
-            return "everywhere: nothing tells the classes apart"
+            return "everywhere: the classes are identical"
         if self.kind == "none":
             return f"none: the {self._winner(self.first.mean)} class is chosen everywhere"
         if self.dim == 1:
@@ -249,7 +251,7 @@ class Boundary(Value):
         return self.kind + (self._equations() or self._measures()) + self._sides()
 
     def _equations(self) -> str:
-        """Of lines and hyperplanes what they are; of other borders nothing."""
+        """Equations of lines and hyperplanes; none for other boundaries."""
         if self.kind in ("line", "hyperplane") and not self.form.curved.any():
             found = [self.hyperplane]
         elif self.dim == 2 and self.kind in ("line", "parallel lines", "crossing lines"):
@@ -281,7 +283,7 @@ class Boundary(Value):
 
 
 def _equation(normal: Array, offset: float) -> str:
-    """n₀ x0 + n₁ x1 + … + c = 0, the largest coefficient 1; of many columns the normal as a row."""
+    """n₀ x0 + n₁ x1 + … + c = 0, the largest coefficient 1; with many columns the first entries of the normal."""
     size = float(normal[np.abs(normal).argmax()])
     normal, offset = normal / size, offset / size + 0.0
     if len(normal) > NAMED:
@@ -298,7 +300,7 @@ def _tuple(x: Any) -> str:
 def decision_boundary(
     a: Any, b: Any = None, *, class_prior: Any = None, cost: Any = None, pair: tuple[Any, Any] | None = None
 ) -> Boundary:
-    """The border between two Gaussian classes, with its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
+    """Decision boundary of two Gaussian classes and its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
 
     - **a, b**: two Gaussians; or a stack, a `Mixture` or a fitted `BayesClassifier` of Gaussians, of which `pair` names
       two classes (labels of the classifier, else numbers; needed where there are more than two).
@@ -314,8 +316,8 @@ def decision_boundary(
     i, j = _pair(pair, asked.classes)
     gain = _gains(asked.cost, i, j) * asked.prior[[i, j]]
     if not (gain > 0).all():
-        expected = "both classes must be possible, and each cheapest where it is true"
-        remedy = "one class is chosen everywhere: there is no border"
+        expected = "both classes must have positive probability, and the right class the smallest cost"
+        remedy = "one class is chosen everywhere: there is no boundary"
         raise DomainError(sentence("decision_boundary", expected, f"weights {gain.tolist()}", remedy))
     return Boundary(
         _gaussian(asked.distributions[i]), _gaussian(asked.distributions[j]), float(np.log(gain[0]) - np.log(gain[1]))
@@ -334,11 +336,11 @@ def _pair(pair: Any, classes: Any) -> tuple[int, int]:
 
 
 def _gains(cost: Cost, i: int, j: int) -> Array:
-    """What deciding for the right one of two classes saves, (2,)."""
+    """The cost saved by deciding for the right one of two classes, (2,)."""
     if cost.actions:
-        remedy = "leave further actions out, or see decision_map"
+        remedy = "remove further actions, or see decision_map"
         raise DomainError(
-            sentence("decision_boundary", "a border lies between two classes", f"actions {cost.actions}", remedy)
+            sentence("decision_boundary", "a boundary lies between two classes", f"actions {cost.actions}", remedy)
         )
     table = cost.table
     return np.array([table[j, i] - table[i, i], table[i, j] - table[j, j]])
@@ -346,10 +348,10 @@ def _gains(cost: Cost, i: int, j: int) -> Array:
 
 def _gaussian(distribution: Any) -> Gaussian:
     if not isinstance(distribution, Gaussian):
-        remedy = "see lk.plots.decision_map for borders of other distributions"
+        remedy = "see lk.plots.decision_map for boundaries of other distributions"
         raise DomainError(
             sentence(
-                "decision_boundary", "explicit borders are those of Gaussians", type(distribution).__name__, remedy
+                "decision_boundary", "explicit boundaries exist for Gaussians only", type(distribution).__name__, remedy
             )
         )
     return distribution

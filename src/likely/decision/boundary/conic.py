@@ -1,4 +1,4 @@
-"""Which quadric a border is: told in coordinates without units, where no scale can mislead."""
+"""Classification of a quadric in dimensionless coordinates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
 
-NOTHING = 1e-10  # of numbers without units: what is smaller counts as 0
+NOTHING = 1e-10  # tolerance for dimensionless numbers
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -19,8 +19,8 @@ EPS = float(np.finfo(np.float64).eps)
 class Canonical:
     """q(z) = Σ aⱼ zⱼ² + bⱼ zⱼ + c with x = origin + z @ back: both covariances are diagonal in z.
 
-    z is measured in standard deviations of the mean covariance, so every number here is without units. Entries of a
-    and b that rounding cannot tell from 0 are 0.
+    z is in standard deviations of the mean covariance, so every number here is dimensionless. Entries of a
+    and b that are 0 up to rounding are 0.
     """
 
     a: Array  # (d,)
@@ -30,27 +30,27 @@ class Canonical:
     back: Array  # (d, d): rows are the axes of z, in x
     half: Array  # (d,): the mean of the first distribution; that of the second is its opposite
     mine: Array  # (d,): variances of the first distribution
-    other: Array  # (d,): variances of the second, 2 − mine
-    noise: float  # how much of these numbers is rounding of the covariances
+    other: Array  # (d,): variances of the second, 2 − those of the first
+    noise: float  # rounding error due to the covariances
 
     @property
     def curved(self) -> Mask:
-        """Axes along which the border is not flat."""
+        """Axes with a nonzero quadratic coefficient."""
         return self.a != 0
 
     @property
     def top(self) -> Array:
-        """Where the quadratic part is least or largest, along curved axes; 0 along others."""
+        """The extremum of the quadratic part along curved axes; 0 along others."""
         return np.divide(-0.5 * self.b, self.a, out=np.zeros_like(self.b), where=self.curved)
 
     @property
     def slope(self) -> Array:
-        """The linear part along flat axes."""
+        """The linear part along axes without curvature."""
         return np.where(self.curved, 0.0, self.b)
 
     @property
     def level(self) -> float:
-        """What is left of c at the top; 0 where rounding cannot tell."""
+        """The constant at the extremum; 0 up to rounding."""
         parts = np.divide(0.25 * self.b**2, self.a, out=np.zeros_like(self.b), where=self.curved)
         rest = self.c - float(parts.sum())
         return 0.0 if abs(rest) <= (NOTHING + self.noise) * (1 + abs(self.c) + float(np.abs(parts).sum())) else rest
@@ -60,12 +60,12 @@ class Canonical:
         return np.asarray((z * (self.a * z + self.b)).sum(axis=-1) + self.c)
 
     def to_x(self, z: Array) -> Array:
-        """Rows in the units of the data."""
+        """Rows in the coordinates of the data."""
         return np.asarray(self.origin + z @ self.back)
 
 
 def canonical(p: Gaussian, q: Gaussian, offset: float) -> Canonical:
-    """log p(x) − log q(x) + offset in coordinates that diagonalize both covariances at once."""
+    """log p(x) − log q(x) + offset in coordinates that diagonalize both covariances (simultaneous diagonalization)."""
     P, Q = np.ascontiguousarray(p.covariance_matrix), np.ascontiguousarray(q.covariance_matrix)
     scale = np.maximum(spd.scales(P), spd.scales(Q))
     P, Q = P / scale[:, None] / scale, Q / scale[:, None] / scale
@@ -75,7 +75,9 @@ def canonical(p: Gaussian, q: Gaussian, offset: float) -> Canonical:
         raise DomainError(sentence("decision_boundary", expected, "a singular one", remedy))
     inverse = spd.inverse_factor(root)
     mine, turn = np.linalg.eigh(spd.symmetric(inverse @ P @ inverse.T))
-    other = np.einsum("ij,ik,kj->j", turn, spd.symmetric(inverse @ Q @ inverse.T), turn)  # 2 − mine, without its loss
+    other = np.einsum(
+        "ij,ik,kj->j", turn, spd.symmetric(inverse @ Q @ inverse.T), turn
+    )  # 2 − variances, without cancellation
     white = np.abs(turn.T @ inverse)
     noise = 8 * EPS * float(np.einsum("ji,ik,jk->j", white, np.abs(P) + np.abs(Q), white).max())
     into = turn.T @ inverse / scale
@@ -91,7 +93,7 @@ def canonical(p: Gaussian, q: Gaussian, offset: float) -> Canonical:
 
 
 def kind_of(form: Canonical) -> str:
-    """The name of {z: q(z) = 0}, as maps of z cannot change it."""
+    """The kind of {z: q(z) = 0}, which is invariant under affine maps."""
     d, up, down = len(form.a), int((form.a > 0).sum()), int((form.a < 0).sum())
     tilted, level = bool(form.slope.any()), form.level
     if up + down == 0:
@@ -128,7 +130,7 @@ def _saddle(d: int, rank: int, level: float) -> str:
 
 
 def _round(d: int, rank: int, level: float) -> str:
-    """One sign: `level` is positive where the quadratic part never makes up for it."""
+    """All coefficients of one sign: `level` is positive if there is no real solution."""
     if level > 0:
         return "none"
     if rank == 1:

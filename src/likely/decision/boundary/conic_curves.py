@@ -1,4 +1,4 @@
-"""Conics as curves: cut exactly where they leave the window, and drawn evenly in between."""
+"""Conic sections as polylines, clipped exactly to a window."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from likely.decision.boundary.conic import Canonical
 
 @dataclass(frozen=True)
 class Branch:
-    """One piece of a conic: from a parameter to points z (n, 2), and back."""
+    """One branch of a conic: from a parameter to points z (n, 2), and back."""
 
     point: Callable[[Array], Array]
     parameter: Callable[[Array], Array]
     closed: bool = False
-    mine: Callable[[Array], Any] = lambda z: np.ones(len(z), dtype=bool)  # which points of the conic lie on it
+    mine: Callable[[Array], Any] = lambda z: np.ones(len(z), dtype=bool)  # mask of points of the conic on this branch
 
 
 def curves(form: Canonical, kind: str, n: int, window: Array) -> list[Array]:
-    """Polylines (m, 2) in x that show the conic inside the window (2, 2): rows are columns of x, from low to high."""
+    """Polylines (m, 2) in x of the conic inside the window (2, 2): one row (low, high) per column of x."""
     out = []
     for branch in _branches(form, kind):
         for low, high in _inside(form, branch, window):
@@ -51,7 +51,7 @@ def _ellipse(form: Canonical) -> Branch:
 
 
 def _hyperbola(form: Canonical, side: float) -> Branch:
-    """One of two branches: cosh along the axis that it opens to, sinh along the other."""
+    """One of two branches: cosh along its axis, sinh along the other."""
     top, axes = form.top, np.sqrt(np.abs(form.level / form.a))
     j = 0 if -form.level / form.a[0] > 0 else 1
     k = 1 - j
@@ -83,7 +83,7 @@ def _straight(at: Array, along: Array) -> Branch:
 
 
 def straight_lines(form: Canonical, kind: str) -> list[tuple[Array, Array]]:
-    """A point and a direction, in z, of each straight line that a border of this kind consists of."""
+    """A point and a direction, in z, of each straight line of a degenerate conic."""
     if kind == "crossing lines":
         ratio = np.sqrt(-form.a[0] / form.a[1])
         return [(form.top, np.array([1.0, sign * ratio])) for sign in (1.0, -1.0)]
@@ -98,7 +98,7 @@ def straight_lines(form: Canonical, kind: str) -> list[tuple[Array, Array]]:
 
 
 def _inside(form: Canonical, branch: Branch, window: Array) -> list[tuple[float, float]]:
-    """Stretches of the parameter whose points lie in the window: its edges cut the conic at roots of quadratics."""
+    """Intervals of the parameter whose points lie in the window, from intersections with its edges."""
     inverse = np.linalg.inv(
         form.back / np.abs(form.back).max()
     )  # rows of x back into z, at a size that cannot overflow

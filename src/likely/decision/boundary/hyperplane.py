@@ -1,4 +1,4 @@
-"""A flat border: how far a point lies from it, and on which side."""
+"""Hyperplanes: signed distance, projection and side of points."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Hyperplane(Value):
-    """{x: nᵀx + b = 0}, with n the normal (d,) and b the offset   (Ney 2.3, Herbst 4.1).
+    """Hyperplane {x: nᵀx + b = 0}, with n the normal (d,) and b the offset   (Ney 2.3, Herbst 4.1).
 
-    Distances are positive on the side to which the normal points: for a border between two classes that of the first.
+    Distances are positive on the side of the normal: for a decision boundary that of the first class.
 
     >>> Hyperplane([3.0, 4.0], -5.0).distance([[3.0, 4.0], [0.0, 0.0]])
     array([ 4., -1.])
@@ -42,26 +42,26 @@ class Hyperplane(Value):
 
     @property
     def direction(self) -> Array:
-        """The normal at length 1."""
+        """The unit normal."""
         return self._unit[0]
 
     @property
     def _unit(self) -> tuple[Array, float]:
-        """Normal and offset divided by the normal's length, whatever its size."""
+        """Normal and offset divided by the norm of the normal."""
         size = float(np.abs(self.normal).max())
         n = self.normal / size
         length = float(np.linalg.norm(n))
         return n / length, self.offset / size / length
 
     def distance(self, x: Any) -> Array:
-        """(nᵀx + b)/‖n‖ of rows (n, d): how far, with a sign for the side."""
+        """Signed distance (nᵀx + b)/‖n‖ of rows (n, d)."""
         z = rows(x, self.dim, "Hyperplane")
-        self._refuse_gaps(z)
+        self._refuse_missing(z)
         n, b = self._unit
         return np.asarray(z @ n + b)
 
     def project(self, x: Any) -> Array:
-        """The nearest point of the hyperplane to each row (n, d)."""
+        """The orthogonal projection of each row (n, d) on the hyperplane."""
         z = rows(x, self.dim, "Hyperplane")
         return np.asarray(z - self.distance(z)[:, None] * self._unit[0])
 
@@ -69,9 +69,9 @@ class Hyperplane(Value):
         """1 on the side of the normal, −1 on the other, 0 on the hyperplane itself."""
         return np.sign(self.distance(x))
 
-    def _refuse_gaps(self, z: Array) -> None:
+    def _refuse_missing(self, z: Array) -> None:
         refuse_infinite(z, "Hyperplane")
         bad = np.argwhere(np.isnan(z))
         if len(bad):
-            expected, remedy = "a distance needs every entry", "fill it first, see lk.impute"
+            expected, remedy = "a distance needs every entry", "impute it first, see lk.impute"
             raise DataError(sentence("Hyperplane", expected, f"NaN at row {bad[0][0]}, column {bad[0][1]}", remedy))

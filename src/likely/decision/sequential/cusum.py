@@ -1,4 +1,4 @@
-"""Page's test for a change: the evidence for it is added up, and begins again whenever it falls below nothing."""
+"""CUSUM (Page's test) for change detection, with thresholds for a given false-alarm rate."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.value import Value
 from likely.decision.sequential.run_lengths import lattice_threshold
 
-CELLS = 200, 1200  # of the chain that run lengths are computed by: the Gaussian table is met to 4 digits
-WIDEST = 0.3  # of a cell, in standard deviations of an increment
-LONGEST = 1e12  # mean run lengths beyond it are lost in rounding
+CELLS = 200, 1200  # cells of the Markov chain for run lengths: the Gaussian table is reproduced to 4 digits
+WIDEST = 0.3  # width of a cell, in standard deviations of an increment
+LONGEST = 1e12  # larger mean run lengths are dominated by rounding
 
-Distribution = Callable[[Array], Any]  # the distribution function of an increment
+Distribution = Callable[[Array], Any]  # cumulative distribution function of an increment
 
 
 @dataclass(frozen=True, eq=False)
 class Cusum(Value):
-    """S_t = max(0, S_{t−1} + z_t) raises an alarm above the threshold   (Page 1954).
+    """CUSUM: S_t = max(0, S_{t−1} + z_t) raises an alarm above the threshold   (Page 1954).
 
     z_t is log p(y_t | change) / p(y_t | no change), or anything that is negative on average before the change and
-    positive after it. After an alarm the sum begins again with 0.
+    positive after it. After an alarm the sum is reset to 0.
 
     >>> watch = Cusum.for_shift(1.0, false_alarm_every=930.9)
     >>> round(watch.threshold, 2)  # the textbook's 5 standard deviations
@@ -47,16 +47,17 @@ class Cusum(Value):
 
     @classmethod
     def for_shift(cls, shift: float, false_alarm_every: float) -> Cusum:
-        """To watch for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`."""
+        """CUSUM for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`."""
         if not shift > 0:
             raise DomainError(sentence("Cusum", "shift must be positive", shift, "change the sign of the data"))
         return cls.for_distribution(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
 
     @classmethod
     def for_draws(cls, increments: Any, false_alarm_every: float) -> Cusum:
-        """From increments (n,) that were seen, or drawn, while nothing had changed.
+        """CUSUM with the threshold from increments (n,) observed, or simulated, without a change.
 
-        Where they have few values, run lengths rise in steps: false alarms come as rarely as was asked for, or more so.
+        If they have few distinct values, run lengths increase in steps: false alarms are as rare as requested, or
+        rarer.
 
         >>> round(Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], false_alarm_every=500).threshold, 2)
         7.75
@@ -74,7 +75,7 @@ class Cusum(Value):
 
     @classmethod
     def for_distribution(cls, distribution: Distribution, false_alarm_every: float) -> Cusum:
-        """From the distribution function, a smooth one, of an increment while nothing has changed; its mean below 0."""
+        """CUSUM with the threshold from the smooth cdf of an increment without a change, of negative mean."""
         return cls(threshold_for(distribution, false_alarm_every))
 
     @property
@@ -83,15 +84,15 @@ class Cusum(Value):
         return self.total > self.threshold
 
     def step(self, increment: float) -> Cusum:
-        """The sum after one more increment; what is not observed adds 0."""
+        """The sum after one more increment; a missing observation adds 0."""
         if np.isnan(increment):
             expected = "an increment must be a number"
-            raise DataError(sentence("Cusum", expected, increment, "pass 0 for what was not observed"))
+            raise DataError(sentence("Cusum", expected, increment, "pass 0 for a missing observation"))
         before = 0.0 if self.alarm else self.total
         return self.replace(total=max(0.0, before + float(increment)))
 
     def run(self, increments: Any) -> Index:
-        """Where a series of increments (T,) raises alarms: their places, from 0."""
+        """The indices of alarms in a series of increments (T,), from 0."""
         now, found = self, []
         for t, z in enumerate(np.asarray(increments, dtype=np.float64).tolist()):
             now = now.step(z)
@@ -101,24 +102,24 @@ class Cusum(Value):
 
 
 def run_length(threshold: float, distribution: Distribution, cells: int | None = None) -> float:
-    """The mean number of increments until an alarm, from a sum of 0.
+    """Mean run length (ARL): the mean number of increments until an alarm, from a sum of 0.
 
-    The sum is followed through cells of width w with centers 0, w, …: a Markov chain that ends above the threshold,
-    L = (I − P)⁻¹ 1   (Brook and Evans 1972). Two widths give what a vanishing one would, as errors fall with w².
+    The sum is discretized into cells of width w with centers 0, w, …: a Markov chain absorbed above the threshold,
+    L = (I − P)⁻¹ 1   (Brook and Evans 1972). Two widths are extrapolated to w = 0, as errors decrease with w².
 
     >>> two_sided = run_length(5.0, lambda z: ndtr(z + 0.5)) / 2  # Montgomery: 465
     >>> round(two_sided)
     465
     """
     cells = _cells(threshold, distribution) if cells is None else cells
-    with one_blas_thread():  # the systems are small: two threads would mostly wait for each other
+    with one_blas_thread():  # the systems are small: threads would mostly wait for each other
         fine, coarse = _chained(threshold, distribution, cells), _chained(threshold, distribution, cells // 2)
     better = fine + (fine - coarse) / 3
     return better if better >= 1 else fine
 
 
 def _cells(threshold: float, distribution: Distribution) -> int:
-    """So many cells that an increment moves the sum by several."""
+    """The number of cells, such that an increment moves the sum by several."""
     spread = (_quantile(distribution, 0.84) - _quantile(distribution, 0.16)) / 2
     wanted = threshold / (WIDEST * spread) if spread > 0 else 0
     if wanted > CELLS[1]:
@@ -141,16 +142,16 @@ def _chained(threshold: float, distribution: Distribution, cells: int) -> float:
     edges: Array = w * (np.arange(-cells, cells, dtype=np.float64) + 0.5)
     below = np.asarray(distribution(edges), dtype=np.float64)  # P(increment ≤ edge)
     moves = np.diff(below)[np.arange(cells) - np.arange(cells)[:, None] + cells - 1]
-    moves[:, 0] = below[cells - np.arange(cells)]  # whatever falls below the first cell's upper edge
+    moves[:, 0] = below[cells - np.arange(cells)]  # everything below the first cell's upper edge
     try:
         found = float(np.linalg.solve(np.eye(cells) - moves, np.ones(cells))[0])
     except np.linalg.LinAlgError:  # no alarm at all
         return np.inf
-    return found if found >= 1 else np.inf  # lost in rounding
+    return found if found >= 1 else np.inf  # dominated by rounding
 
 
 def threshold_for(distribution: Distribution, false_alarm_every: float) -> float:
-    """The threshold at which alarms come once in so many increments, on average, while nothing has changed."""
+    """The threshold with a given mean number of increments between false alarms."""
     wanted = _frequency(false_alarm_every)
     if np.asarray(distribution(np.zeros(1)))[0] >= 1:
         raise _never()
@@ -166,19 +167,19 @@ def _frequency(false_alarm_every: float) -> float:
 
 
 def _refuse_drift(z: Array) -> None:
-    """Without a change the sum must tend to 0, and yet be able to rise."""
+    """Raise an error unless increments have a negative mean and can be positive, without a change."""
     if not z.max() > 0:
         raise _never()
     with np.errstate(invalid="ignore"):
         mean = z.mean()
     if not mean < 0:
         expected = "increments must be negative on average while nothing has changed"
-        remedy = "take an allowance off each, such as half the change that matters"
+        remedy = "subtract a reference value from each, such as half the relevant change"
         raise DomainError(sentence("Cusum", expected, f"{mean:.3g}", remedy))
 
 
 def _never() -> DomainError:
-    expected = "some increments must be above 0 while nothing has changed, else no threshold has false alarms"
+    expected = "some increments must be positive without a change, else no threshold has false alarms"
     return DomainError(sentence("Cusum", expected, "none", "set a threshold yourself: Cusum(threshold)"))
 
 
@@ -188,12 +189,12 @@ def _too_often(wanted: float, once: float) -> DomainError:
 
 
 def _where(excess: Callable[[float], float], wanted: float) -> float:
-    """Where the logarithm of a run length, which rises almost as a line, is what it should be (false position)."""
+    """Solve for the threshold by the false-position method on the log run length, which is nearly linear."""
     low, high = 1e-6, 1.0
     below, above = excess(low), excess(high)
     if below >= 0:
         raise _too_often(wanted, wanted * float(np.exp(below)))
-    while above < 0:  # refused by `_cells`, where it would be too long a way
+    while above < 0:  # `_cells` raises an error if the threshold is too far
         low, below, high = high, above, 2 * high
         above = excess(high)
     moved = 0
@@ -202,7 +203,7 @@ def _where(excess: Callable[[float], float], wanted: float) -> float:
         found = excess(middle)
         if abs(found) < 1e-9 or high - low < 1e-12 * high:
             return middle
-        if found < 0:  # an end that stays twice counts half, else it would stay for good (Illinois)
+        if found < 0:  # Illinois modification: an end that stays twice is halved
             low, below, above, moved = middle, found, above / 2 if moved < 0 else above, -1
         else:
             high, above, below, moved = middle, found, below / 2 if moved > 0 else below, 1

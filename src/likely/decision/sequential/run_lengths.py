@@ -1,4 +1,4 @@
-"""Draws on a lattice: put on evenly spaced points without moving their mean, their walk is a chain of few states."""
+"""Run lengths of CUSUM from samples of increments, by a Markov chain on a lattice."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from likely.core.arrays import Array
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, sentence
 
-COARSE, FINE, MOST = 100, 600, 1200  # points between 0 and the threshold
-WIDEST = 0.3  # of the way between two points, in standard deviations of a draw
-FEW, MOST_STEPS = 200, 1e5  # distinct values that may have a unit in common, and steps of it in the largest
+COARSE, FINE, MOST = 100, 600, 1200  # lattice points between 0 and the threshold
+WIDEST = 0.3  # lattice spacing, in standard deviations of an increment
+FEW, MOST_STEPS = 200, 1e5  # maximum number of distinct values with a common unit, and of units in the largest
 
 
 def lattice_threshold(draws: Array, wanted: float) -> float:
-    """The least threshold at which Page's sum of these increments raises an alarm once in `wanted`, or more rarely.
+    """The smallest threshold with a mean run length of at least `wanted` increments between false alarms.
 
-    Each draw is shared by the two points beside it so that its mean stays, and the chain of sums on the points is
-    solved, L = (I − P)⁻¹ 1. Where all draws are multiples of one unit that is exact; the mean number of increments
-    then rises in steps, and cannot be met but from above.
+    Each increment is distributed over the two neighboring lattice points so that its mean is preserved, and the Markov
+    chain is solved, L = (I − P)⁻¹ 1. If all increments are multiples of one unit this is exact; the mean run length
+    then increases in steps, and is at least the requested one.
 
     >>> round(lattice_threshold(np.repeat([-1.0, 1.5], [3, 1]), 500.0), 2)  # 559.7 increments; 415.3 below 7.5
     7.75
@@ -30,7 +30,7 @@ def lattice_threshold(draws: Array, wanted: float) -> float:
 
 
 def _about(draws: Array, wanted: float) -> float:
-    """A threshold that is right to a few per cent."""
+    """An approximate threshold, to a few percent."""
     low = high = float(np.abs(draws[np.isfinite(draws)]).max()) / 100
     while _coarse(draws, high) < wanted:
         low, high = high, 2 * high
@@ -46,7 +46,7 @@ def _coarse(draws: Array, threshold: float) -> float:
 
 
 def _points(draws: Array, threshold: float) -> int:
-    """So many points that a draw moves the sum by several."""
+    """The number of points, such that an increment moves the sum by several."""
     low, high = np.quantile(np.clip(draws, -threshold, threshold), [0.16, 0.84])
     spread = max((high - low) / 2, float(np.std(np.clip(draws, -threshold, threshold))))
     wanted = threshold / (WIDEST * spread)
@@ -58,7 +58,7 @@ def _points(draws: Array, threshold: float) -> int:
 
 
 def _least(draws: Array, wanted: float, width: float) -> float:
-    """Half a step above the least point from which the mean run is long enough; by bisection, as it never falls."""
+    """Half a step above the smallest point with a sufficient mean run length; by bisection, as it is monotone."""
     low, high = -1, 1
     while _run(draws, width, high) < wanted:
         low, high = high, 2 * high
@@ -73,7 +73,7 @@ def _run(draws: Array, width: float, last: int) -> float:
 
 
 def _shares(draws: Array, width: float, last: int) -> Array:
-    """P(an increment is k points), k = −last − 1 … last + 1; what lies beyond ends at 0, or in an alarm, anyway."""
+    """P(an increment is k points), k = −last − 1 … last + 1; larger steps end at 0, or in an alarm."""
     most = last + 1
     at = np.clip(draws / width, -most, most)
     below = np.floor(at + 1e-6)
@@ -84,7 +84,7 @@ def _shares(draws: Array, width: float, last: int) -> Array:
 
 
 def mean_run(shares: Array, last: int) -> float:
-    """The mean number of increments until a sum on 0 … last, from 0 and never below it, goes beyond.
+    """Mean number of increments until a sum on 0 … last, started and reflected at 0, exceeds `last`.
 
     >>> mean_run(np.array([0.5, 0.0, 0.5]), 0)  # up or down with a coin: two throws until the first up
     2.0
@@ -96,11 +96,11 @@ def mean_run(shares: Array, last: int) -> float:
         found = float(np.linalg.solve(np.eye(last + 1) - moves, np.ones(last + 1))[0])
     except np.linalg.LinAlgError:  # no alarm at all
         return np.inf
-    return found if found >= 1 else np.inf  # lost in rounding
+    return found if found >= 1 else np.inf  # dominated by rounding
 
 
 def common_unit(draws: Array) -> float:
-    """The largest number of which all draws are multiples, to six digits; 0 where there is none.
+    """The largest number of which all increments are multiples, to six digits; 0 if there is none.
 
     >>> round(common_unit(np.array([-0.1, 3.0, 0.25])), 6), common_unit(np.array([1.0, 2.0**0.5]))
     (0.05, 0.0)
@@ -118,7 +118,7 @@ def common_unit(draws: Array) -> float:
 
 
 def _gcd(a: float, b: float, least: float) -> float:
-    """Euclid's algorithm; what is left below `least` is rounding."""
+    """Euclid's algorithm; remainders below `least` are rounding."""
     while b > least:
         a, b = b, abs(a - b * round(a / b))
     return a

@@ -1,4 +1,4 @@
-"""Wald's test: add up the evidence as it comes, and stop as soon as it is enough for either side."""
+"""Sequential probability ratio test (SPRT, Wald)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 
-OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): how far, in standard deviations, a Gaussian walk jumps over a line
+OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): mean overshoot of a Gaussian random walk, in standard deviations
 
 
 class Decided(NamedTuple):
-    """How runs of a test ended: `verdict` (n,) is 0, 1 or −1 for none yet, `taken` (n,) how many increments it took."""
+    """Results of a test on n series: `verdict` (n,) is 0, 1 or −1 for none yet, `taken` (n,) the sample sizes."""
 
     verdict: Index
     taken: Index
 
 
 class Operating(NamedTuple):
-    """What to expect of a test: the probability that it decides for 1, and how many observations it takes."""
+    """Operating characteristics of a test: the probability of deciding for 1, and the expected sample size."""
 
     power: float
     size: float
@@ -30,13 +30,13 @@ class Operating(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SequentialTest(Value):
-    """The sequential probability-ratio test of two hypotheses   (Wald 1945).
+    """Sequential probability ratio test of two hypotheses   (Wald 1945).
 
     The log-likelihood ratio S_t = Σ log p₁(y_t | all before) / p₀(y_t | all before) decides for 1 above
     log (1 − β)/α, and for 0 below log β/(1 − α). Deciding for 1 where 0 is true has a probability of at most
     α/(1 − β), the other mistake of at most β/(1 − α); together they are at most α + β. No other test with these
-    errors takes fewer observations on average. `step` gives the test after one more increment; once it has decided, it
-    stays so.
+    errors takes fewer observations on average. `step` returns the test after one more increment; a decision is
+    final.
 
     >>> test = SequentialTest(alpha=0.05, beta=0.1)
     >>> [round(limit, 3) for limit in test.thresholds]
@@ -48,11 +48,11 @@ class SequentialTest(Value):
     alpha: float = 0.01  # deciding for 1 where 0 is true
     beta: float = 0.01  # deciding for 0 where 1 is true
     total: float = 0.0  # the log-likelihood ratio so far
-    taken: int = 0  # increments so far
+    taken: int = 0  # number of increments so far
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha and 0 < self.beta and self.alpha + self.beta < 1):
-            expected = "alpha and beta must be above 0 and add up to less than 1"
+            expected = "alpha and beta must be positive and sum to less than 1"
             raise DomainError(sentence("SequentialTest", expected, f"{self.alpha} and {self.beta}"))
         if np.isnan(self.total) or self.taken < 0:
             raise DomainError(sentence("SequentialTest", "total and taken must be numbers", f"{self.total}"))
@@ -60,7 +60,7 @@ class SequentialTest(Value):
 
     @property
     def thresholds(self) -> tuple[float, float]:
-        """Where it decides for 0, and where for 1."""
+        """The thresholds for deciding 0 and for deciding 1."""
         return float(np.log(self.beta / (1 - self.alpha))), float(np.log((1 - self.beta) / self.alpha))
 
     @property
@@ -70,7 +70,7 @@ class SequentialTest(Value):
         return 1 if self.total >= high else 0 if self.total <= low else None
 
     def step(self, increment: float) -> SequentialTest:
-        """The test after log p₁(y)/p₀(y) of one more observation; what is not observed adds 0."""
+        """The test after log p₁(y)/p₀(y) of one more observation; a missing observation adds 0."""
         if np.isnan(increment):
             expected = "an increment must be a number"
             raise DataError(sentence("SequentialTest", expected, increment, "pass 0 for what was not observed"))
@@ -79,10 +79,10 @@ class SequentialTest(Value):
         return self.replace(total=self.total + float(increment), taken=self.taken + 1)
 
     def run(self, increments: Any) -> Decided:
-        """How the test ends on each of n series of increments (n, T), or on one (T,), beginning where it stands."""
+        """The results of the test on n series of increments (n, T), or on one (T,), from its present state."""
         z = _series(increments)
         low, high = self.thresholds
-        with np.errstate(over="ignore", invalid="ignore"):  # ∞ − ∞: after the end, where nobody looks
+        with np.errstate(over="ignore", invalid="ignore"):  # ∞ − ∞: after the decision, not used
             walk = np.cumsum(np.concatenate([np.full((len(z), 1), self.total), z], axis=1), axis=1)
         over = (walk >= high) | (walk <= low)
         first = np.where(over.any(axis=1), over.argmax(axis=1), walk.shape[1] - 1)  # 0: it had decided before
@@ -91,9 +91,9 @@ class SequentialTest(Value):
         return Decided(verdict.astype(np.intp), (self.taken + first).astype(np.intp))
 
     def operating(self, shift: float, truth: float = 0.0) -> Operating:
-        """What to expect where a Gaussian mean is tested, N(0, 1) against N(shift, 1), and `truth` · shift is true.
+        """Operating characteristics for N(0, 1) against N(shift, 1) if the true mean is `truth` · shift.
 
-        With h = 1 − 2·truth and limits a < 0 < b moved out by 0.583·shift, P(1) = (1 − e^{ha})/(e^{hb} − e^{ha}); where
+        With h = 1 − 2·truth and limits a < 0 < b extended by 0.583·shift, P(1) = (1 − e^{ha})/(e^{hb} − e^{ha}); where
         it stops, the walk is (0.583 + drift/4)·shift beyond its limits, and E[n] = (P(1) b + P(0) a)/E[increment]
         (Wald 1945; Siegmund 1985).
 
@@ -102,7 +102,9 @@ class SequentialTest(Value):
         [0.038, 24.158]
         """
         if not shift > 0:
-            raise DomainError(sentence("SequentialTest", "shift must be positive", shift, "turn the data's sign"))
+            raise DomainError(
+                sentence("SequentialTest", "shift must be positive", shift, "change the sign of the data")
+            )
         low, high = self.thresholds
         a, b = low - OVERSHOOT * shift, high + OVERSHOOT * shift
         h = 1 - 2 * truth
@@ -130,7 +132,7 @@ def _series(increments: Any) -> Array:
 
 
 def log_ratios(x: Any, shift: float) -> Array:
-    """log N(x | shift, 1)/N(x | 0, 1) = shift·x − shift²/2: the increments of a test of a mean, standardized.
+    """Log-likelihood ratios log N(x | shift, 1)/N(x | 0, 1) = shift·x − shift²/2, for standardized data.
 
     >>> log_ratios([0.0, 1.0], 1.0)
     array([-0.5,  0.5])

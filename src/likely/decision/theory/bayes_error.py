@@ -1,4 +1,4 @@
-"""The Bayes error: how often even the best decision is wrong, because classes look alike."""
+"""Bayes error: the smallest possible error rate (or risk) of a classification problem."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from likely.decision.theory.decision_problem import Problem, problem
 from likely.decision.theory.gaussian_pair_error import two_gaussians
 from likely.distributions.distribution import Estimate
 
-DRAWS = 100_000  # unless a tolerance asks for more
-MOST = 20_000_000  # draws, whatever the tolerance
-BATCH = 100_000  # draws at a time
+DRAWS = 100_000  # default number of samples
+MOST = 20_000_000  # maximum number of samples
+BATCH = 100_000  # samples per block
 
 
 def bayes_error(
     *distributions: Any, class_prior: Any = None, cost: Any = None, tolerance: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
-    """∫ min_a Σ_c L(a, c) p(c) p(x | c) dx: the error (or, with costs, the risk) of the best decision   (Ney 2.2, 2.5).
+    """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx   (Ney 2.2, 2.5).
 
     - **distributions**: the densities p(x | c), one per class; or one stack, one `Mixture`, one fitted
       `BayesClassifier`. All of one kind: probabilities of values, or densities over the same columns.
-    - **class_prior**: p(c); None: those of the mixture or classifier, else all alike. **cost**: L (A, C); None: 0/1.
-    - **tolerance**: what the standard error may be where draws are needed; draws are added until it is met. **n**:
-      draws where no tolerance is given.
+    - **class_prior**: p(c); None: those of the mixture or classifier, else equal. **cost**: L (A, C); None: 0/1.
+    - **tolerance**: the standard error to reach by Monte Carlo sampling. **n**: number of samples without a tolerance.
 
     `error` is 0 for closed forms and finite sums: two Gaussians that share a covariance, Q(v/2) for equal
     priors; discrete distributions. One column with a cdf, two Gaussians in any number of columns, and more of them in a
-    plane are integrated, and `error` says what that may have lost. Elsewhere the least posterior cost is averaged over
-    draws of each class, and `error` is the standard error.
+    plane are integrated numerically, with an estimate of the integration error. Elsewhere the smallest posterior cost
+    is averaged over samples of each class, and `error` is the standard error.
 
     >>> import likely as lk
     >>> round(float(bayes_error(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], 1.0))), 6)
@@ -57,14 +56,14 @@ def bayes_error(
 
 
 def _tell_of_scores(asked: Problem) -> None:
-    """What does not integrate to one has no error that could be an integral of it."""
+    """Warn of densities that do not integrate to one: the result is not an error rate."""
     odd = [
         type(distribution).__name__
         for distribution in asked.distributions
         if not getattr(distribution, "integrates", True)
     ]
     if odd:
-        remedy = "the value is no error rate: use KernelDensity, or lk.evaluate on new rows"
+        remedy = "the value is not an error rate: use KernelDensity, or lk.evaluate on new rows"
         tell(sentence("bayes_error", "densities should integrate to one", f"{odd[0]}, which does not", remedy))
 
 
@@ -77,7 +76,7 @@ def _check(tolerance: Any, n: Any) -> None:
 
 
 def _possible(asked: Problem) -> Problem:
-    """Classes of probability 0 never come: their distributions need not be looked at, their actions stay."""
+    """The problem without classes of probability 0; their actions are kept."""
     at = np.flatnonzero(asked.prior > 0)
     if len(at) == len(asked.prior):
         return asked
@@ -88,7 +87,7 @@ def _possible(asked: Problem) -> Problem:
 
 
 def by_draws(asked: Problem, tolerance: float | None, n: int, rng: Generator) -> Estimate:
-    """Draws of each class, as many as its share; of each not whether it is mistaken, but how probably."""
+    """Monte Carlo estimate, stratified by class, of the posterior expected cost."""
     sums = np.zeros((len(asked.distributions), 3))  # draws, Σ r, Σ r² of each class
     wanted = n
     while True:
@@ -101,18 +100,18 @@ def by_draws(asked: Problem, tolerance: float | None, n: int, rng: Generator) ->
         if (done >= n and tolerance is None) or (tolerance is not None and found.error <= tolerance):
             return found
         if done >= MOST:
-            tell(f"bayes_error: tolerance {tolerance:.3g} not met by {MOST:,} draws: the error is {found.error:.3g}")
+            tell(f"bayes_error: tolerance {tolerance:.3g} not met by {MOST:,} samples: the error is {found.error:.3g}")
             return found
         wanted = BATCH if tolerance is not None else int(n - done)
 
 
 def _estimate(asked: Problem, sums: Any) -> Estimate:
-    """The stratified mean and its standard error, with what regions too rare to be drawn might add."""
+    """The stratified mean and its standard error, with an allowance for regions too rare to be sampled."""
     count, first, second = sums.T
     mean = first / count
     variance = np.maximum(second / count - mean**2, 0.0) / np.maximum(count - 1, 1)
     table = asked.cost.table
-    table = np.where(np.isinf(table), table.min(axis=0), table)  # actions that are never taken lose nothing
+    table = np.where(np.isinf(table), table.min(axis=0), table)  # actions that are never taken cost nothing
     unseen = float((asked.prior * (table.max(axis=0) - table.min(axis=0)) / count).max())
     error = float(np.hypot(np.sqrt(asked.prior**2 @ variance), unseen))
     return Estimate(float(asked.prior @ mean), error)

@@ -1,4 +1,4 @@
-"""The Bayes error of continuous distributions: where decisions change, and the probability of each side."""
+"""Bayes error of continuous distributions by closed forms and numerical integration over decision regions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
 
-SAME = 1e-13  # covariances that differ by less, in units of their columns, are one
-POINTS = 1001  # quantiles of each distribution where decisions are looked at
-REACH = 8.3  # standard deviations of a normal distribution that these reach
-ENDS = ("edges", "low", "mode", "high", "peak")  # parameters of distributions that are places where they break
-WINDOW = np.array([-6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0])  # around a point, in widths of its window
-MOST_BREAKS = 300_000  # beyond it draws are quicker
-AGREED = 1e-6  # what two grids may differ by
-MANY, FEWER = 500, 30  # borders, and how often the steps between them are halved then
+SAME = 1e-13  # relative difference below which covariances are equal
+POINTS = 1001  # quantiles of each distribution at which decisions are evaluated
+REACH = 8.3  # range of these quantiles, in standard deviations of a normal distribution
+ENDS = ("edges", "low", "mode", "high", "peak")  # parameters of distributions that are breakpoints
+WINDOW = np.array([-6.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0])  # around a point, in units of its bandwidth
+MOST_BREAKS = 300_000  # beyond, sampling is faster
+AGREED = 1e-6  # allowed difference of two grids
+MANY, FEWER = 500, 30  # boundaries, and halvings of the steps between them
 HALVINGS = 1100  # from any width of doubles down to neighbors
-PLANE = 1e-10  # error that an integral over the plane may make
+PLANE = 1e-10  # error tolerance of an integral over the plane
 
 
 # ------------------------------------------------------- Gaussians that share a covariance
 
 
 def shared_covariance(asked: Problem) -> Estimate | None:
-    """Two Gaussians: log p(x | 0)/p(x | 1) is normal, with mean ± v²/2 and variance v²   (Ney 2.5, errata).
+    """Equal covariances: log p(x | 0)/p(x | 1) is normal, with mean ± v²/2 and variance v²   (Ney 2.5, errata).
 
-    More than two are moved to the flat through their means, on which all else depends.
+    More than two classes are projected to the affine subspace through their means.
     """
     white = _white_means(asked)
     if white is None:
@@ -51,7 +51,7 @@ def shared_covariance(asked: Problem) -> Estimate | None:
 
 
 def _white_means(asked: Problem) -> Array | None:
-    """Means (C, d) in units of the covariance that all share, if they do."""
+    """Whitened means (C, d), if all covariances are equal."""
     if not all(isinstance(distribution, Gaussian) for distribution in asked.distributions):
         return None
     matrices = np.stack([distribution.covariance_matrix for distribution in asked.distributions])
@@ -76,7 +76,7 @@ def _two_classes(asked: Problem, v: float) -> float:
 
 
 def _normal_between(z: Array) -> Array:
-    """Φ(z₊) − Φ(z) for neighbors along the last axis, in the tail that is exact."""
+    """Φ(z₊) − Φ(z) for neighbors along the last axis, in the tail without cancellation."""
     low, high = z[..., :-1], z[..., 1:]
     upper = low > 0
     return np.asarray(np.where(upper, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
@@ -86,7 +86,7 @@ def _normal_between(z: Array) -> Array:
 
 
 def on_the_line(asked: Problem) -> Estimate | None:
-    """Distributions of one column with a cdf: halve until each change of decision is found, and add up the sides."""
+    """Distributions of one column with a cdf: find all changes of decision by bisection, and sum the probabilities."""
     if not all(_is_continuous(distribution) for distribution in asked.distributions):
         return None
     x = np.unique(np.concatenate([_quantiles(distribution) for distribution in asked.distributions]))
@@ -95,11 +95,13 @@ def on_the_line(asked: Problem) -> Estimate | None:
         return None
     fine, coarse = (_over_sides(asked, np.union1d(some, _around(breaks))) for some in (x, x[::2]))
     error = abs(fine - coarse)
-    return Estimate(fine, error + 1e-15) if error <= AGREED else None  # draws know their error; two grids may not
+    return (
+        Estimate(fine, error + 1e-15) if error <= AGREED else None
+    )  # sampling has a standard error; two grids may agree by chance
 
 
 def _is_continuous(distribution: Any) -> bool:
-    """True for one column with a cdf and a density at other places than a lattice."""
+    """True for one column with a cdf and a density that is not on a lattice."""
     parts = getattr(distribution, "components", distribution)
     if getattr(distribution, "dim", None) != 1 or not all(
         hasattr(parts, verb) for verb in ("cdf", "quantile", "log_prob")
@@ -107,7 +109,7 @@ def _is_continuous(distribution: Any) -> bool:
         return False
     try:
         q = np.asarray(parts.quantile(np.array([0.31, 0.47, 0.73])), dtype=np.float64).reshape(3, -1)
-    except (TypeError, ValueError):  # levels that are no numbers
+    except (TypeError, ValueError):  # levels that are not numbers
         return False
     if not np.isfinite(q).all() or (q[0] == q[2]).any():
         return False
@@ -116,7 +118,7 @@ def _is_continuous(distribution: Any) -> bool:
 
 
 def _breaks(distribution: Any) -> Array:
-    """Points where a distribution of one column is not smooth or has a mode: edges, ends, points and their windows."""
+    """Points where a distribution of one column is not smooth or has a mode: edges, ends, points, bandwidths."""
     parts = getattr(distribution, "components", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
     if isinstance(parts, KDE):
@@ -127,14 +129,14 @@ def _breaks(distribution: Any) -> Array:
 
 
 def _is_numbers(distribution: Any, name: str) -> bool:
-    if name not in getattr(type(distribution), "__dataclass_fields__", {}):  # a property may refuse to answer
+    if name not in getattr(type(distribution), "__dataclass_fields__", {}):  # a property may raise an error
         return False
     value = getattr(distribution, name, None)
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def _around(breaks: Array) -> Array:
-    """Both sides of each break, and the middles between them."""
+    """Points on both sides of each breakpoint, and midpoints between them."""
     if not len(breaks):
         return breaks
     sides = np.concatenate([np.nextafter(breaks, -np.inf), breaks, np.nextafter(breaks, np.inf)])
@@ -159,10 +161,10 @@ def _over_sides(asked: Problem, x: Array) -> float:
 
 
 def _changes(asked: Problem, x: Array) -> tuple[Array, Index]:
-    """Points, so close where the action changes that nothing lies between, and the actions there."""
+    """Points where the action changes, to floating-point resolution, and the actions between them."""
     actions = asked.action(asked.log_probs(x[:, None]))
     many = len(np.flatnonzero(np.diff(actions))) > MANY
-    for _ in range(FEWER if many else HALVINGS):  # what is left between costs alike: its square is lost
+    for _ in range(FEWER if many else HALVINGS):  # the remaining interval has a second-order effect
         at = np.flatnonzero(np.diff(actions))
         middle = 0.5 * x[at] + 0.5 * x[at + 1]
         new = (middle > x[at]) & (middle < x[at + 1])
@@ -191,7 +193,7 @@ def _between(distribution: Any, ends: Array) -> Array:
 
 
 def in_the_plane(asked: Problem) -> Estimate | None:
-    """Gaussians in two columns: exact along one, where borders are roots of quadratics, adaptive along the other."""
+    """Gaussians in two columns: exact along one, where boundaries are roots of quadratics, adaptive along the other."""
     if not (all(isinstance(distribution, Gaussian) and distribution.dim == 2 for distribution in asked.distributions)):
         return None
     if len(asked.distributions) > 2 and not asked.counts_mistakes:
@@ -202,7 +204,7 @@ def in_the_plane(asked: Problem) -> Estimate | None:
     steps = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
     edges = np.unique(lines.center + steps[:, None] * lines.width)
     value, error = _adaptive(lines.risk, edges, PLANE)
-    return Estimate(asked.paid + value, error + 10 * PLANE)  # where borders are tangent, halves agree too early
+    return Estimate(asked.paid + value, error + 10 * PLANE)  # where boundaries are tangent, halves agree too early
 
 
 class _Lines:
@@ -217,7 +219,7 @@ class _Lines:
 
     @classmethod
     def of(cls, asked: Problem) -> _Lines | None:
-        """In coordinates that whiten the mean covariance, so that units and offsets do not matter."""
+        """In coordinates that whiten the mean covariance."""
         matrices = np.stack([distribution.covariance_matrix for distribution in asked.distributions])
         means = np.stack([distribution.mean for distribution in asked.distributions])
         scale = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2).max(axis=0))
@@ -231,19 +233,19 @@ class _Lines:
         return cls(asked, means @ inverse.T, inverse @ matrices @ inverse.T)
 
     def risk(self, u: Array) -> Array:
-        """The risk along each line u (m,): Σ over the sides of its borders."""
+        """The risk along each line u (m,): a sum over the intervals between boundaries."""
         away = (u[:, None] - self.center) / self.width
         density = np.exp(-0.5 * away**2) / (np.sqrt(2 * np.pi) * self.width)  # (m, C)
         mean = self.mean + self.slope * (u[:, None] - self.center)
-        borders = np.sort(self._borders(away, mean), axis=1)
+        borders = np.sort(self._boundaries(away, mean), axis=1)
         ends = np.pad(borders, ((0, 0), (1, 1)), constant_values=((0, 0), (-np.inf, np.inf)))
         z = (ends[:, None, :] - mean[:, :, None]) / self.deviation[:, None]
         chance = _normal_between(z) * density[:, :, None]  # (m, C, sides)
         costs = np.einsum("ac,mcs->mas", self.asked.excess, chance)
         return np.asarray(costs.min(axis=1).sum(axis=1))
 
-    def _borders(self, away: Array, mean: Array) -> Array:
-        """All v (m, R) where two classes meet, +inf where they do not."""
+    def _boundaries(self, away: Array, mean: Array) -> Array:
+        """All v (m, R) where two classes have equal risk, +inf where there is none."""
         C = mean.shape[1]
         log_weight = -0.5 * away**2 - np.log(self.width) - np.log(self.deviation)
         levels = self.cuts if self.cuts is not None else None
@@ -258,7 +260,7 @@ class _Lines:
 
     @staticmethod
     def _roots(a: Array, b: Array, s: float, t: float, rest: Array) -> list[Array]:
-        """Both v with −½((v − a)/s)² + ½((v − b)/t)² + rest = 0, from the middle of a and b."""
+        """Both v with −½((v − a)/s)² + ½((v − b)/t)² + rest = 0, relative to the midpoint of a and b."""
         o = 0.5 * (a + b)
         A = 0.5 / t**2 - 0.5 / s**2
         B = (a - o) / s**2 - (b - o) / t**2
@@ -273,7 +275,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def _adaptive(f: Callable[[Array], Array], edges: Array, tolerance: float) -> tuple[float, float]:
-    """∫ f over panels, each halved until two halves agree with the whole; what they differ by is the error."""
+    """Adaptive quadrature: panels are halved until both halves agree with the whole; the difference is the error."""
     low, high = edges[:-1], edges[1:]
     whole = _panels(f, low, high)
     value = error = 0.0

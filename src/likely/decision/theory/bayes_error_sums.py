@@ -1,4 +1,4 @@
-"""The Bayes error of discrete distributions: a sum over all that can be seen."""
+"""Bayes error of discrete distributions by exact summation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.distribution import Distribution, Estimate
 from likely.distributions.univariate.poisson import Poisson
 
-STATES = 2**21  # rows of a sum
-CLOSE = 1e-14  # columns whose probabilities differ by less are alike
+STATES = 2**21  # maximum number of terms
+CLOSE = 1e-14  # difference below which probabilities are equal
 
 
 def coins(asked: Problem) -> Estimate | None:
-    """Independent coins: of columns that are alike in every class only the number of ones matters   (Ney 2.6.3).
+    """Independent Bernoulli columns: of columns with equal probabilities only the number of ones matters   (Ney 2.6.3).
 
-    So D columns of one kind have D + 1 states, not 2^D. Columns that are mirrored (1 − p in every class) are alike too.
+    So D equal columns have D + 1 states, not 2^D. Columns that are mirrored (1 − p in every class) count as equal.
     """
     if not all(isinstance(distribution, Bernoulli) for distribution in asked.distributions):
         return None
@@ -35,7 +35,7 @@ def coins(asked: Problem) -> Estimate | None:
 
 
 def _kinds(probs: Array) -> tuple[Array, Index]:
-    """Distinct columns (G, C) and how often each occurs: those that tell nothing are left out."""
+    """Distinct columns (G, C) and their multiplicities: columns with equal probabilities in all classes are dropped."""
     probs = probs[np.ptp(probs, axis=1) > 0]
     flipped = np.where(probs[:, :1] > 0.5, 1.0 - probs, probs)
     ambiguous = flipped[:, 0] == 0.5
@@ -56,18 +56,18 @@ def _binomial(m: int, p: Array) -> Array:
 
 
 class _Drawn(Exception):
-    """A distribution wanted to draw: its expectations are no finite sums."""
+    """Raised if a distribution would sample: its expectations are not finite sums."""
 
 
 class _NoDraws:
-    """Stands where a generator is expected, and says so when it is used."""
+    """A stand-in for a random generator that raises `_Drawn` when used."""
 
     def __getattr__(self, name: str) -> Any:
         raise _Drawn
 
 
 def by_expectations(asked: Problem) -> Estimate | None:
-    """Σ_c p(c) E[risk(x) | c], where every distribution can sum over its values exactly; None where one would draw."""
+    """Σ_c p(c) E[risk(x) | c] by exact sums; None if a distribution would need sampling."""
     asked = _fewer_counts(asked)
     try:
         return Estimate(
@@ -78,7 +78,7 @@ def by_expectations(asked: Problem) -> Estimate | None:
 
 
 def _fewer_counts(asked: Problem) -> Problem:
-    """Poisson columns whose rates are in one proportion in all classes count together: only their sum matters."""
+    """Poisson columns with proportional rates in all classes are merged: only their sum matters."""
     if not all(isinstance(distribution, Poisson) for distribution in asked.distributions):
         return asked
     rates = np.stack([distribution.rate for distribution in asked.distributions], axis=1)  # (d, C)
@@ -93,12 +93,12 @@ def _fewer_counts(asked: Problem) -> Problem:
 
 
 def _summed(distribution: Any, g: Any) -> float:
-    """E[g(x)] by finite sums; of a mixture, part by part."""
+    """E[g(x)] by finite sums; of a mixture, by component."""
     weights: Any = getattr(distribution, "weights", None)
     parts: Any = getattr(distribution, "components", None)
     if weights is not None and getattr(parts, "members", None):
         return float(sum(w * _summed(parts.member(k), g) for k, w in enumerate(weights.tolist()) if w > 0))
-    if getattr(type(distribution), "expect", Distribution.expect) is Distribution.expect:  # no sums of its own
+    if getattr(type(distribution), "expect", Distribution.expect) is Distribution.expect:  # no exact expectation
         raise _Drawn
     found = distribution.expect(g, 1, _NoDraws())
     if found.error > 0:

@@ -1,4 +1,4 @@
-"""A decision problem: what each class looks like, how often it comes, and what each mistake costs."""
+"""Decision problems: class-conditional distributions, class priors and costs."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from likely.distributions.gaussian.gaussian import Gaussian
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Distributions of C classes, their probabilities, and the costs of A actions.
+    """Distributions of C classes, their prior probabilities, and the costs of A actions.
 
-    The least cost of a class is paid whatever is decided; what matters is the excess over it. So the Bayes risk is
+    The smallest cost of a class is unavoidable; what matters is the excess over it. So the Bayes risk is
     paid + ∫ min_a Σ_c excess(a, c) p(x | c) dx, where excess holds the class probabilities too.
     """
 
-    distributions: tuple[Any, ...]  # C lone distributions
+    distributions: tuple[Any, ...]  # C single distributions
     prior: Array  # (C,)
     cost: Cost  # (A, C)
     classes: Any  # (C,)
 
     @property
     def paid(self) -> float:
-        """What the best action in each class costs, on average."""
+        """The expected cost of the best action in each class."""
         return float(self.prior @ self.cost.table.min(axis=0))
 
     @property
     def excess(self) -> Array:
-        """What each action costs more than the best one (A, C), times the class probabilities."""
+        """The excess cost of each action over the best one (A, C), times the class probabilities."""
         table = self.cost.table
         return (table - table.min(axis=0)) * self.prior
 
     @property
     def counts_mistakes(self) -> bool:
-        """True where every mistake costs 1 and there is no further action."""
+        """True for 0/1 loss without further actions."""
         table = self.cost.table
         return table.shape[0] == table.shape[1] and bool((table == 1.0 - np.eye(len(table))).all())
 
     def log_probs(self, x: Any) -> Array:
-        """log p(x | c) of rows (n, C); a Gaussian says nothing against one on a thinner flat that holds the row."""
+        """log p(x | c) of rows (n, C); a singular Gaussian whose support holds the row takes precedence."""
         out = np.stack(
             [np.asarray(distribution.log_prob(x), dtype=np.float64) for distribution in self.distributions], axis=1
         )
@@ -62,17 +62,17 @@ class Problem:
             return self.log_probs(x) + np.log(self.prior)
 
     def risk(self, x: Any) -> Array:
-        """The expected cost of the best action, given each row (n,)."""
+        """The expected cost of the best action for each row (n,)."""
         return self.cost.expected_of(shares(self.log_joint(x), self.prior)).min(axis=1)
 
     def action(self, log_probs: Array) -> Any:
-        """The cheapest action (n,) from log p(x | c) (n, C)."""
+        """The action of smallest expected cost (n,) from log p(x | c) (n, C)."""
         top = log_probs.max(axis=1, keepdims=True)
         relative = np.exp(log_probs - np.where(np.isfinite(top), top, 0.0))
         return (relative @ self.excess.T).argmin(axis=1)
 
     def thresholds(self) -> tuple[Array, Any]:
-        """For two classes: values of log p(x | 0)/p(x | 1), ascending, between which the actions (len + 1,) stand."""
+        """For two classes: increasing thresholds on log p(x | 0)/p(x | 1), and the actions between them (len + 1,)."""
         E = self.excess
         i, j = np.triu_indices(len(E), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -86,15 +86,15 @@ class Problem:
 
 
 def _rank(distribution: Any) -> float:
-    """In how many directions a Gaussian has a density; +inf for other distributions, of which nothing is known.
+    """The rank of a Gaussian's covariance; +inf for other distributions.
 
-    Densities of unlike rank cannot be compared: what has the lower rank holds its rows with certainty.
+    Densities of different rank cannot be compared: rows on the support of lower rank belong to it with certainty.
     """
     return float(np.ravel(distribution.form.rank)[0]) if isinstance(distribution, Gaussian) else np.inf
 
 
 def shares(log_joint: Array, prior: Array) -> Array:
-    """Posteriors (n, C); a row that no class can explain has the prior."""
+    """Posteriors (n, C); a row of density 0 under all classes has the prior."""
     top = log_joint.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         p = np.exp(log_joint - np.where(np.isfinite(top), top, 0.0))
@@ -102,7 +102,7 @@ def shares(log_joint: Array, prior: Array) -> Array:
 
 
 def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> Problem:
-    """From distributions, from a stack, a mixture or a fitted classifier: whatever says how the classes look."""
+    """A decision problem from distributions, a stack, a mixture or a fitted classifier."""
     if not given:
         raise ShapeError(sentence(whose, "distributions of two classes or more are needed", "none"))
     distributions, own, classes = _members(given[0], whose) if len(given) == 1 else (given, None, None)
@@ -110,7 +110,7 @@ def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> 
         _check_distribution(distribution, whose)
     widths = {int(distribution.dim) for distribution in distributions if getattr(distribution, "dim", None) is not None}
     if len(widths) > 1:
-        raise ShapeError(sentence(whose, "all distributions must have as many columns", sorted(widths)))
+        raise ShapeError(sentence(whose, "all distributions must have the same number of columns", sorted(widths)))
     _one_kind(distributions, whose)
     named = classes is not None
     classes = np.arange(len(distributions)) if classes is None else labels(classes)
@@ -125,19 +125,19 @@ def problem(given: tuple[Any, ...], class_prior: Any, cost: Any, whose: str) -> 
 
 
 def _finite(cost: Cost, whose: str) -> Cost:
-    """Costs without the actions that are never taken; integrals over other infinite costs have no value here."""
+    """Costs without the actions that are never taken; other infinite costs raise an error."""
     table = cost.table
     if not np.isinf(table).any():
         return cost
     used = ~np.isinf(table).all(axis=1)
     if np.isinf(table[used]).any():
-        expected, remedy = "costs must be finite here", "take a large number"
+        expected, remedy = "costs must be finite here", "use a large number"
         raise DomainError(sentence(whose, expected, "an infinite cost of an action that may be taken", remedy))
     return Cost.trusted(table=table[used], actions=cost.actions, classes=cost.classes)
 
 
 def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
-    """Lone distributions, their weights and labels, of one thing that holds several."""
+    """Single distributions, weights and labels of a stack, mixture or classifier."""
     classes = getattr(given, "classes_", None)
     if classes is not None:
         given = getattr(given, "model_", given)
@@ -145,7 +145,7 @@ def _members(given: Any, whose: str) -> tuple[tuple[Any, ...], Any, Any]:
         raise DomainError(sentence(whose, "a fitted classifier is needed", type(given).__name__, "fit it first"))
     weights: Any = getattr(given, "weights", None)
     parts: Any = getattr(given, "components", given)
-    if np.ndim(weights) == 2:  # a stack of mixtures, one a class
+    if np.ndim(weights) == 2:  # a stack of mixtures, one per class
         weights, parts = None, given
     members = getattr(parts, "members", None)
     if not members:
@@ -161,25 +161,30 @@ def _check_distribution(distribution: Any, whose: str) -> None:
         expected = "each class needs a density with log_prob and sample"
         raise DomainError(sentence(whose, expected, type(distribution).__name__))
     if getattr(distribution, "members", None):
-        expected, remedy = "several distributions must be lone ones", "pass the stack alone, or one member(k) of it"
+        expected, remedy = (
+            "several distributions must be single ones, not stacks",
+            "pass the stack alone, or one member(k) of it",
+        )
         raise ShapeError(sentence(whose, expected, f"a stack of {distribution.members}", remedy))
 
 
 def _one_kind(distributions: Any, whose: str) -> None:
-    """Probabilities of values cannot be weighed against densities."""
+    """Raise an error if discrete and continuous distributions are mixed."""
     if len({type(distribution) for distribution in distributions}) < 2:
         return
     kinds = [(distribution, _has_atoms(distribution)) for distribution in distributions]
     discrete, smooth = ([distribution for distribution, atoms in kinds if atoms is which] for which in (True, False))
     if discrete and smooth:
-        names = f"{type(discrete[0]).__name__} beside {type(smooth[0]).__name__}"
-        remedy = "such classes never mix: where one has values, the other has no probability, and the Bayes error is 0"
-        expected = "all distributions must be of one kind, probabilities of values or densities"
+        names = f"{type(discrete[0]).__name__} and {type(smooth[0]).__name__}"
+        remedy = (
+            "such classes do not overlap: where one has atoms, the other has probability 0, and the Bayes error is 0"
+        )
+        expected = "all distributions must be discrete, or all continuous"
         raise DomainError(sentence(whose, expected, names, remedy))
 
 
 def _has_atoms(distribution: Any) -> bool | None:
-    """True for counts and categories, False for densities, None where it is not known."""
+    """True for discrete distributions, False for densities, None if unknown."""
     if isinstance(distribution, Gaussian):
         return False if _rank(distribution) == distribution.dim else None
     if hasattr(distribution, "probs") and not callable(distribution.probs):
@@ -196,10 +201,10 @@ def _has_atoms(distribution: Any) -> bool | None:
 
 
 def _some_draws(distribution: Any) -> Array | None:
-    """A few draws as rows; None where they are no numbers."""
+    """A few samples as rows; None if they are not numbers."""
     try:
         drawn = np.asarray(distribution.sample(64, np.random.default_rng(0)))
-    except TypeError:  # a distribution of sequences wants to know how long
+    except TypeError:  # a distribution of sequences needs lengths
         return None
     if drawn.dtype.kind not in "biuf" or drawn.ndim not in (1, 2) or not np.isfinite(drawn).all():
         return None

@@ -1,4 +1,4 @@
-"""How much two densities overlap: ∫ pˢ q¹⁻ˢ bounds the Bayes error, and for Gaussians it is a formula."""
+"""Bhattacharyya and Chernoff bounds of the Bayes error."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DRAWS = 100_000
 
 
 def bhattacharyya(p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rng: Generator | None = None) -> Estimate:
-    """p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
+    """Bhattacharyya bound p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
 
-    Independent coins, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for two
-    distributions of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by draws elsewhere.
+    Independent Bernoulli columns, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for
+    two distributions of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by sampling elsewhere.
 
     >>> import likely as lk
     >>> round(float(bhattacharyya(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
@@ -40,9 +40,9 @@ def chernoff(
     p: Any, q: Any, class_prior: Any = None, *, exponent: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> tuple[Estimate, float]:  # fmt: skip
-    """p_B ≤ p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx for every s in 0 … 1: the least such bound, and its s.
+    """Chernoff bound p_B ≤ p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx, minimized over s in 0 … 1, and its s.
 
-    The logarithm is convex in s, so the least is found by a line search; s = ½ is Bhattacharyya's.
+    The logarithm is convex in s, so the minimum is found by a line search; s = ½ is the Bhattacharyya bound.
 
     >>> import likely as lk
     >>> bound, s = chernoff(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0))
@@ -61,7 +61,7 @@ def chernoff(
 
 
 def both_bounds(asked: Problem, n: int, rng: Generator) -> tuple[Estimate, Estimate]:
-    """Bhattacharyya's and Chernoff's bound of the same draws, so that the second is never above the first."""
+    """Bhattacharyya and Chernoff bound from the same samples, so that the second is never above the first."""
     closed = _closed(asked)
     if closed is not None:
         s = _least(lambda s: _log_bound(asked, closed, s))
@@ -74,7 +74,7 @@ def both_bounds(asked: Problem, n: int, rng: Generator) -> tuple[Estimate, Estim
 
 
 def checked_draws(n: Any, whose: str) -> int:
-    """A number of draws, 2 or more."""
+    """Validated number of samples, 2 or more."""
     if not (isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 2):
         raise DomainError(sentence(whose, "n must be a whole number of draws, 2 or more", n))
     return int(n)
@@ -100,18 +100,18 @@ def _log_bound(asked: Problem, log_overlap: Any, s: float) -> float:
 
 
 def _least(f: Any) -> float:
-    """Where a convex function on 0 … 1 is least, by golden sections."""
+    """Minimizer of a convex function on 0 … 1, by golden-section search."""
     inside = least(f, 0.0, 1.0, width=1e-9)
     return min(
         (inside, 0.0, 1.0, 0.5), key=f
-    )  # flat where the distributions are one: any will do, and the ends may be least
+    )  # constant if the distributions are equal, and the minimum may be at an end
 
 
 # ------------------------------------------------------------------------ closed forms
 
 
 def _closed(asked: Problem) -> Any:
-    """s ↦ log ∫ pˢ q¹⁻ˢ, where there is a formula."""
+    """s ↦ log ∫ pˢ q¹⁻ˢ in closed form; None if there is none."""
     p, q = asked.distributions
     formulas: dict[Any, Any] = {
         Gaussian: _gaussians, Bernoulli: _bernoullis, Poisson: _poissons, Categorical: _categoricals
@@ -134,7 +134,7 @@ def _gaussians(p: Gaussian, q: Gaussian) -> Any:
 
     def log_overlap(s: float) -> float:
         root = spd.cholesky((1 - s) * A + s * B)
-        assert root is not None  # a mean of two positive definite matrices is one
+        assert root is not None  # a mean of two positive definite matrices is positive definite
         away = np.asarray(spd.solve_factor(root, delta[None].copy()))
         gap = float(spd.logdet(root)) - (1 - s) * a - s * b
         return -0.5 * s * (1 - s) * float((away**2).sum()) - 0.5 * max(gap, 0.0)
@@ -165,7 +165,7 @@ def _categoricals(p: Categorical, q: Categorical) -> Any:
 
 
 def _powers(a: Array, b: Array, s: float) -> Array:
-    """aˢ b¹⁻ˢ, 0 where one of them is."""
+    """aˢ b¹⁻ˢ, 0 where one of them is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.exp(s * np.log(a) + (1 - s) * np.log(b))
     return np.where((a > 0) & (b > 0), out, 0.0)
@@ -175,11 +175,11 @@ def _log(a: float) -> float:
     return float(np.log(a)) if a > 0 else -np.inf
 
 
-# ------------------------------------------------------------------------------ draws
+# ------------------------------------------------------------------------------ sampling
 
 
 def _drawn(asked: Problem, n: int, rng: Generator | None) -> tuple[Any, Any]:
-    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from draws of the even mixture of both."""
+    """s ↦ log of the overlap, and s ↦ (overlap, standard error), from samples of the even mixture of both."""
     rng = rng or np.random.default_rng(0)
     half = max(n // 2, 2)
     each = []

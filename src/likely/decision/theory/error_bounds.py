@@ -1,4 +1,4 @@
-"""What the Bayes error can be at most, and at least, without knowing it: from posteriors, neighbors and entropies."""
+"""Bounds of the Bayes error from posteriors, nearest-neighbor error and entropy."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya"
 
 
 def cover_hart(error: Any, classes: int) -> Any:
-    """p_NN ≤ 2 p_B − K/(K − 1) p_B²: what the nearest neighbor rule errs at most, with endless data   (Ney 5.4).
+    """Cover–Hart bound p_NN ≤ 2 p_B − K/(K − 1) p_B² of the asymptotic nearest-neighbor error   (Ney 5.4).
 
-    Exact where the classes that are not best are equally likely, and the local error is the same everywhere.
+    Exact if the other classes are equally probable, and the local error is constant.
 
     >>> round(cover_hart(0.1, 2), 6), round(cover_hart(0.1, 3), 6)
     (0.18, 0.185)
@@ -37,7 +37,7 @@ def cover_hart(error: Any, classes: int) -> Any:
 
 
 def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
-    """p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)]: Cover–Hart read backwards   (Ney 5.4).
+    """Lower bound p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)]: Cover–Hart inverted   (Ney 5.4).
 
     >>> round(bayes_error_from_neighbors(0.18, 2), 6)
     0.1
@@ -46,11 +46,11 @@ def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
     if K == 1:
         return _lone(e)
     share = (K - 1) / K
-    return _lone(e / (1 + np.sqrt(np.maximum(1 - e / share, 0.0))))  # share (1 − √…), without its cancellation
+    return _lone(e / (1 + np.sqrt(np.maximum(1 - e / share, 0.0))))  # share (1 − √…), without cancellation
 
 
 def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
-    """The least p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x): Fano's lower bound, by halving.
+    """Fano's lower bound: the smallest p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x), by bisection.
 
     >>> round(fano(np.log(3.0), 3), 6), fano(0.0, 3)
     (0.666667, 0.0)
@@ -59,7 +59,7 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
     H = np.asarray(entropy, dtype=np.float64) * (LOG_2 if bits else 1.0)
     if not ((H >= 0) & (H <= np.log(K) * (1 + 1e-9))).all():
         expected = f"a conditional entropy of {K} classes lies in 0 … {np.log(K):.6g} nats"
-        raise DomainError(sentence("fano", expected, np.asarray(entropy).tolist(), "say bits=True for bits"))
+        raise DomainError(sentence("fano", expected, np.asarray(entropy).tolist(), "pass bits=True for bits"))
     low, high = np.zeros_like(H), np.full_like(H, 1 - 1 / K)
     for _ in range(1100 if K > 1 else 0):
         middle = 0.5 * (low + high)
@@ -71,7 +71,7 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
 
 
 def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
-    """p_B ≤ H(c | x)/2 with H in bits: half of Ney's bound p_B ≤ H (4.6), and in bits.
+    """Hellman–Raviv upper bound p_B ≤ H(c | x)/2 with H in bits: half of Ney's bound p_B ≤ H (4.6).
 
     >>> hellman_raviv(1.0, bits=True)
     0.5
@@ -91,10 +91,10 @@ def _fano_entropy(e: Array, classes: int) -> Array:
 
 @dataclass(frozen=True)
 class ErrorBounds:
-    """Bounds of the Bayes error, each with the name of what it is made of; `str` is a table.
+    """Lower and upper bounds of the Bayes error, by name; `str` is a table.
 
-    Where posteriors are those of a model, not the true ones, the bounds are the model's opinion; only those from
-    labels, `squared_error` and `cross_entropy`, then bound the true Bayes error (up to the chance of a sample)   (Ney
+    If posteriors are those of a model, not the true ones, the bounds hold under the model; only those from
+    labels, `squared_error` and `cross_entropy`, then bound the true Bayes error (up to sampling error)   (Ney
     4.6, 5.4).
 
     >>> import likely as lk
@@ -105,17 +105,17 @@ class ErrorBounds:
 
     classes: int
     bayes: float  # mean of 1 − max p: the Bayes error, if these are the true posteriors
-    gini: float  # mean of 1 − Σ p²: the nearest neighbor error, at least the Bayes error
+    gini: float  # mean of 1 − Σ p²: the asymptotic nearest-neighbor error
     entropy: float  # mean of −Σ p log p, in nats
     squared_error: float | None = None  # mean of Σ (p − label)²
     cross_entropy: float | None = None  # mean of −log p(label)
     bhattacharyya: float | None = None  # √(p(0) p(1)) ∫ √(p q), of two distributions
-    chernoff: float | None = None  # the least p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ
-    errors: Mapping[str, float] = field(default_factory=dict)  # standard errors of the above, where draws were made
+    chernoff: float | None = None  # the smallest p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ
+    errors: Mapping[str, float] = field(default_factory=dict)  # standard errors of the above, if estimated by sampling
 
     @property
     def lower(self) -> dict[str, float]:
-        """What the Bayes error is at least."""
+        """Lower bounds of the Bayes error."""
         return {
             "Cover–Hart, from Gini": bayes_error_from_neighbors(min(self.gini, 1 - 1 / self.classes), self.classes),
             "Fano, from entropy": fano(min(self.entropy, np.log(self.classes)), self.classes),
@@ -123,7 +123,7 @@ class ErrorBounds:
 
     @property
     def upper(self) -> dict[str, float]:
-        """What the Bayes error is at most."""
+        """Upper bounds of the Bayes error."""
         found = {
             "Gini": self.gini, "Hellman–Raviv, ½ entropy in bits": hellman_raviv(self.entropy),
             "entropy": self.entropy, "squared error": self.squared_error, "cross-entropy": self.cross_entropy,
@@ -133,7 +133,7 @@ class ErrorBounds:
 
     @property
     def neighbors(self) -> tuple[float, float]:
-        """Between which the nearest neighbor rule errs with endless data: Bayes error, and Cover–Hart."""
+        """Bounds of the asymptotic nearest-neighbor error: Bayes error, and Cover–Hart."""
         return self.bayes, cover_hart(min(self.bayes, 1 - 1 / self.classes), self.classes)
 
     def __str__(self) -> str:
@@ -146,7 +146,7 @@ class ErrorBounds:
         return "\n".join(lines)
 
     def _doubt(self, name: str) -> str:
-        """Two standard errors, where draws were made."""
+        """Two standard errors, if estimated by sampling."""
         error = self.errors.get(name, 0.0)
         return f", ± {2 * error:.1g}" if error > 0 else ""
 
@@ -155,10 +155,10 @@ def error_bounds(
     *given: Any, truth: Any = None, weight: Any = None, class_prior: Any = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> ErrorBounds:  # fmt: skip
-    """All bounds that posteriors (n, C) give, weighted; with labels `truth` (n,) also those that need them.
+    """All bounds from posteriors (n, C), weighted; with labels `truth` (n,) also those that need them.
 
-    given: posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, which are asked about n
-    draws of theirs. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
+    given: posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, evaluated on n
+    samples. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
 
     >>> b = error_bounds([[0.9, 0.1], [0.6, 0.4]], truth=[0, 1])
     >>> round(b.bayes, 3), round(b.gini, 3), round(b.squared_error, 3)
@@ -180,7 +180,9 @@ def error_bounds(
     if truth is None:
         return ErrorBounds(P.shape[1], **means)
     labels = _labels(truth, P.shape)
-    return ErrorBounds(P.shape[1], **means, squared_error=_squared(P, labels, w), cross_entropy=_crossed(P, labels, w))
+    return ErrorBounds(
+        P.shape[1], **means, squared_error=_squared_error(P, labels, w), cross_entropy=_cross_entropy(P, labels, w)
+    )
 
 
 def _means(P: Array, w: Array) -> dict[str, float]:
@@ -188,7 +190,7 @@ def _means(P: Array, w: Array) -> dict[str, float]:
 
 
 def _of_distributions(asked: Problem, n: int, rng: Generator) -> ErrorBounds:
-    """The Bayes error, and means over draws stratified by class; for two distributions also bounds by their overlap."""
+    """Bayes error and bounds from stratified samples; for two distributions also overlap bounds."""
     sizes = [max(round(share * n), 2) for share in asked.prior]
     draws = [
         asked.log_joint(distribution.sample(size, rng))
@@ -218,41 +220,41 @@ def _stratified(rows: list[Array], prior: Array) -> tuple[Any, ...]:
 
 
 def squared_error_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
-    """Mean of Σ_c (p(c | x) − [c = truth])²: at least the Bayes error, whatever the model   (Ney 4.6, 5.5).
+    """Mean of Σ_c (p(c | x) − [c = truth])²: an upper bound of the Bayes error for any model   (Ney 4.6, 5.5).
 
     >>> squared_error_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1])
     0.25
     """
     P = posteriors(posterior, "squared_error_bound")
-    return _squared(P, _labels(truth, P.shape), _shares(weight, len(P)))
+    return _squared_error(P, _labels(truth, P.shape), _shares(weight, len(P)))
 
 
 def cross_entropy_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
-    """Mean of −log p(truth | x): at least the Bayes error, whatever the model   (Ney 4.6).
+    """Mean of −log p(truth | x): an upper bound of the Bayes error for any model   (Ney 4.6).
 
     >>> round(cross_entropy_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1]), 4)
     0.3466
     """
     P = posteriors(posterior, "cross_entropy_bound")
-    return _crossed(P, _labels(truth, P.shape), _shares(weight, len(P)))
+    return _cross_entropy(P, _labels(truth, P.shape), _shares(weight, len(P)))
 
 
 def _gini(P: Array) -> Array:
     return np.asarray((P * (1 - P)).sum(axis=1))
 
 
-def _squared(P: Array, labels: Index, w: Array) -> float:
+def _squared_error(P: Array, labels: Index, w: Array) -> float:
     return float(w @ ((P - np.eye(P.shape[1])[labels]) ** 2).sum(axis=1))
 
 
-def _crossed(P: Array, labels: Index, w: Array) -> float:
-    """Infinite where something came to pass that the model held impossible: rows of weight 0 do not count."""
+def _cross_entropy(P: Array, labels: Index, w: Array) -> float:
+    """Cross-entropy; infinite if a true class has posterior 0, ignoring rows of weight 0."""
     with np.errstate(divide="ignore"):
         each = -np.log(P[np.arange(len(P)), labels])
     return float(w @ np.where(w > 0, each, 0.0)) + 0.0
 
 
-# ---------------------------------------------------------------------------- borders
+# ---------------------------------------------------------------------------- validation
 
 
 def _classes(classes: Any, whose: str) -> int:
@@ -262,7 +264,7 @@ def _classes(classes: Any, whose: str) -> int:
 
 
 def _error(error: Any, classes: Any, whose: str) -> Array:
-    """An error that the best of K classes can have: 0 … (K − 1)/K."""
+    """A validated error rate of K classes: 0 … (K − 1)/K."""
     e, most = np.asarray(error, dtype=np.float64), 1 - 1 / _classes(classes, whose)
     if not ((e >= 0) & (e <= most * (1 + 1e-12))).all():
         raise DomainError(sentence(whose, f"with {classes} classes the error lies in 0 … {most:.6g}", e.tolist()))
@@ -282,7 +284,7 @@ def _shares(weight: Any, n: int) -> Array:
 def _labels(truth: Any, shape: tuple[int, ...]) -> Index:
     labels = np.asarray(truth)
     if labels.shape != shape[:1] or labels.dtype.kind not in "iub":
-        remedy = "np.searchsorted(clf.classes_, y) makes them"
+        remedy = "np.searchsorted(clf.classes_, y) computes them"
         expected = f"truth must be {shape[0]} whole numbers, the columns of the posteriors"
         raise ShapeError(sentence("error_bounds", expected, f"{labels.dtype} {labels.shape}", remedy))
     labels = labels.astype(np.intp)

@@ -1,4 +1,4 @@
-"""Two Gaussians in any number of columns: their log-ratio is a sum of squares, its tails are contour integrals."""
+"""Bayes error of two Gaussians: tails of a quadratic form in normal variables by contour integrals."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics.golden_section import least
 
-ENOUGH = 1e-7  # error of a tail beyond which draws are asked instead
-RARE = -60.0  # log of a probability beside which its opposite is 1
-BEND = 0.5  # how far the contour turns to where the integrand falls
-FAR = 45.0  # the contour ends at sinh(45) of its unit: 10¹⁹
+ENOUGH = 1e-7  # error of a tail beyond which sampling is used instead
+RARE = -60.0  # log of a probability whose complement is 1
+BEND = 0.5  # bend of the contour toward decay of the integrand
+FAR = 45.0  # the contour ends at sinh(45) units: 10¹⁹
 NODES = (64, 128, 256, 512, 1024, 2048, 4096)
 
 
 def two_gaussians(asked: Problem) -> Estimate | None:
-    """Risk of two Gaussian classes, from the distribution of log p(x | 0)/p(x | 1) under each (Ney 2.5, in general)."""
+    """Bayes risk of two Gaussian classes, from the distribution of log p(x | 0)/p(x | 1) under each (Ney 2.5)."""
     if len(asked.distributions) != 2 or not all(
         isinstance(distribution, Gaussian) for distribution in asked.distributions
     ):
@@ -35,7 +35,7 @@ def two_gaussians(asked: Problem) -> Estimate | None:
     cuts, actions = asked.thresholds()
     if not len(cuts):
         return Estimate(asked.paid + float(asked.excess[actions].sum()), 0.0)
-    sides = [_sides(_Squares.of(form, k), cuts) for k in range(2)]
+    sides = [_sides(_QuadraticForm.of(form, k), cuts) for k in range(2)]
     error = float(sum(asked.excess[:, k].max() * lost for k, (_, lost) in enumerate(sides))) + form.noise
     if not error <= ENOUGH:
         return None
@@ -43,8 +43,8 @@ def two_gaussians(asked: Problem) -> Estimate | None:
     return Estimate(asked.paid + float((asked.excess[actions] * chance).sum()), error)
 
 
-def _sides(squares: _Squares, cuts: Array) -> tuple[Array, float]:
-    """The probability of each interval between cuts, and the error of that."""
+def _sides(squares: _QuadraticForm, cuts: Array) -> tuple[Array, float]:
+    """The probability of each interval between cuts, and its error."""
     tails = [squares.tails(float(cut)) for cut in cuts]
     low, high = np.array([t[0] for t in tails]), np.array([t[1] for t in tails])
     inner = np.where(low[1:] < high[:-1], low[1:] - low[:-1], high[:-1] - high[1:])
@@ -53,8 +53,8 @@ def _sides(squares: _Squares, cuts: Array) -> tuple[Array, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Squares:
-    """Q = shift + Σ gⱼ eⱼ + wⱼ eⱼ² with standard normal e: a quadratic function of a Gaussian.
+class _QuadraticForm:
+    """Q = shift + Σ gⱼ eⱼ + wⱼ eⱼ² with standard normal e: a quadratic form of a Gaussian.
 
     log E exp(sQ) = K(s) = s·shift + Σ −½ log(1 − 2swⱼ) + ½ s²gⱼ²/(1 − 2swⱼ).
     """
@@ -64,32 +64,32 @@ class _Squares:
     w: Array
 
     @classmethod
-    def of(cls, form: Canonical, k: int) -> _Squares:
-        """The log-ratio under the first (0) or second (1) distribution."""
+    def of(cls, form: Canonical, k: int) -> _QuadraticForm:
+        """The log-likelihood ratio under the first (0) or second (1) distribution."""
         mean, variance = (form.half, form.mine) if k == 0 else (-form.half, form.other)
         shift = form.c + float((form.a * mean**2 + form.b * mean).sum())
         return cls(shift, (2 * form.a * mean + form.b) * np.sqrt(variance), form.a * variance)
 
-    def mirrored(self) -> _Squares:
+    def mirrored(self) -> _QuadraticForm:
         """−Q."""
-        return _Squares(-self.shift, -self.g, -self.w)
+        return _QuadraticForm(-self.shift, -self.g, -self.w)
 
     def cumulant(self, s: Any) -> Any:
-        """K(s) of numbers (n,), real or complex."""
+        """The cumulant generating function K(s) of numbers (n,), real or complex."""
         rest = 1 - 2 * s[:, None] * self.w
         return s * self.shift + (-0.5 * np.log(rest) + 0.5 * s[:, None] ** 2 * self.g**2 / rest).sum(axis=1)
 
     def tails(self, t: float) -> tuple[float, float]:
-        """P(Q < t) and P(Q > t), each by an integral of its own: together they are 1 if both are right."""
+        """P(Q < t) and P(Q > t), by separate integrals: their sum is 1 if both are accurate."""
         (low, less), (high, more) = self.mirrored().above(-t), self.above(t)
         if less < RARE:
             return (low if np.isfinite(low) else 0.0), 1.0
         return (1.0, high if np.isfinite(high) else 0.0) if more < RARE else (low, high)
 
     def above(self, t: float) -> tuple[float, float]:
-        """P(Q > t), and the log of what it is at most: min over s of exp(K(s) − st).
+        """P(Q > t), and the log of its Chernoff bound: min over s of exp(K(s) − st).
 
-        1/2πi ∫ exp(K(s) − st)/s ds through the saddle right of 0, bent to where the integrand falls.
+        1/2πi ∫ exp(K(s) − st)/s ds through the saddle point right of 0, bent toward decay of the integrand.
         """
         end = 0.5 / self.w.max() if (self.w > 0).any() else np.inf
         if np.isinf(end) and self._most() <= t:
@@ -106,11 +106,11 @@ class _Squares:
         return float(np.clip(best * np.exp(height), 0.0, 1.0)), height + float(np.log(saddle))
 
     def _most(self) -> float:
-        """The largest value of Q where all squares are negative, +inf where something linear is left."""
+        """The largest value of Q if all squares are negative, +inf with a linear part."""
         return np.inf if (self.g[self.w == 0] != 0).any() else self._slope()
 
     def _slope(self) -> float:
-        """K(s)/s far out."""
+        """K(s)/s for large s."""
         curved = self.w != 0
         return self.shift - float((self.g[curved] ** 2 / (4 * self.w[curved])).sum())
 
@@ -118,7 +118,7 @@ class _Squares:
         return self.cumulant(s) - s * t - np.log(s)
 
     def _saddle(self, t: float, end: float) -> tuple[float, float]:
-        """Where K(s) − st − log s is least between 0 and `end`, by golden sections of log s, and the width there."""
+        """The saddle point, minimizer of K(s) − st − log s in 0 … `end` by golden-section search, and its width."""
         to_s = (lambda v: end / (1 + np.exp(-v))) if np.isfinite(end) else np.exp
         v = least(lambda v: float(self._height(np.array([to_s(v)]), t)[0]), -40.0, 40.0)
         s = float(to_s(v))
@@ -127,7 +127,7 @@ class _Squares:
         return s, float(1 / np.sqrt(curvature))
 
     def _along(self, t: float, saddle: float, unit: float, bend: float, height: float) -> tuple[float, float]:
-        """The integral by ever finer sums, and by how much the last refinement moved it."""
+        """The integral by successively refined sums, and the change of the last refinement."""
         value = change = np.inf
         for n in NODES:
             v = np.linspace(0.0, FAR, n + 1)

@@ -296,7 +296,7 @@ class Trials(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Trials", name) for name, part in self._parts().items()}
+        parts = {name: parameter(part, "Trials", name) for name, part in self._field_values().items()}
         shape, got = parts["ones"].shape, tuple(part.shape for part in parts.values())
         if len(shape) not in (1, 2) or got != (shape[:-1], shape, shape):
             raise ShapeError(sentence("Trials", "shapes must be (...), (..., d) and (..., d)", got))
@@ -316,7 +316,7 @@ class Trials(Addable, Value):
         return float(np.sum(self.rows))
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
-        return self.trusted(**{name: np.asarray(f(name, part)) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.asarray(f(name, part)) for name, part in self._field_values().items()})
 
     def __add__(self, other: Trials) -> Self:
         if self.ones.shape != other.ones.shape:

@@ -28,7 +28,7 @@ class UrnCounts(WeightedValues):
         self._set(log_ways=ways)
 
     def _and_ways(self, plain: WeightedValues, ways: Any) -> Self:
-        return self.trusted(**{**plain._parts(), "log_ways": np.asarray(ways)})
+        return self.trusted(**{**plain._field_values(), "log_ways": np.asarray(ways)})
 
     def __add__(self, other: UrnCounts) -> Self:  # type: ignore[override]
         return self._and_ways(_plain(self) + _plain(other), self.log_ways + other.log_ways)
@@ -48,7 +48,7 @@ class UrnCounts(WeightedValues):
 
 
 def _plain(stats: UrnCounts) -> WeightedValues:
-    parts = {name: part for name, part in stats._parts().items() if name != "log_ways"}
+    parts = {name: part for name, part in stats._field_values().items() if name != "log_ways"}
     return WeightedValues.trusted(**parts)
 
 
@@ -70,7 +70,7 @@ def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | N
     alone = w.shape[0] == 1
     parts = [np.concatenate(part) if part else np.empty(0) for part in (cells, values, each)]
     plain = joined(WeightedValues, total[0] if alone else total, shape, parts[0].astype(np.intp), *parts[1:])
-    found = UrnCounts.trusted(**plain._parts(), log_ways=np.asarray(log_ways[0] if alone else log_ways))
+    found = UrnCounts.trusted(**plain._field_values(), log_ways=np.asarray(log_ways[0] if alone else log_ways))
     if alone and members is not None:
         return _repeated(found, members)
     return found

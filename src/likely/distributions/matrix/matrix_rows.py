@@ -95,22 +95,24 @@ class MatrixSums(Addable, Value):
     def __add__(self, other: MatrixSums) -> Self:
         if self.total.shape != other.total.shape:
             raise ShapeError(sentence("MatrixSums", f"both must be of shape {self.total.shape}", other.total.shape))
-        return self.trusted(**{name: np.asarray(part + getattr(other, name)) for name, part in self._parts().items()})
+        return self.trusted(
+            **{name: np.asarray(part + getattr(other, name)) for name, part in self._field_values().items()}
+        )
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
 
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
         """The sums of one member of a stack, or of some."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
     def pooled(self) -> Self:
         """All members as one."""
         if self.weight.ndim == 0:
             return self
-        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
 
 
 def matrix_sums(x: Any, shares: Any, members: int | None, d: int, whose: str) -> MatrixSums:

@@ -68,7 +68,7 @@ def _(stats: Moments, groups: int, one_for_all: bool = False) -> Any:
         less = (back * (1.0 - _open(own, rows[sure, None], d))[:, None, :]) @ np.swapaxes(back, -1, -2)
         covariance[sure] = spd.symmetric(pooled - less)
     kind = Moments if one_for_all else ComponentMoments
-    return kind.trusted(**stats.replace(scatter=n[:, None, None] * covariance)._parts())
+    return kind.trusted(**stats.replace(scatter=n[:, None, None] * covariance)._field_values())
 
 
 @softened.register
@@ -78,7 +78,7 @@ def _(stats: ColumnMoments, groups: int, one_for_all: bool = False) -> Any:
     found, shown = (stats.scatter, n) if not one_for_all else (stats.scatter.sum(axis=0), n.sum(axis=0))
     limit = _open(_over(found, shown * pooled, 1.0), shown - (len(n) if one_for_all else 1), 1)
     kind = ColumnMoments if one_for_all else ComponentColumnMoments
-    return kind.trusted(**stats.replace(scatter=n * pooled * limit)._parts())
+    return kind.trusted(**stats.replace(scatter=n * pooled * limit)._field_values())
 
 
 def _mixed(stats: Any, groups: int, weight: Array) -> Array:

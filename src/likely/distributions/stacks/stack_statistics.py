@@ -32,7 +32,7 @@ def joined(distribution: Any, parts: list[Any]) -> Any:
 
 def _side_by_side(parts: list[Any]) -> Any:
     """One stack of all members: arrays with one entry per member follow each other, what is common stays."""
-    names = [p._parts() for p in parts]
+    names = [p._field_values() for p in parts]
     out = {name: _together(name, parts, [p[name] for p in names]) for name in names[0]}
     return parts[0].trusted(**out)
 

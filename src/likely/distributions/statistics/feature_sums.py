@@ -26,7 +26,7 @@ class FeatureSums(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "FeatureSums", name) for name, part in self._parts().items()}
+        parts = {name: parameter(part, "FeatureSums", name) for name, part in self._field_values().items()}
         lead, shape, sums = (parts[name].shape for name in ("rows", "weight", "sums"))
         if len(lead) > 1 or shape[:-1] != lead or len(shape) != len(lead) + 1 or sums[:-1] != shape:
             got = (lead, shape, sums)
@@ -50,10 +50,12 @@ class FeatureSums(Addable, Value):
     def __add__(self, other: FeatureSums) -> Self:
         if self.sums.shape != other.sums.shape:
             raise ShapeError(sentence("FeatureSums", f"both must have shape {self.sums.shape}", other.sums.shape))
-        return self.trusted(**{name: np.asarray(part + getattr(other, name)) for name, part in self._parts().items()})
+        return self.trusted(
+            **{name: np.asarray(part + getattr(other, name)) for name, part in self._field_values().items()}
+        )
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
 
     __rmul__ = __mul__
 
@@ -61,11 +63,11 @@ class FeatureSums(Addable, Value):
         """All members as one."""
         if self.rows.ndim == 0:
             return self
-        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
 
     def member(self, k: Any) -> Self:
         """The sums of one member of a stack, or of some."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._parts().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
 
 def feature_sums(

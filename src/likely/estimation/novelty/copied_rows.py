@@ -1,7 +1,7 @@
-"""Whether equal rows are copies of one observation, or observations that are equal by chance.
+"""Detection of duplicated observations, as opposed to rows that are equal by chance.
 
-A model that is asked about a left-out row must not have learned from copies of it. Rows of few possible values are
-equal by chance: there, leaving out all equals of a row would leave out a value that new rows often have.
+A model that scores a held-out row must not have been fitted to duplicates of it. Rows of few possible values are
+equal by chance: there, holding out all equals of a row would hold out a value that new rows often have.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.core.row_hashes import Hashes, row_hashes
 
-FEW = 10  # values of a column: one fold may then hold all rows that have one of them
-SHARE = 0.05  # of the distinct rows must have equals: a single frequent row, such as all zeros, is no set of copies
+FEW = 10  # number of values of a column up to which one fold may hold all rows with a value
+SHARE = (
+    0.05  # share of distinct rows that must have duplicates: a single frequent row, such as all zeros, is not enough
+)
 STEP = 1.5  # smallest gaps between the values of a column
 
 
 def ranks(x: Any) -> Index:
-    """Place of each row (n,) in an order that what rows hold decides; copies of one observation share a place.
+    """Rank of each row (n,) in an order determined by content; duplicates of one observation share a rank.
 
     >>> ranks(np.array([[0.12, 3.4], [5.61, 7.8], [0.12, 3.4], [5.61, 7.8]])).tolist()
     [1, 0, 1, 0]
@@ -38,7 +40,7 @@ def ranks(x: Any) -> Index:
 
 
 def _are_copies(x: Any, distinct: Index, count: Index) -> bool:
-    """Whether more of the distinct rows have equals than have a neighbor: one that differs by a step in one column.
+    """Whether more of the distinct rows have duplicates than a neighbor: a row that differs by one step in one column.
 
     Where rows are equal by chance, such neighbors are at least as frequent. For text any other value is a step, and so
     it is for numbers of which there are few; for others it is the smallest gap between two values of the column.
@@ -48,8 +50,8 @@ def _are_copies(x: Any, distinct: Index, count: Index) -> bool:
 
 
 def _neighbors(x: Any, distinct: Index, enough: int) -> int:
-    """How many of the distinct rows have a neighbor; counting ends where it is `enough`."""
-    if isinstance(x, Ragged) or hasattr(x, "tocsr"):  # too long for columns: whole numbers and words repeat by chance
+    """How many of the distinct rows have a neighbor; counting stops at `enough`."""
+    if isinstance(x, Ragged) or hasattr(x, "tocsr"):  # too long for columns: integers and strings repeat by chance
         values = x.values if isinstance(x, Ragged) else x.data
         return 0 if _has_fractions(values) else len(distinct)
     columns = [column[distinct] for column in _columns(x)]
@@ -63,7 +65,7 @@ def _neighbors(x: Any, distinct: Index, enough: int) -> int:
 
 
 def _near(column: Any, others: Hashes) -> Mask:
-    """Rows (n,) that have the same others as another one, and there differ by a step."""
+    """Rows (n,) that equal another one except for one step in one column."""
     out = np.zeros(len(others), dtype=bool)
     values, step = _values(column)
     order = np.lexsort((values, others))
@@ -74,7 +76,7 @@ def _near(column: Any, others: Hashes) -> Mask:
 
 
 def _values(column: Any) -> tuple[Array, float]:
-    """A column as numbers (n,), and the largest difference that is one step."""
+    """A column as numbers (n,), and the largest difference of one step."""
     if column.dtype.kind not in "biuf":
         return np.zeros(len(column)), 0.0
     values = np.asarray(column, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How surprising frames are to a hidden Markov model: the probability of one at least as surprising."""
+"""Surprise of frames under an HMM: the predictive probability of a frame at least as improbable."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from likely.core.ragged import Ragged
 from likely.estimation.novelty.novelty_score import _patterns
 from likely.hmm.hmm import HMM
 
-DRAWS = 4000  # from which the distribution of a chain's surprise is known
-BLOCK = 256  # frames that are compared with all draws at a time
+DRAWS = 4000  # samples for the distribution of the surprise
+BLOCK = 256  # frames compared with all samples at a time
 
 
 class ChainTail:
-    """Of a hidden Markov model: frames drawn from each state, weighted by how probable the state is now."""
+    """Frames sampled from each state of an HMM, weighted by the predictive state probabilities."""
 
     def __init__(self, plays: HMM) -> None:
         self.plays = plays
@@ -25,10 +25,10 @@ class ChainTail:
         rng = np.random.default_rng(0)
         self.drawn = [self.distribution.member(k).sample(self.each, rng) for k in range(plays.states)]
         self.state = np.repeat(np.arange(plays.states), self.each)
-        self.scored: dict[Any, tuple[Any, Any]] = {}  # by which entries were seen
+        self.scored: dict[Any, tuple[Any, Any]] = {}  # by pattern of missing entries
 
     def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
-        """P(a frame at least as surprising), with the same entries missing; None where nothing was seen."""
+        """P(a frame at least as improbable), with the same entries missing; None if nothing is observed."""
         gaps = _gaps(y)
         if all(_flat(gaps)):
             return None
@@ -37,10 +37,10 @@ class ChainTail:
             logs = top + np.log(shares @ predicted.probs)
         as_odd = logs <= news + 1e-9 * (1 + abs(news))
         share = np.bincount(self.state[as_odd], minlength=len(predicted.probs)) @ predicted.probs / self.each
-        return float((share * self.each + 1) / (self.each + 1))  # the frame itself is one of them
+        return float((share * self.each + 1) / (self.each + 1))  # including the frame itself
 
     def along(self, x: Ragged) -> Array:
-        """P(a frame at least as surprising | all before) of all frames (T,); NaN where nothing was seen."""
+        """P(a frame at least as improbable | past frames) of all frames (T,); NaN if nothing is observed."""
         predicted, logs = self._predicted(x), self.plays.scores(x)
         top = logs.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -61,7 +61,7 @@ class ChainTail:
         return out
 
     def _predicted(self, x: Ragged) -> Array:
-        """p(state | all frames before) of every frame (T, K)."""
+        """Predictive state probabilities p(state | past frames) of every frame (T, K)."""
         ways = self.plays.chains[0].summed
         known = self.plays.posterior(x, lag=0).values
         out = np.empty_like(known)
@@ -71,7 +71,7 @@ class ChainTail:
         return np.divide(out, total, out=np.zeros_like(out), where=total > 0)
 
     def _scores(self, gaps: Any) -> tuple[Any, Any]:
-        """log of the best state's density of each draw (n,), and all relative to it (n, K)."""
+        """Log-density of each sample under its best state (n,), and all states relative to it (n, K)."""
         if gaps not in self.scored:
             logs = np.concatenate([self.distribution.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
             top = logs.max(axis=1)
@@ -84,7 +84,7 @@ def _frame(values: Any, i: int) -> Any:
 
 
 def _gaps(y: Any) -> Any:
-    """Which entries of a frame are missing, as a key."""
+    """The pattern of missing entries of a frame, as a key."""
     if isinstance(y, dict):
         return tuple((name, _gaps(part)) for name, part in y.items())
     return tuple(bool(is_gap(cell)) for cell in np.ravel(np.asarray(y)).tolist())

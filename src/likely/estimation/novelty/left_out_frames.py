@@ -1,4 +1,4 @@
-"""Surprises of frames under chains that had not learned from them: what alarms of a live feed are set by."""
+"""Cross-validated surprises of frames under HMMs: the reference for alarm thresholds of live data."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ from likely.estimation.novelty.novelty_threshold import MANY, PASSES
 from likely.hmm.hmm import HMM
 from likely.metrics.false_alarms import MOST, TAIL, correlation_time, quantile, rule_of_three, upper_limit
 
-PARTS = 5  # each left out once
-JUDGED = 3000  # frames that are asked, at most, or a few more
-AGAIN = 4  # more steps of EM without a part, at most: every fit pays for them
-ANEW = 20  # steps of EM that the earlier halves are learned by
-ENTRY = 20  # frames before a part that is a piece of a sequence, in which the filter settles
-ENOUGH = 20  # frames left out, with fewer of which the model's own distribution is believed
-MUCH = 3.0  # times as many rare frames as expected: the level drifts
+PARTS = 5  # folds
+JUDGED = 3000  # maximum number of scored frames, or a few more
+AGAIN = 4  # maximum number of EM steps without a fold: every fit pays for them
+ANEW = 20  # EM steps on the earlier halves
+ENTRY = 20  # burn-in frames of the filter before a piece of a sequence
+ENOUGH = 20  # number of held-out frames below which the model's own distribution is used
+MUCH = 3.0  # ratio of rare frames to the expectation above which the level drifts
 
 
 def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
-    """(3, m): −log P(a frame at least as surprising | all before), its weight, and the stretch that it belongs to.
+    """(3, m): −log P(a frame at least as improbable | past frames), its weight, and its stretch.
 
-    Frames stand in the order of time. Sequences are dealt into parts; a few long ones are cut in time where their
-    topology lets them begin anywhere. Without a part, learning goes on from what all of them taught, as in
-    `alarms`. Of very many frames the chain hardly knows any one: these it judges itself.
+    Frames are in order of time. Sequences are assigned to folds; a few long ones are split in time if their
+    topology lets them begin anywhere. Without a fold, EM is continued from the model of all data. With very many
+    frames the influence of a single one is negligible: these are scored by the model itself.
     """
     learn = _learned_on if len(X.values) <= MANY else lambda density, fold: density.model_
     return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
 
 
 def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
-    """The share of later halves that are as rare as the rarest tenth of frames left out, by the earlier halves alone.
+    """The share of later halves as rare as the rarest tenth of held-out frames, by models of the earlier halves.
 
-    It is far above a tenth where the level drifts. 0 where sequences are not cut in time, or frames are few: whole
-    sequences that were left out show what is new in others, and all may take the same course.
+    It is far above a tenth if the level drifts. 0 if sequences are not split in time, or frames are few: held-out
+    whole sequences include the variation between sequences.
     """
     there, w = _there(X, weight)
     if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
         return 0.0
-    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _learned_anew))
+    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
     if not enough(found):
         return 0.0
     return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
 
 
 def enough(kept: Array) -> bool:
-    """Whether frames left out (3, m) say more of false alarms than the model's own distribution."""
+    """Whether there are enough held-out frames (3, m) for false-alarm rates, instead of the model's distribution."""
     return min(kept.shape[1], float(kept[1].sum())) >= ENOUGH
 
 
@@ -68,24 +68,24 @@ def stretches(kept: Array) -> tuple[list[Array], Array]:
 
 
 def drifts(later: float) -> bool:
-    """Whether later halves are clearly rarer than what the earlier ones have taught."""
+    """Whether later halves are clearly rarer than expected from the earlier ones."""
     return later > MUCH * TAIL
 
 
 def independent_frames(kept: Array) -> float:
-    """n / τ: as how many frames those left out (3, m) count that depend on each other (`correlation_time`)."""
+    """Effective number n / τ of independent frames among the held-out ones (3, m) (`correlation_time`)."""
     series, w = stretches(kept)
     return float(w @ [len(x) for x in series]) / correlation_time(series, w)
 
 
 def supported_share(kept: Array, later: float = 0.0, rate: float = 0.0) -> float:
-    """The largest share of new frames with a false alarm that frames left out (3, m) do not exclude (95 % confidence).
+    """Upper confidence limit (95 %) of the false-alarm rate on new frames, from held-out frames (3, m).
 
-    Alarms are set such that a share `rate` of the frames left out raises one: so the threshold is a quantile, and the
-    share of new frames above it is as uncertain as a count of n `rate` / τ independent frames above it is, about twice
-    the rate where six are. Rates below the rule of three, 3τ / n, cannot be told from it: fewer than three frames above
-    a threshold support no less than three do. Where the level drifts, alarms may come in as many frames as later halves
-    were found to be rare.
+    The threshold is the quantile exceeded by a share `rate` of the held-out frames, and the share of new frames above
+    it is as uncertain as a count of n `rate` / τ independent frames, about twice the rate if six are above it. Rates
+    below the rule of three, 3τ / n, cannot be distinguished from it: fewer than three frames above a threshold support
+    no less than three do. If the level drifts, the false-alarm rate may be as large as the share of rare frames in
+    later halves.
     """
     n = independent_frames(kept)
     found = upper_limit(n * max(rate, rule_of_three(n)), n)
@@ -93,20 +93,20 @@ def supported_share(kept: Array, later: float = 0.0, rate: float = 0.0) -> float
 
 
 def support(density: Any) -> Iterator[str]:
-    """Which rate of false alarms the frames left out of a fitted density support, in a sentence; nothing of few."""
+    """The false-alarm rate supported by the held-out frames of a fitted density, as a sentence; empty with few."""
     kept, later = vars(density).get("held_out_surprise_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
     if not enough(kept):
         return
     rarest = np.ceil(1.0 / rule_of_three(independent_frames(kept)))
-    asked = f"where one false alarm in {rarest:,.0f} or more lines followed live is asked for"
+    asked = f"where one false alarm in {rarest:,.0f} or more live lines is requested"
     often = supported_words(supported_share(kept, later))
-    yield f"Tried on {kept[1].sum():,.0f} frames left out: {asked}, these support {often} (95 % confidence)."
+    yield f"Tested on {kept[1].sum():,.0f} held-out frames: {asked}, these support {often} (95 % confidence)."
     if drifts(later):
         yield drift(later)
 
 
 def supported_words(share: float) -> str:
-    """How often false alarms come at most, in words; a number of lines is rounded down.
+    """The largest false-alarm rate as text; a number of lines is rounded down.
 
     >>> [supported_words(share) for share in (0.0193, 0.3, 0.6)]
     ['one in 51 lines', 'one in 3.3 lines', 'no rate at all']
@@ -116,13 +116,13 @@ def supported_words(share: float) -> str:
 
 
 def drift(later: float) -> str:
-    """What later halves say of a level that drifts, in a sentence."""
-    rare = f"{100 * later:.0f} % of the later ones are as rare as the rarest {100 * TAIL:.0f} % of frames left out"
-    return f"By the earlier halves alone, {rare}: the level drifts, or slow motions were not all seen."
+    """The result of the drift check as a sentence."""
+    rare = f"{100 * later:.0f} % of the later ones are as rare as the rarest {100 * TAIL:.0f} % of held-out frames"
+    return f"By models of the earlier halves, {rare}: the level drifts, or slow variations were not all observed."
 
 
 def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
-    """(3, m) of frames by chains that lack them; without any frame where no such chain can be learned."""
+    """(3, m) of held-out frames; empty if no model can be fitted without them."""
     out, stretch = [np.empty((3, 0))], 0
     try:
         with unheard(), one_blas_thread():
@@ -132,13 +132,13 @@ def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
                     seen = -np.log(u[entry:][~np.isnan(u[entry:])])
                     out.append(np.stack([seen, np.full(len(seen), v), np.full(len(seen), float(stretch))]))
                     stretch += 1
-    except LikelyError:  # too few frames, or a distribution that draws nothing: alarms then go by the model alone
+    except LikelyError:  # too few frames, or a distribution without sampling: thresholds then use the model alone
         return np.empty((3, 0))
     return np.concatenate(out, axis=1)
 
 
 class _Fold(NamedTuple):
-    """Sequences to learn from, and those left out: with some frames before them, how many these are, and weights."""
+    """Training sequences, and held-out ones with preceding frames, their number, and weights."""
 
     rest: list[Any]
     rest_w: Array
@@ -156,18 +156,18 @@ def _folds(density: Any, X: Ragged, weight: Any) -> list[_Fold]:
 
 
 def _there(X: Ragged, weight: Any) -> tuple[list[int], Array]:
-    """Sequences that count, and the weights of all."""
+    """Sequences with positive weight, and the weights of all."""
     w = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=np.float64)
     return np.flatnonzero((X.lengths > 0) & (w > 0)).tolist(), w
 
 
 def _may_be_cut(density: Any) -> bool:
-    """Whether a piece of a sequence is like a sequence: it may begin and end anywhere."""
+    """Whether a piece of a sequence is distributed like a sequence: it may begin and end anywhere."""
     return density.model_.final is None and isinstance(density.topology, str) and density.topology == "ergodic"
 
 
 def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _Fold:
-    """Piece k of each sequence is left out; its neighbors depend on it, and nothing is learned from them either."""
+    """Piece k of each sequence is held out; its neighbors depend on it, and are not used for training either."""
     rest, rest_w, out, entries, own_w = [], [], [], [], []
     for i in there:
         a, b = (int(len(X[i]) * j / parts) for j in (k, k + 1))
@@ -183,16 +183,16 @@ def _cut_in_time(X: Ragged, there: list[int], w: Array, k: int, parts: int) -> _
 
 
 def _judges(density: Any, folds: list[_Fold], most: int, learn: Any) -> Iterator[tuple[HMM, Ragged, list[int], Array]]:
-    """For each fold a chain that lacks it, and the frames of it that are asked: so many, or a few more."""
+    """For each fold a model fitted without it, and the frames to be scored."""
     for fold in folds:
         if fold.out and fold.rest:
             some = np.searchsorted(np.cumsum([len(x) for x in fold.out]) - np.cumsum(fold.entries), most) + 1
-            asked = [x[: ENTRY + most] for x in fold.out[:some]]  # of a long sequence its beginning
+            asked = [x[: ENTRY + most] for x in fold.out[:some]]  # of a long sequence, the beginning
             yield learn(density, fold), _joined(asked), fold.entries[:some], fold.w[:some]
 
 
 def _learned_on(density: Any, fold: _Fold) -> HMM:
-    """From the chain of all, some steps of EM on all but a fold."""
+    """Some EM steps from the model of all data, on all but a fold."""
     data = Blocks.of(_joined(fold.rest), fold.rest_w)
     model: HMM = density._learned
     for _ in range(1 + min(density.n_iter_ // PASSES, AGAIN)):
@@ -202,10 +202,10 @@ def _learned_on(density: Any, fold: _Fold) -> HMM:
     return found
 
 
-def _learned_anew(density: Any, fold: _Fold) -> HMM:
-    """From the beginning, as the chain of all has states for what is left out; of very many frames the latest."""
+def _fitted_from_scratch(density: Any, fold: _Fold) -> HMM:
+    """Fitted from scratch, as the model of all data has states for the held-out part; at most the latest frames."""
     twin = copy(density)
-    twin.component_ = deepcopy(density.component_)  # what a first look at frames finds stays with it
+    twin.component_ = deepcopy(density.component_)  # keep the settings found in the frames
     twin.set_params(random_state=0, n_init=1, max_iter=ANEW)
     rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
     report = twin._learn(_joined(rest), fold.rest_w)

@@ -1,4 +1,4 @@
-"""Surprises of rows under mixtures that had not learned from them: what an alarm for unlikely rows is set by."""
+"""Cross-validated surprises of rows under mixtures: the reference for novelty thresholds."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from likely.estimation.foreign_tables import take_rows
 from likely.estimation.novelty.novelty_score import surprise
 from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
 
-STEPS = 25  # of EM without a fold: an alarm needs no more
+STEPS = 25  # EM steps without a fold: a threshold needs no more
 
 
 def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
-    """Surprise, weight and what was learned from (3, m) of the rows X that a density was fitted to.
+    """Surprise, weight and training weight (3, m) of the rows X that a density was fitted to, by cross-validation.
 
-    Rows are dealt into folds; each is scored by a density that was learned anew from the others. Of very many rows the
-    density hardly knows any one: there a share of them is scored as it is. Rows whose fold leaves too little to learn
-    from are left out, and that is said: scores by a density that knows them would make the alarm too sharp.
+    Rows are assigned to folds; each is scored by a density refitted to the others. With very many rows the influence of
+    a single one is negligible: a share of them is scored by the density itself. Rows whose fold leaves too few others
+    are dropped, with a warning: in-sample scores would make the threshold too strict.
     """
     rows = density._known(density._rows(X, reset=False), density._learned)[0]
     n = n_rows(rows)
@@ -34,19 +34,19 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
         return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
     scores = np.full(n, np.nan)
     fold = folds(rows)
-    with unheard(), one_blas_thread():  # what a fold lacks, the whole may have
+    with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows
         for f in np.unique(fold[counted]):
             mine = np.flatnonzero((fold == f) & (w > 0))
             _score_without(density, X, w, np.flatnonzero((fold != f) & (w > 0)), mine, scores)
     scored = counted[~np.isnan(scores[counted])]
     if len(scored) < len(counted):
-        _say_so(len(counted) - len(scored), len(counted))
+        _warn_unscored(len(counted) - len(scored), len(counted))
     found = surprise(density.model_, rows[scored], scores[scored]) if len(scored) else np.zeros(0)
     return _kept(found, w[scored], w.sum())
 
 
 def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores: Array) -> None:
-    """Scores of `mine` by a density learned from the `rest`; where these hold too little, none."""
+    """Scores of `mine` by a density fitted to the `rest`; none if these are too few."""
     if not len(rest):
         return
     settings = density.get_params(deep=False)
@@ -59,7 +59,7 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
     scores[mine] = scores_of(other, other.model_, other._learned, rows)
 
 
-def _say_so(lost: int, n: int) -> None:
-    text = f"{lost:,} of {n:,} rows could not be scored by a model that lacks them: the others hold too little"
-    by = "the model's own draws set" if lost == n else "the other rows set"
+def _warn_unscored(lost: int, n: int) -> None:
+    text = f"{lost:,} of {n:,} rows could not be scored out of sample: the other rows are too few"
+    by = "the model's own samples set" if lost == n else "the other rows set"
     tell(f"novelty: {text}; {by} the alarm")

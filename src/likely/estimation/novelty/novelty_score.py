@@ -1,8 +1,8 @@
-"""How unlike training a row is, and from where on to say so.
+"""Novelty (outlier) score of rows and its threshold for a given false-alarm rate.
 
-The surprise of a row is how far its log p(x) lies below the median of rows that the model itself would draw with the
-same gaps, in units of their spread. So rows with and without gaps are compared alike. The alarm is set so that a
-stated share of rows that the model had *not* learned from would raise it.
+The surprise of a row is the difference of its log p(x) from the median of the model's own samples with the same
+missing entries, in units of their interquartile range. So rows with and without missing values are comparable. The
+threshold is set so that a stated share of *held-out* rows exceeds it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 
-DRAWS, WITH_GAPS = 2048, 96  # rows drawn from the model to know what it finds ordinary, whole and with gaps
-PATTERNS = 4096  # of gaps that are remembered
-ENTRIES = 1 << 25  # of all draws together: of models with very many columns fewer rows are drawn, in parts
-WITHOUT_SUPPORT = (  # what is wrong with rows that are novel at any rate, and the remedy
-    "have p(x) = 0 under a model learned without them, or a level that the others lack, "
+DRAWS, WITH_GAPS = 2048, 96  # samples of the model for the reference distribution, complete and with missing entries
+PATTERNS = 4096  # patterns of missing entries in the cache
+ENTRIES = 1 << 25  # numbers in all samples: of models with very many columns fewer rows are drawn, in parts
+WITHOUT_SUPPORT = (  # the reason why rows are novel at any rate, and the remedy
+    "have p(x) = 0 under a model fitted without them, or a level that the others lack, "
     "and such rows are always novel; "
-    "use a density without ends, or give more rows"
+    "use a density with unbounded support, or more rows"
 )
 
 
 def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
-    """(median − log p(x)) / spread of each row (n,), against the model's own draws with the same gaps.
+    """(median − log p(x)) / interquartile range of each row (n,), against samples with the same missing values.
 
-    Where rows are sequences, against draws with as many frames.
+    For sequences, against samples of the same length.
     """
     if isinstance(X, Ragged):
         from likely.estimation.novelty.sequence_novelty import sequence_surprise
@@ -41,7 +41,7 @@ def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
     scores = np.asarray(model.log_prob(X) if log_prob is None else log_prob, dtype=np.float64)
     ordinary = Ordinary.of(model)
     out = np.empty(len(scores))
-    with one_blas_thread():  # many small solves: on a busy machine two threads wait for each other at every one
+    with one_blas_thread():  # many small solves: on a busy machine threads would wait for each other
         for rows, gaps in _patterns(X):
             middle, spread = ordinary.scores(gaps)
             out[rows] = (middle - scores[rows]) / spread
@@ -49,7 +49,7 @@ def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
 
 
 class Ordinary:
-    """What a model finds ordinary: median and spread of log p over its own draws, by pattern of gaps."""
+    """Reference distribution of log p: median and interquartile range over samples, by pattern of missing entries."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.known, rng = model, {}, np.random.default_rng(0)
@@ -64,18 +64,18 @@ class Ordinary:
         self.whole = quartiles(np.concatenate(scores))
 
     known: dict[bytes, tuple[float, float]]
-    whole: tuple[float, float] | None = None  # without gaps, where not all draws are kept
+    whole: tuple[float, float] | None = None  # without missing entries, if not all samples are stored
 
     @classmethod
     def of(cls, model: Any) -> Ordinary:
-        """Made once a model: values do not change, so it is kept with them."""
+        """Cached with the model: values are immutable."""
         found: Ordinary | None = model.__dict__.get("_ordinary")
         if found is None:
             found = model.__dict__["_ordinary"] = cls(model)
         return found
 
     def scores(self, gaps: Any) -> tuple[float, float]:
-        """Median and interquartile range of log p over draws in which these columns are missing."""
+        """Median and interquartile range of log p over samples in which these columns are missing."""
         if gaps is None and self.whole is not None:
             return self.whole
         key = b"" if gaps is None else gaps.tobytes()
@@ -88,17 +88,17 @@ class Ordinary:
 
 
 def alarm(kept: Array, rate: float, whose: str) -> float:
-    """The surprise that new rows exceed at that rate, by kept surprises and their weights (2 or more rows, m).
+    """The threshold that new rows exceed at the given rate, from stored surprises and weights (2 or more rows, m).
 
     Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1). Rows of infinite surprise
-    are novel at any rate (`exceeds`): where more of those were kept than the rate allows, it cannot be held, and that
-    is said.
+    are novel at any rate (`exceeds`): if more of those were stored than the rate allows, it cannot be met, with a
+    warning.
     """
     if not 0 < rate < 1:
         raise DomainError(sentence(whose, "novelty is a false-alarm rate between 0 and 1", rate))
     value, weight = kept[0], kept[1]
     if not len(value):
-        raise DomainError(sentence(whose, "novelty needs rows to set its alarm by", "none", "fit first"))
+        raise DomainError(sentence(whose, "novelty needs rows for its threshold", "none", "fit first"))
     tell_of_support(kept, rate, whose)
     order = np.argsort(value)[::-1]
     allowed = rate * (weight.sum() + 1)
@@ -107,15 +107,15 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
 
 
 class Support(NamedTuple):
-    """The false-alarm rate that kept surprises support: the stated one, or the least above it."""
+    """The false-alarm rate that stored surprises support: the stated one, or the smallest above it."""
 
     rate: float
-    rows: float  # weight of all that were kept
-    impossible: float  # of these, the weight of infinite surprise: novel at any rate
+    rows: float  # total weight
+    impossible: float  # weight of infinite surprises: novel at any rate
 
 
 def supported(kept: Array, rate: float) -> Support | None:
-    """What kept surprises support where the stated rate is below it; None where they support the stated one."""
+    """The supported false-alarm rate if the stated one is smaller; None if it is supported."""
     value, weight = kept[0], kept[1]
     n, impossible = float(weight.sum()), float(weight[np.isposinf(value)].sum())
     least = max(impossible, 1.0)
@@ -123,23 +123,23 @@ def supported(kept: Array, rate: float) -> Support | None:
 
 
 def tell_of_support(kept: Array, rate: float, whose: str) -> None:
-    """Note which false-alarm rate is supported, where the stated one is not."""
+    """Warn of the supported false-alarm rate, if the stated one is not supported."""
     found = supported(kept, rate)
     if found is None:
         return
     if found.impossible > rate * (found.rows + 1):
         share = f"{100 * found.impossible / found.rows:.2g} % of the training rows"
-        tell(f"{whose}: a false-alarm rate of {rate:g} cannot be held: {share} {WITHOUT_SUPPORT}")
+        tell(f"{whose}: a false-alarm rate of {rate:g} cannot be met: {share} {WITHOUT_SUPPORT}")
     else:
-        text = f"a false-alarm rate of {rate:g} is finer than {found.rows:.0f} rows can set; {found.rate:.2g} is used"
+        text = f"a false-alarm rate of {rate:g} is too small for {found.rows:.0f} rows; {found.rate:.2g} is used"
         tell(f"{whose}: {text}")
 
 
 def support_in_words(kept: Array | None, rate: float) -> tuple[str, str]:
-    """The false-alarm rate that holds, and in parentheses the stated one and the reason where they differ.
+    """The supported false-alarm rate as text, with the stated one and the reason in parentheses if they differ.
 
     >>> support_in_words(np.ones((2, 40)), 0.01), support_in_words(np.ones((2, 40)), 0.1)
-    (('0.024', ' (0.01 was asked; 40 rows support no less)'), ('0.1', ''))
+    (('0.024', ' (0.01 was requested; 40 rows support no less)'), ('0.1', ''))
     """
     found = None if kept is None or not kept.shape[1] else supported(kept, rate)
     if found is None:
@@ -147,11 +147,11 @@ def support_in_words(kept: Array | None, rate: float) -> tuple[str, str]:
     why = f"{found.rows:.0f} rows support no less"
     if found.impossible > rate * (found.rows + 1):
         why = f"{100 * found.impossible / found.rows:.2g} % of the training rows are novel at any rate"
-    return f"{found.rate:.2g}", f" ({rate:g} was asked; {why})"
+    return f"{found.rate:.2g}", f" ({rate:g} was requested; {why})"
 
 
 def exceeds(surprise: Array, limit: float) -> Mask:
-    """Which rows are novel (n,): those beyond the limit, and always those of infinite surprise."""
+    """Mask of novel rows (n,): those above the threshold, and always those of infinite surprise."""
     return np.asarray((surprise > limit) | np.isposinf(surprise))
 
 
@@ -159,12 +159,12 @@ def quartiles(scores: Array) -> tuple[float, float]:
     """Median and interquartile range of scores."""
     finite = scores[np.isfinite(scores)]
     low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75]) if len(finite) else (0.0, 0.0, 0.0)
-    return float(middle), float(high - low) or 1.0  # all alike: then nats are the unit
+    return float(middle), float(high - low) or 1.0  # all equal: then nats are the unit
 
 
 def _patterns(X: Any) -> list[tuple[Index, Any]]:
-    """Rows grouped by which columns are missing: (which rows, by column)."""
-    if hasattr(X, "tocsr"):  # sparse rows lack nothing
+    """Rows grouped by pattern of missing columns: (which rows, by column)."""
+    if hasattr(X, "tocsr"):  # sparse rows are complete
         return [(np.arange(n_rows(X)), None)]
     mask = missing_entries(X)
     some = mask.any(axis=1)
@@ -179,7 +179,7 @@ def _patterns(X: Any) -> list[tuple[Index, Any]]:
 
 
 def missing_entries(X: Any) -> Mask:
-    """Which entries of rows were not observed (n, d); a row that is a sequence counts as whole."""
+    """Mask of missing entries of rows (n, d); a sequence counts as complete."""
     if isinstance(X, Columns):
         return np.concatenate([missing_entries(part) for part in X.parts.values()], axis=1)
     if hasattr(X, "offsets"):
@@ -196,7 +196,7 @@ def missing_entries(X: Any) -> Mask:
 
 
 def _with_gaps(draws: Any, gaps: Any) -> Any:
-    """Draws in which the same columns are missing."""
+    """Samples with the same columns missing."""
     if isinstance(draws, Columns):
         parts, at = {}, 0
         for name, part in draws.parts.items():

@@ -1,6 +1,6 @@
-"""Surprises of rows that a classifier had not learned from: what an alarm for novelty is set by.
+"""Cross-validated surprises of training rows: the reference for novelty thresholds of classifiers.
 
-They are kept as (3, m): surprise, weight, and how much the classifier had learned from when it was asked.
+They are stored as (3, m): surprise, weight, and the training weight of the model that scored the row.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from likely.estimation.novelty.novelty_score import missing_entries, surprise
 from likely.mixture.mixture import Mixture
 
 FOLDS = 10
-MANY = 20_000  # rows beyond which only some are left out, from statistics that subtract
-MANY_WITH_GAPS, SHOWN_WITH_GAPS = 2000, 256  # gaps make each fold an iteration, and each pattern a question of its own
-STEPS = 5  # of EM for a fold: an alarm needs no more
-PASSES, AGAIN = 8, 12  # of the whole's learning for one more step of each fold, and so many of these at most
-FOLDS_OF_SEQUENCES = 5  # each is many rows, and hides its states: fewer folds, learned on from what all of them taught
+MANY = 20_000  # number of rows beyond which only some are held out, from statistics that subtract
+MANY_WITH_GAPS, SHOWN_WITH_GAPS = (
+    2000,
+    256,
+)  # with missing values each fold is iterative, and each pattern is scored separately
+STEPS = 5  # EM steps per fold: a threshold needs no more
+PASSES, AGAIN = 8, 12  # share of the fitting cost for one more step of each fold, and maximum number of these
+FOLDS_OF_SEQUENCES = 5  # sequences are long and have latent states: fewer folds, continued from the model of all data
 KEPT = 4096
 
 
 def left_out(clf: Any, X: Any, labels: Index, weight: Any) -> Array:
-    """Surprises of training rows under models that had not seen them; fold statistics add, so this is cheap."""
+    """Surprises of training rows under models fitted without them; fold statistics add, so this is cheap."""
     n, whole = n_rows(X), clf.stats_.complete
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     if n > (MANY if whole else MANY_WITH_GAPS):
@@ -43,7 +46,7 @@ def left_out(clf: Any, X: Any, labels: Index, weight: Any) -> Array:
         return _kept(surprise(clf.model_, X[some], scores), w[some] * (w.sum() / w[some].sum()), w.sum())
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
-    with unheard(), one_blas_thread():  # what a fold lacks, the whole may have; and many small solves
+    with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows; and many small solves
         for f, model, learned in _without_each_fold(clf, X, labels, weight, fold):
             scores[fold == f] = scores_of(clf.density_, model, learned, X[fold == f])
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
@@ -58,9 +61,9 @@ def _some(X: Any, about: int) -> Index:
 
 
 def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
-    """log p(x) of some of very many rows under models from whose statistics they were taken away, fold by fold.
+    """log p(x) of some of very many rows under models with these rows subtracted from the statistics, by fold.
 
-    None where statistics do not subtract: then the model is asked as it is, which hardly knows any one row.
+    None if statistics do not subtract: then the model itself is used, as the influence of a single row is negligible.
     """
     fold, scores = folds(X), np.empty(n_rows(X))
     try:
@@ -75,7 +78,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
 
 
 def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
-    """log p(x) of rows (n,); −inf where a row has a level that `learned` lacks."""
+    """log p(x) of rows (n,); −inf where a row has a level that did not occur in training."""
     known, strange = density._known(X, learned)
     out = np.array(model.log_prob(known), dtype=np.float64)
     for mask in strange.values():
@@ -84,11 +87,11 @@ def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
 
 
 def streamed(before: Array, found: Array, weight: Any, learned_from: float) -> Array:
-    """Surprises of a chunk, taken before it was learned, join the others; those of a much younger model go."""
+    """Add the surprises of a chunk, computed before it is learned; those of a much earlier model are dropped."""
     w = np.ones(len(found)) if weight is None else np.asarray(weight, dtype=np.float64)
     together = np.concatenate([before, _kept(found, w, learned_from)], axis=1)
     together = together[:, together[2] >= 0.5 * learned_from]
-    if together.shape[1] > KEPT:  # evenly over time, so that old and new keep their shares
+    if together.shape[1] > KEPT:  # evenly over time, so that old and new rows keep their shares
         pick = np.linspace(0, together.shape[1] - 1, KEPT).round().astype(int)
         scale = together[1].sum() / together[1, pick].sum()
         together = together[:, pick]
@@ -106,34 +109,36 @@ def _kept(found: Array, weight: Array, learned_from: float) -> Array:
 
 
 def folds(X: Any, among: int = FOLDS) -> Index:
-    """A fold for each row, dealt in an order that what they hold decides; copies of one observation stay together."""
+    """A fold for each row, by an order determined by content; duplicates of one observation stay together."""
     return ranks(X) % among
 
 
 def _without_each_fold(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
-    """Each fold, what would score and what would be learned without it; where the others hold too little, with it."""
-    way = _way(clf, X)
-    learn, as_learned = way(clf, X, labels, weight, fold), way is _anew or clf.density_._looks_once
+    """Each fold, with the scoring and the fitted model without it; with it, if the others are too few."""
+    way = _leave_out_method(clf, X)
+    learn, as_learned = way(clf, X, labels, weight, fold), way is _refitted or clf.density_._looks_once
     for f in np.unique(fold):
         try:
             report = learn(f)
-            seen = report.model if as_learned else clf._blank(X[fold != f])  # only the others' levels are known
+            seen = (
+                report.model if as_learned else clf._blank(X[fold != f])
+            )  # only the levels of the other folds are known
             yield f, clf._elsewhere(report), seen.components
         except LikelyError:
             yield f, clf.model_, clf._learned.components
 
 
-def _way(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
-    """How to learn without a fold: as exactly as is cheap."""
+def _leave_out_method(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
+    """How to fit without a fold: as exactly as is cheap."""
     if clf.density_._climbs():
-        return _nearby
+        return _one_step_from_optimum
     if isinstance(X, Ragged) and not clf.stats_.complete:
         return _learned_on
-    return _added if clf.stats_.complete and clf.density_._looks_once else _anew
+    return _added if clf.stats_.complete and clf.density_._looks_once else _refitted
 
 
 def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold: the statistics of the others, added."""
+    """Without a fold: by adding the statistics of the others."""
 
     def collected(f: int) -> Any:
         here = fold == f
@@ -150,8 +155,8 @@ def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callabl
     return without
 
 
-def _nearby(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold, where learning is a climb: a step from the summit of all rows, by statistics that add."""
+def _one_step_from_optimum(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold, for iterative fits: one step from the optimum of all rows, by additive statistics."""
     model = clf._learned
     each = {f: _collected(clf, model, X, labels, weight, fold == f) for f in np.unique(fold)}
     everything: Any = sum(each.values())
@@ -177,10 +182,10 @@ def _collected(clf: Any, model: Mixture, X: Any, labels: Index, weight: Any, som
     return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
 
 
-def _anew(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold, where entries are hidden, or the rows themselves set edges or levels: from the others alone.
+def _refitted(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
+    """Without a fold, for missing values or data-dependent edges and levels: a refit to the others.
 
-    Edges and levels of all rows would hold the left-out row too, as they do not hold a new one. Of EM a few steps do.
+    Edges and levels of all rows would include the held-out row, unlike a new one. A few EM steps are sufficient.
     """
     other = copy(clf)
     other.density_ = clf.density_._as_chosen(clf._learned.components)
@@ -193,11 +198,11 @@ def _anew(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable
 
 
 def _learned_on(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold, where starts cost more than learning: a step on from what all taught, by statistics that add.
+    """Without a fold, where initialization is expensive: EM steps from the model of all data, by additive statistics.
 
-    It takes away what the fold's own frames added. Where learning was slow, states are ambiguous, and what a fold
-    taught lingers in how the others are read: then more steps take most of that, too, for about half of what learning
-    itself has cost.
+    It removes the statistics of the fold's own frames. Where convergence was slow, states are ambiguous, and the fold
+    still influences the posteriors of the others: then more steps remove most of that, too, for about half of the cost
+    of the fit.
     """
     collected = partial(_collected, clf, X=X, labels=labels, weight=weight)
     each = {f: collected(clf._learned, some=fold == f) for f in np.unique(fold)}
@@ -217,9 +222,9 @@ def _learned_on(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Ca
 
 
 def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
-    """Surprise (n,) of rows that have crossed the border, and which of them hold a level never seen, by column.
+    """Surprise (n,) of validated rows, and the rows with unknown levels, by column.
 
-    A level that was never seen is surprising beyond measure.
+    An unknown level has infinite surprise.
     """
     known, strange = clf.density_._known(rows, clf._learned.components)
     out = surprise(clf.model_, known)
@@ -229,7 +234,7 @@ def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 
 
 class Why:
-    """Why a row is novel, in words, when somebody asks."""
+    """The reason why a row is novel, as text."""
 
     def __init__(self, surprise: Array, limit: float, rate: float, strange: dict[str, Any]) -> None:
         self.surprise, self.limit, self.rate, self.strange = surprise, limit, rate, strange
@@ -237,8 +242,8 @@ class Why:
     def __call__(self, i: int) -> str:
         columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
         if columns:
-            return f"a value of {', '.join(columns)} was not seen in training"
+            return f"a value of {', '.join(columns)} did not occur in training"
         if np.isposinf(self.surprise[i]):
             return "p(x) is 0: no class has a density here"
-        share = f"{100 * self.rate:g} % of training rows lie beyond {self.limit:.3g}"
+        share = f"{100 * self.rate:g} % of training rows are above {self.limit:.3g}"
         return f"p(x) is too small: its surprise is {self.surprise[i]:.3g}, {share}"

@@ -1,7 +1,8 @@
-"""How unlike training a sequence is: log p(x) falls with every frame, so it is compared with draws of the same length.
+"""Novelty score of sequences: log p(x) compared with samples of the same length.
 
-A model draws sequences of some lengths, and leaves out some shares of their entries; median and spread of log p
-are interpolated in both. So long and short sequences, with and without gaps, are compared alike.
+Sequences of several lengths, with several shares of missing entries, are sampled from the model; median and
+interquartile range of log p are interpolated in both. So long and short sequences, with and without missing values,
+are comparable.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
 
-FRAMES = 8000  # drawn at a length: of short sequences many, of long ones some
-FEWEST, MOST = 96, 384  # sequences drawn at a length
-LONGEST = 1024  # frames beyond which log p grows as it did, and its spread with the root
-RATIO = 2  # between lengths at which draws are made
-PARTS = 4  # shares of entries that are left out: 0, 1/4 … 3/4
+FRAMES = 8000  # frames sampled per length: many short sequences, few long ones
+FEWEST, MOST = 96, 384  # sequences sampled per length
+LONGEST = 1024  # length beyond which log p is extrapolated linearly, and its spread with the square root
+RATIO = 2  # ratio of successive lengths
+PARTS = 4  # shares of missing entries: 0, 1/4 … 3/4
 
 
 def sequence_surprise(model: Any, seqs: Ragged, log_prob: Array | None = None) -> Array:
-    """(median − log p(x)) / spread of each sequence (n,), against the model's own draws, as long and as gappy."""
+    """(median − log p(x)) / interquartile range of each sequence (n,), against the model's samples of equal length."""
     scores = np.asarray(model.log_prob(seqs) if log_prob is None else log_prob, dtype=np.float64)
     if not len(scores):
         return scores
@@ -37,29 +38,29 @@ def sequence_surprise(model: Any, seqs: Ragged, log_prob: Array | None = None) -
 
 
 def share_missing(seqs: Ragged) -> Array:
-    """Share of the entries of each sequence that were not seen (n,)."""
+    """Share of missing entries of each sequence (n,)."""
     gaps = np.concatenate([[0.0], np.cumsum(missing_entries(seqs.values).mean(axis=1))])
     return np.asarray((gaps[seqs.offsets[1:]] - gaps[seqs.offsets[:-1]]) / np.maximum(seqs.lengths, 1)).clip(0.0, 1.0)
 
 
 class OrdinarySequences:
-    """Median and interquartile range of log p over a model's own draws, by their length and share of gaps."""
+    """Median and interquartile range of log p over a model's samples, by length and share of missing entries."""
 
     def __init__(self, model: Any) -> None:
         self.model, self.known = model, {}
 
-    known: dict[tuple[int, int], tuple[float, float] | None]  # None: the model makes no sequence of that length
+    known: dict[tuple[int, int], tuple[float, float] | None]  # None: the model has no sequences of that length
 
     @classmethod
     def of(cls, model: Any) -> OrdinarySequences:
-        """Made once a model: values do not change, so it is kept with them."""
+        """Cached with the model: values are immutable."""
         found: OrdinarySequences | None = model.__dict__.get("_ordinary_sequences")
         if found is None:
             found = model.__dict__["_ordinary_sequences"] = cls(model)
         return found
 
     def at(self, lengths: Array, missing: Array) -> tuple[Array, Array]:
-        """Median and spread for sequences of these lengths that lack these shares of their entries, each (n,)."""
+        """Median and spread for sequences of these lengths and shares of missing entries, each (n,)."""
         place = missing * PARTS
         low = np.floor(place).astype(int)
         out = np.zeros((2, len(lengths)))
@@ -69,7 +70,7 @@ class OrdinarySequences:
         return out[0], out[1]
 
     def _along(self, lengths: Array, part: int) -> tuple[Array, Array]:
-        """The same for one share of gaps, interpolated in the length."""
+        """The same for one share of missing entries, interpolated in the length."""
         grid = _lengths(float(lengths.min()), float(lengths.max()))
         found = [(length, self._drawn(length, part)) for length in grid]
         sound = [(length, *scores) for length, scores in found if scores is not None] or [self._nearest(grid[-1], part)]
@@ -91,7 +92,7 @@ class OrdinarySequences:
         return None if draws is None else quartiles(self.model.log_prob(draws))
 
     def _nearest(self, length: int, part: int) -> tuple[int, float, float]:
-        """The next longer sequences that the model makes."""
+        """The next longer sequences that the model can generate."""
         for longer in range(length + 1, 4 * length + 64):
             scores = self._drawn(longer, part)
             if scores is not None:
@@ -100,7 +101,7 @@ class OrdinarySequences:
 
 
 def _thinned(values: Any, share: float, n: int, rng: Generator) -> Any:
-    """Frames of n sequences of one length, each with that share of its entries left out, at random."""
+    """Frames of n sequences of one length, each with that share of its entries missing at random."""
     if isinstance(values, Columns):
         return Columns({name: _thinned(part, share, n, rng) for name, part in values.parts.items()})
     out = values.astype(np.float64 if values.dtype.kind in "f" else object)
@@ -111,7 +112,7 @@ def _thinned(values: Any, share: float, n: int, rng: Generator) -> Any:
 
 
 def drawn(model: Any, n: int, rng: Generator, length: int) -> Ragged | None:
-    """n sequences of one length from a chain or a mixture of chains; None if it makes none."""
+    """n sequences of one length sampled from an HMM or a mixture of HMMs; None if it generates none."""
     if not isinstance(model, Mixture):
         return None if np.isneginf(log_length(model, length)[0]) else model.sample(n, rng, length)
     with np.errstate(divide="ignore"):
@@ -125,7 +126,7 @@ def drawn(model: Any, n: int, rng: Generator, length: int) -> Ragged | None:
 
 
 def log_length(model: Any, length: int) -> Array:
-    """log p(length) of a sequence: (1,), or (C,) for a stack; 0 where it may stop anywhere."""
+    """log p(length) of a sequence: (1,), or (C,) for a stack; 0 without final probabilities."""
     if isinstance(model, Mixture):
         logs = _of_members(model, length).reshape(model.weights.shape)
         with np.errstate(divide="ignore"):
@@ -138,7 +139,7 @@ def log_length(model: Any, length: int) -> Array:
 
 
 def _of_members(model: Mixture, length: int) -> Array:
-    """log p(length) under each part (K,)."""
+    """log p(length) under each component (K,)."""
     parts = untied(model.components)
     if parts is model.components:
         return log_length(parts, length)
@@ -146,7 +147,7 @@ def _of_members(model: Mixture, length: int) -> Array:
 
 
 def _lengths(least: float, most: float) -> list[int]:
-    """Whole lengths about RATIO apart, from one not above the least to one not below the most, or LONGEST."""
+    """Integer lengths about RATIO apart that cover the range, up to LONGEST."""
     out = [1]
     while out[-1] < min(most, LONGEST):
         out.append(min(max(out[-1] + 1, round(out[-1] * RATIO)), LONGEST))
@@ -156,7 +157,7 @@ def _lengths(least: float, most: float) -> list[int]:
 
 
 def _interpolated(x: Array, place: Array, value: Array) -> Array:
-    """Linear between places, and on beyond them by the last slope."""
+    """Linear interpolation between points, and extrapolation by the last slope."""
     out = np.interp(x, place, value)
     if len(place) == 1:
         return np.asarray(value[0] * x / max(place[0], 1.0))
@@ -168,7 +169,7 @@ def _interpolated(x: Array, place: Array, value: Array) -> Array:
 
 
 def _spread(x: Array, place: Array, value: Array) -> Array:
-    """Interpolated between places; beyond the last it grows with the root, as sums do."""
-    inside = place > 0  # the spread of nothing is that of the shortest
+    """Interpolated spread; beyond the last point it grows with the square root, as for sums."""
+    inside = place > 0  # the spread at length 0 is that of the shortest
     out = np.interp(x, place[inside], value[inside]) if inside.any() else np.full(len(x), value[0])
     return np.asarray(np.where(x > place[-1], value[-1] * np.sqrt(x / max(place[-1], 1.0)), out))

@@ -1,9 +1,9 @@
-"""Exact nearest neighbors by a tree of boxes: what lies in a box is no nearer than the box.
+"""Exact nearest-neighbor search with a tree of bounding boxes (compiled).
 
-Points stand leaf by leaf, each leaf a block (d, LANES) of columns, so that a query meets LANES points at once, and a
-node looks at the boxes of FAN children at once. Distances and bounds add the same kind of terms in the same order, and
-rounding keeps order, so that a bound is never above a distance, not by one bit: the search is exact, and of equals the
-smallest row number wins. Distances are sums here: Σ|z|, Σz², max|z| or Σ|z|^p, of which callers take the root.
+Points are stored by leaf, each leaf a block (d, LANES) of columns, so that a query is compared with LANES points at
+once, and a node tests the boxes of FAN children at once. Distances and bounds add the same kind of terms in the same
+order, and rounding is monotone, so that a bound never exceeds a distance, not by one bit: the search is exact, and
+ties go to the smallest row number. Distances are sums here: Σ|z|, Σz², max|z| or Σ|z|^p; callers take the root.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-ABSOLUTE, SQUARED, LARGEST, POWER = 0, 1, 2, 3  # what is added up
-LANES = 64  # points of a leaf: half the time of 32, whose loop is unrolled instead of made vectors
-FAN = 8  # children of a node, whose boxes are looked at at once
-LOOK = 16  # columns between two looks whether a whole leaf is too far
+ABSOLUTE, SQUARED, LARGEST, POWER = 0, 1, 2, 3  # terms of the distance sums
+LANES = 64  # points per leaf: half the time of 32, whose loop is unrolled instead of vectorized
+FAN = 8  # children per node, whose boxes are tested at once
+LOOK = 16  # columns between two tests whether a whole leaf is too far
 
 
 # --------------------------------------------------------------------- building
@@ -23,7 +23,7 @@ LOOK = 16  # columns between two looks whether a whole leaf is too far
 
 @compiled
 def _widest(x, order, low, high):  # type: ignore[no-untyped-def]
-    """The column in which these points spread most."""
+    """The column in which these points have the largest range."""
     best, most = 0, -1.0
     for j in range(x.shape[1]):
         least = x[order[low], j]
@@ -39,7 +39,7 @@ def _widest(x, order, low, high):  # type: ignore[no-untyped-def]
 
 @compiled
 def _divide(x, order, low, high, at, j):  # type: ignore[no-untyped-def]
-    """Reorder so that column j of the points before `at` is not above, and of those after not below, that at `at`."""
+    """Quickselect: reorder so that column j of points before `at` is not above, and after not below, that at `at`."""
     high -= 1
     while low < high:
         a, b, c = x[order[low], j], x[order[(low + high) // 2], j], x[order[high], j]
@@ -64,9 +64,9 @@ def _divide(x, order, low, high, at, j):  # type: ignore[no-untyped-def]
 
 @compiled
 def grow(x, order):  # type: ignore[no-untyped-def]
-    """Divide points (n, d) again and again, each part in its widest column, until leaves of LANES are left.
+    """Split points (n, d) recursively, each part in its widest column, into leaves of LANES points.
 
-    order (n,) comes as 0 … n − 1 and leaves in the order of the leaves. Every node but the last of its level is full,
+    order (n,) enters as 0 … n − 1 and is put in the order of the leaves. Every node but the last of its level is full,
     so that the children of node i are FAN·i and the following.
     """
     stack = np.empty((80, 2), np.int64)
@@ -92,9 +92,9 @@ def grow(x, order):  # type: ignore[no-untyped-def]
 def fill(x, order, blocks, rows, boxes, firsts):  # type: ignore[no-untyped-def]
     """Leaves as blocks (leaves, d, LANES), their row numbers (leaves, LANES), and boxes (nodes, 2, d, FAN).
 
-    boxes[node, 0] and boxes[node, 1] are the lower and upper ends of the node's children, side by side. firsts
+    boxes[node, 0] and boxes[node, 1] are the lower and upper bounds of the node's children. firsts
     (levels + 1,) says where the nodes of each level begin; the children of node i of a level are FAN·i … of the next,
-    and those of the last level are the leaves. Boxes come as (∞, ∞): a child that is not there is infinitely far.
+    and those of the last level are the leaves. Boxes enter as (∞, ∞): an absent child is infinitely far.
     """
     n, d, levels = len(x), x.shape[1], len(firsts) - 1
     for leaf in range(len(blocks)):
@@ -105,7 +105,7 @@ def fill(x, order, blocks, rows, boxes, firsts):  # type: ignore[no-untyped-def]
         for j in range(d):
             least, largest = np.inf, -np.inf
             for i in range(LANES):
-                v = x[rows[leaf, i], j] if i < size else np.inf  # nobody is near to an empty place
+                v = x[rows[leaf, i], j] if i < size else np.inf  # an empty slot is infinitely far
                 blocks[leaf, j, i] = v
                 if i < size:
                     least = min(least, v)
@@ -130,7 +130,7 @@ def fill(x, order, blocks, rows, boxes, firsts):  # type: ignore[no-untyped-def]
 
 @compiled
 def _bounds(q, boxes, node, kind, p, out):  # type: ignore[no-untyped-def]
-    """What no point of a child's box is nearer than, for FAN children at once."""
+    """Lower bounds of the distance to the boxes of FAN children at once."""
     for c in range(FAN):
         out[c] = 0.0
     for j in range(len(q)):
@@ -148,7 +148,7 @@ def _bounds(q, boxes, node, kind, p, out):  # type: ignore[no-untyped-def]
         else:
             for c in range(FAN):
                 z = max(max(boxes[node, 0, j, c] - v, v - boxes[node, 1, j, c]), 0.0)
-                out[c] += z**p * (1.0 - 1e-12)  # powers may be rounded out of order
+                out[c] += z**p * (1.0 - 1e-12)  # rounding of powers may not be monotone
 
 
 @compiled
@@ -190,7 +190,7 @@ def _farther(d1, r1, d2, r2):  # type: ignore[no-untyped-def]
 
 @compiled
 def _replace_farthest(away, rows, k, distance, row):  # type: ignore[no-untyped-def]
-    """Put a nearer one in the place of the farthest, which stands first in a heap of k."""
+    """Replace the farthest of k neighbors (the root of a heap) by a nearer one."""
     at = 0
     while True:
         child = 2 * at + 1
@@ -207,7 +207,7 @@ def _replace_farthest(away, rows, k, distance, row):  # type: ignore[no-untyped-
 
 @compiled
 def _sort(away, rows):  # type: ignore[no-untyped-def]
-    """A heap becomes a list, nearest first."""
+    """Sort a heap, nearest first."""
     for last in range(len(away) - 1, 0, -1):
         distance, row = away[last], rows[last]
         away[last], rows[last] = away[0], rows[0]
@@ -216,7 +216,7 @@ def _sort(away, rows):  # type: ignore[no-untyped-def]
 
 @compiled
 def _push(nodes, bounds, height, first, found, limit):  # type: ignore[no-untyped-def]
-    """Put the children that may hold something nearer onto the stack, the nearest on top; how high it is then."""
+    """Push the children that may hold a nearer point onto the stack, the nearest on top; return the stack height."""
     top = height
     for c in range(FAN):
         bound = found[c]
@@ -232,10 +232,10 @@ def _push(nodes, bounds, height, first, found, limit):  # type: ignore[no-untype
 
 @compiled
 def search(queries, order, own, blocks, numbers, boxes, firsts, kind, p, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbors of queries[order] among all points but row own[i] (−1: none); how many leaves were looked into.
+    """Nearest neighbors of queries[order] among all points but row own[i] (−1: none); returns the visited leaves.
 
-    queries (m, d), order (t,) and own (m,) whole; away (m, k) and rows (m, k) leave sorted, nearest first, at the
-    places that `order` names. Where there are fewer than k, infinity stands, and a row number beyond all.
+    queries (m, d), order (t,) and own (m,) whole; away (m, k) and rows (m, k) are filled, nearest first, at the
+    indices in `order`. With fewer than k neighbors the rest is infinity, with a row number beyond all.
     """
     levels, total, looked = len(firsts) - 1, firsts[len(firsts) - 1], 0
     nodes, bounds = np.empty(FAN * (levels + 1), np.int64), np.empty(FAN * (levels + 1))
@@ -272,15 +272,15 @@ def search(queries, order, own, blocks, numbers, boxes, firsts, kind, p, away, r
     return looked
 
 
-# -------------------------------------------------- by products, and with gaps
+# -------------------------------------------------- by products, and with missing entries
 
 
 @compiled
 def settle(products, norms, slack, queries, own, known, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbors by squared distance where products are known: near ties are measured again, exactly.
+    """Neighbors by squared distance from matrix products: near ties are computed again, exactly.
 
     products (m, n) are −2 q·x, norms (n,) are x·x, slack (m,) bounds twice the error of their sum; queries (m, d) and
-    known (n, d) are what is measured exactly; away and rows (m, k) leave sorted, nearest first.
+    known (n, d) are used for exact distances; away and rows (m, k) are filled, nearest first.
     """
     n, d = known.shape
     for i in range(len(queries)):
@@ -308,7 +308,7 @@ def settle(products, norms, slack, queries, own, known, away, rows):  # type: ig
 
 @compiled
 def search_with_gaps(queries, own, known, kind, p, away, rows):  # type: ignore[no-untyped-def]
-    """Neighbors over the entries that both have, sums scaled to all of them; infinitely far where there are none."""
+    """Neighbors by the entries that both have, sums scaled to all columns; infinitely far without common entries."""
     n, d = known.shape
     for i in range(len(queries)):
         near, who = away[i], rows[i]

@@ -1,7 +1,7 @@
-"""Which rows are enough for the nearest of them to decide all others: the loops of condensing.
+"""Condensing of the nearest-neighbor rule: compiled passes of Hart's and Gates' algorithms.
 
-Distances are sums as in `neighbors._loops.box_tree`, of entries that both rows have; of equals the smallest row number
-wins.
+Distances are sums as in `neighbors._loops.box_tree`, of entries that both rows have; ties go to the smallest row
+number.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from likely.numerics.compile import compiled
 
 
 @compiled
-def _apart(points, a, b, kind, p, limit):  # type: ignore[no-untyped-def]
-    """How far two rows are apart, or infinity as soon as it is beyond the limit: sums only grow."""
+def _distance(points, a, b, kind, p, limit):  # type: ignore[no-untyped-def]
+    """Distance of two rows, or infinity as soon as it exceeds the limit: sums only grow."""
     d = points.shape[1]
     total, seen = 0.0, 0
     for j in range(d):
@@ -38,19 +38,19 @@ def _apart(points, a, b, kind, p, limit):  # type: ignore[no-untyped-def]
 
 @compiled
 def _keep(points, row, kind, p, there, away, who):  # type: ignore[no-untyped-def]
-    """Keep one more row, and tell all that it is nearer to."""
+    """Add one row to the store, and update the nearest stored row of all rows."""
     there[row] = True
     for i in range(len(points)):
-        total = _apart(points, i, row, kind, p, away[i])
+        total = _distance(points, i, row, kind, p, away[i])
         if total < away[i] or (total == away[i] and row < who[i]):
             away[i], who[i] = total, row
 
 
 @compiled
 def grow_store(points, labels, firsts, kind, p, there, away, who):  # type: ignore[no-untyped-def]
-    """Hart's rule: rows join that those before decide wrongly, until none is; `there`, `away` and `who` are filled in.
+    """Hart's rule: add misclassified rows to the store until none is left; `there`, `away` and `who` are filled.
 
-    points (n, d), labels (n,), firsts (C,) rows to begin with; away (n,) infinity and who (n,) n at first.
+    points (n, d), labels (n,), firsts (C,) initial rows; away (n,) infinity and who (n,) n initially.
     """
     n = len(points)
     for row in firsts:
@@ -66,7 +66,7 @@ def grow_store(points, labels, firsts, kind, p, there, away, who):  # type: igno
 
 @compiled
 def shrink_store(points, labels, kind, p, there, away, who):  # type: ignore[no-untyped-def]
-    """Gates' rule: the last rows first, those leave without which nothing is decided worse."""
+    """Gates' rule: remove rows, the last first, without which no row is misclassified."""
     n = len(points)
     near, found = np.empty(n), np.empty(n, dtype=np.int64)
     for row in range(n - 1, -1, -1):
@@ -79,7 +79,7 @@ def shrink_store(points, labels, kind, p, there, away, who):  # type: ignore[no-
                 near[i], found[i] = np.inf, n
                 for other in range(n):
                     if there[other]:
-                        total = _apart(points, i, other, kind, p, near[i])
+                        total = _distance(points, i, other, kind, p, near[i])
                         if found[i] == n or total < near[i]:
                             near[i], found[i] = total, other
                 spare = labels[found[i]] == labels[i] or labels[row] != labels[i]

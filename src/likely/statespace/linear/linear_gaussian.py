@@ -323,7 +323,7 @@ class LinearGaussian(ReadyMade, Distribution):
         >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
         2
         """
-        return LinearGaussian(**{**self._parts(), "control": control, "feedthrough": feedthrough})
+        return LinearGaussian(**{**self._field_values(), "control": control, "feedthrough": feedthrough})
 
     def predictions(self, y: Any, inputs: Any = None) -> States:
         """What was expected of each frame of one sequence before it was seen: mean (T, p) and covariance.

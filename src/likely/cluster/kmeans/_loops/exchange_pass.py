@@ -1,4 +1,4 @@
-"""One row after another goes where the criterion gains most, and the means follow at once."""
+"""Exchange (Hartigan) k-means: one compiled pass that moves single rows and updates means at once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-LEAST = 1e-12  # share of a cost that a move must gain: less is rounding, and could go round in circles
+LEAST = 1e-12  # minimum relative gain of a move: less is rounding, and could cycle
 
 
 @compiled
-def _price(entries, scatter, lean, d):  # type: ignore[no-untyped-def]
-    """A cluster's part of the criterion at its best variance; `lean` is d · typical, or 0 where variances are equal."""
+def _cluster_cost(entries, scatter, lean, d):  # type: ignore[no-untyped-def]
+    """A cluster's part of the criterion at its best variance; `lean` is d · typical, or 0 with equal variances."""
     if lean <= 0.0:
         return scatter
     return 0.5 * (entries + d) * np.log((max(scatter, 0.0) + lean) / (entries + d))
@@ -19,11 +19,11 @@ def _price(entries, scatter, lean, d):  # type: ignore[no-untyped-def]
 
 @compiled
 def exchange_pass(u, weight, gaps, lean, labels, mean, seen, rows, entries, scatter):  # type: ignore[no-untyped-def]
-    """Visit each row once; returns how many moved and by how much the criterion changed.
+    """Visit each row once; returns the number of moved rows and the change of the criterion.
 
     Taking x out of a cluster lowers its scatter by Σ_j w n_j / (n_j − w) (x_j − m_j)², putting it into another raises
-    that by Σ_j w n_j / (n_j + w) (x_j − m_j)², over the columns that were seen; n_j (k, d) is `seen`. `rows` (k,) are
-    numbers of rows: the last one does not leave. Without `gaps` all n_j of a cluster are one.
+    that by Σ_j w n_j / (n_j + w) (x_j − m_j)², over the observed columns; n_j (k, d) is `seen`. `rows` (k,) are
+    numbers of rows: the last one does not leave. Without `gaps` all n_j of a cluster are equal.
     """
     n, d = u.shape
     k = len(mean)
@@ -39,7 +39,9 @@ def exchange_pass(u, weight, gaps, lean, labels, mean, seen, rows, entries, scat
                 known += w
                 if seen[q, j] > w * (1.0 + LEAST):
                     out += w * seen[q, j] / (seen[q, j] - w) * z * z
-        gain = _price(entries[q], scatter[q], lean, d) - _price(entries[q] - known, scatter[q] - out, lean, d)
+        gain = _cluster_cost(entries[q], scatter[q], lean, d) - _cluster_cost(
+            entries[q] - known, scatter[q] - out, lean, d
+        )
         if lean <= 0.0:
             gain = out
         least, into, best = np.inf, 0.0, q
@@ -60,7 +62,9 @@ def exchange_pass(u, weight, gaps, lean, labels, mean, seen, rows, entries, scat
             add *= w
             cost = add
             if lean > 0.0:
-                cost = _price(entries[p] + known, scatter[p] + add, lean, d) - _price(entries[p], scatter[p], lean, d)
+                cost = _cluster_cost(entries[p] + known, scatter[p] + add, lean, d) - _cluster_cost(
+                    entries[p], scatter[p], lean, d
+                )
             if cost < least:
                 least, into, best = cost, add, p
         if not (least < gain - LEAST * (abs(gain) + abs(least))):

@@ -1,8 +1,8 @@
-"""Nearest centers: one product for many rows, bounds for rows that cannot change, a second look where it is close.
+"""Nearest centers of rows: matrix products with distance bounds, and exact distances near ties (compiled).
 
-Scores are formed in single precision, in a frame in which rows are of size 1. Their error is bounded, and wherever two
-centers lie within it the distances are measured in double precision, from differences. So the labels are those of the
-plain formula, ties going to the first center. Functions take a strip of rows: to call one for a row costs
+Scores are computed in single precision, in units in which rows are of size 1. Their error is bounded, and wherever two
+centers lie within it the distances are computed in double precision, from differences. So the labels are those of the
+plain formula, with ties going to the first center. Functions take a strip of rows: a call per row would cost
 more than its distance.
 """
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-STRIP = 496  # rows scored at a time: scores of 64 centers stay in the cache, and their lines do not crowd it
-UP, DOWN = 1.000001, 0.999999  # bounds are kept in single precision: these leave room for its rounding
-LEAST = 1e-37  # and this for what it cannot hold
+STRIP = 496  # rows scored at a time: scores of 64 centers stay in the cache, without conflicts of cache lines
+UP, DOWN = 1.000001, 0.999999  # bounds are stored in single precision: slack for rounding
+LEAST = 1e-37  # and for overflow
 
 
 @compiled
@@ -50,7 +50,7 @@ def _features(x, which, m, unit, origin, gaps, own, features, size, length):  # 
 
 @compiled
 def _scores(coef, half, features, scores, best, second, at):  # type: ignore[no-untyped-def]
-    """The largest and second largest of coef · features − half over centers, and which it is, for a strip of rows."""
+    """The largest and second largest of coef · features − half over centers, and its center, for a strip of rows."""
     np.dot(coef, features, scores)
     n = scores.shape[1]
     for r in range(n):
@@ -77,10 +77,10 @@ def _bounds(size, length, best, second, noise, reach, height, error, above, belo
 
 
 @compiled
-def _second_look(x, unit, centers, slope, price, scores, half, which, m, best, second, error, at, above, below):  # type: ignore[no-untyped-def]
-    """Where others may be nearer than the best score says, costs are measured from differences: the first of the least.
+def _recheck_near_ties(x, unit, centers, slope, price, scores, half, which, m, best, second, error, at, above, below):  # type: ignore[no-untyped-def]
+    """Where other centers may be nearer, costs are computed from differences: the first of the smallest.
 
-    The cost is slope · |x − c|² + price · (entries seen), over what was seen. Gives the number of such rows.
+    The cost is slope · |x − c|² + price · (entries seen), over observed entries. Returns the number of such rows.
     """
     looked, d = 0, x.shape[1]
     for r in range(m):
@@ -108,9 +108,9 @@ def _second_look(x, unit, centers, slope, price, scores, half, which, m, best, s
 
 @compiled
 def _moves(x, weight, unit, origin, gaps, which, m, at, labels, sums, seen, counts, facts):  # type: ignore[no-untyped-def]
-    """Take rows that have a new label out of the old cluster's sums (−1 is none) and add them to the new one's.
+    """Subtract relabeled rows from the old cluster's sums (−1 is none) and add them to the new one's.
 
-    Without gaps a cluster's weight in each column is that of its rows, and `seen` is not kept.
+    Without missing values a cluster's weight in each column is that of its rows, and `seen` is not updated.
     """
     d = x.shape[1]
     for r in range(m):
@@ -141,7 +141,7 @@ def _moves(x, weight, unit, origin, gaps, which, m, at, labels, sums, seen, coun
 
 @compiled
 def _sizes_of(coef, half):  # type: ignore[no-untyped-def]
-    """The largest length of a row of `coef`, and the largest |half|."""
+    """The largest norm of a row of `coef`, and the largest |half|."""
     reach, height = 0.0, 0.0
     for q in range(len(coef)):
         norm = 0.0
@@ -156,12 +156,12 @@ def assign(  # type: ignore[no-untyped-def]
     x, weight, unit, origin, centers, slope, price, coef, half, gaps, own, noise,
     labels, upper, lower, drift, others, safe, sums, seen, counts, facts,
 ):  # fmt: skip
-    """Give each row (n, d) the label of its cheapest center; what moves is taken from one sum and added to another.
+    """Assign each row (n, d) to its nearest center; sums are updated by the rows that move.
 
     `upper` and `lower` (n,) bound the distance to the row's own and to every other center; empty arrays switch bounds
-    off. `drift` (k,) is how far each center has gone since, `others` (k,) the farthest that any other has, `safe` (k,)
-    half the way to the nearest other center. `facts` gains: rows moved, rows looked at twice, rows scored, Σ w |u|²
-    of rows that had no label.
+    off. `drift` (k,) is the distance that each center has moved since, `others` (k,) the largest of any other, `safe`
+    (k,) half the distance to the nearest other center. `facts` counts: rows moved, rows checked twice, rows scored, Σ
+    w |u|² of rows that had no label.
     """
     n, wide = len(x), coef.shape[1]
     features = np.zeros((wide, STRIP), coef.dtype)
@@ -188,7 +188,7 @@ def assign(  # type: ignore[no-untyped-def]
             _features(x, which, m, unit, origin, gaps, own, features, size, length)
             _scores(coef, half, features, scores, best, second, at)
             _bounds(size, length, best, second, noise, reach, height, error, above, below)
-            facts[1] += _second_look(
+            facts[1] += _recheck_near_ties(
                 x, unit, centers, slope, price, scores, half, which, m, best, second, error, at, above, below
             )
             if bounded:
@@ -201,7 +201,7 @@ def assign(  # type: ignore[no-untyped-def]
 
 @compiled
 def moments_about(x, weight, unit, centers, labels, sums, squares, seen, counts):  # type: ignore[no-untyped-def]
-    """Add Σ w z, Σ w z² and Σ w of z = (x − center) · unit, over what was seen, to each row's cluster."""
+    """Add Σ w z, Σ w z² and Σ w of z = (x − center) · unit, over observed entries, to each row's cluster."""
     weighted = len(weight) > 0
     for i in range(len(x)):
         q = labels[i]
@@ -217,7 +217,7 @@ def moments_about(x, weight, unit, centers, labels, sums, squares, seen, counts)
 
 @compiled
 def costs(x, unit, centers, slope, price, labels, out):  # type: ignore[no-untyped-def]
-    """What each row pays at its own center, into out (n,)."""
+    """The cost of each row at its own center, into out (n,)."""
     for i in range(len(x)):
         q, far, seen = labels[i], 0.0, 0
         for j in range(x.shape[1]):
@@ -230,7 +230,7 @@ def costs(x, unit, centers, slope, price, labels, out):  # type: ignore[no-untyp
 
 @compiled
 def look(x, low, high):  # type: ignore[no-untyped-def]
-    """Lowest and highest entry of each column so far; returns how many entries are NaN, and the row of an infinity."""
+    """Update minimum and maximum of each column; returns the number of NaN entries, and the row of an infinity."""
     missing, bad = 0, -1
     for i in range(len(x)):
         for j in range(x.shape[1]):
