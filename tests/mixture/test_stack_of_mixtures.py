@@ -99,7 +99,7 @@ def test_what_needs_one_mixture_says_so():
             getattr(m, verb)(rows_of(m))
     with pytest.raises(DomainError, match="pruned"):
         m.pruned()
-    with pytest.raises(ShapeError, match="a column a mixture"):
+    with pytest.raises(ShapeError, match="one column per mixture"):
         m.collect(rows_of(m), np.ones((90, 2)))
     with pytest.raises(ShapeError, match="one entry per row"):
         m.member(0).collect(rows_of(m), np.ones((90, 2)))

@@ -1,4 +1,4 @@
-"""What is missing, filled in: by what is expected of it given what was seen, or by a draw from its distribution."""
+"""Imputation of missing values: conditional expectations, or draws from the conditional distribution."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from likely.numerics import spd
 
 
 def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
-    """Rows with gaps filled: E[missing | seen], or with a generator one draw of the missing given the seen.
+    """Impute missing values: E[missing | observed], or with a generator one draw of the missing given the observed.
 
-    A category is filled with its most probable level where nothing is drawn. Rows come back as they came in: an
-    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their distribution.
-    In sequences, a state is known by all frames: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | seen of x_t, k].
+    A categorical column gets its most probable level where nothing is drawn. Rows come back as they came in: an
+    array as an array, `Columns` as `Columns`, with observed entries unchanged; complete rows are returned as they are.
+    In sequences, states are smoothed: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | observed part of x_t, k].
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
@@ -62,7 +62,7 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     at = np.flatnonzero(_gappy(model, x))
     if not isinstance(x, np.ndarray) or x.ndim != 2 or len(at) == len(x):
         return _filled(model, x, None, rng)
-    out = x.copy()  # rows that lack nothing are not even looked at
+    out = x.copy()  # complete rows are not evaluated
     if len(at):
         filled = _filled(model, x[at], None, rng)
         out = out.astype(np.result_type(out, filled)) if out.dtype.kind in "iub" else out
@@ -79,7 +79,7 @@ def _listed(x: Any) -> Any:
 
 
 def gaps(x: Any) -> Mask:
-    """True where an entry of an array is missing: NaN, or None among objects.
+    """Mask of missing entries of an array: NaN, or None among objects.
 
     >>> gaps(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
     [[False, True], [False, False]]
@@ -93,7 +93,7 @@ def gaps(x: Any) -> Mask:
 
 
 def _gappy(distribution: Any, x: Any) -> Mask:
-    """Which rows (n,) lack something, as their distribution reads them."""
+    """Which rows (n,) have missing entries, as their distribution reads them."""
     if isinstance(distribution, HMM):
         return any_in(_gappy(distribution.emission, x.values), x)
     if isinstance(distribution, DrivenHMM):
@@ -111,7 +111,7 @@ def _gappy(distribution: Any, x: Any) -> Mask:
 
 
 def _any_gap(x: Any) -> Mask:
-    """Which rows (n,) lack something; sparse rows, and sequences, cannot."""
+    """Which rows (n,) have missing entries; sparse rows and sequences have none."""
     if isinstance(x, Mapping):
         return np.any([_any_gap(part) for part in x.values()], axis=0)
     if is_sparse(x) or hasattr(x, "offsets"):
@@ -136,41 +136,43 @@ def _in_kind(z: Array, x: Any) -> Array:
 
 
 def _filled(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Rows filled by a distribution, or by the members of a stack with a share in each row (n, K)."""
+    """Rows imputed by a distribution, or by the members of a stack with responsibilities (n, K)."""
     return _fill(distribution, x, shares, rng) if _gappy(distribution, x).any() else _copied(x)
 
 
 @singledispatch
 def _fill(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """The same, where something is missing."""
-    raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, multinomial, Poisson, Bernoulli "
-                               "parts, products and mixtures of them", type(distribution).__name__))  # fmt: skip
+    """The same, for rows with missing entries."""
+    expected = (
+        "Gaussian, categorical, multinomial, Poisson, Bernoulli components, products and mixtures of them are needed"
+    )
+    raise DomainError(sentence("impute", expected, type(distribution).__name__))
 
 
 @_fill.register
 def _(distribution: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
+    """Components weighted by posterior probability; in a draw, all missing entries of a row come from one component."""
     inside = _inside(distribution, x)
     each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
     return _filled(distribution.components, x, each if rng is None else _one_each(each, rng), rng)
 
 
 def _inside(distribution: Mixture, x: Any) -> Array:
-    """p(part | row) within each mixture of a stack (n, C, M)."""
+    """p(component | row) within each mixture of a stack (n, C, M)."""
     inside = distribution.log_joint(x).astype(np.float64).reshape(-1, distribution.members or 1, distribution.size)
     with np.errstate(invalid="ignore"):
         inside = np.exp(inside - inside.max(axis=2, keepdims=True))
-    inside = np.where(np.isnan(inside), distribution.weights, inside)  # a row that no part can explain
+    inside = np.where(np.isnan(inside), distribution.weights, inside)  # density 0 under every component
     return inside / inside.sum(axis=2, keepdims=True)
 
 
 def _one_each(shares: Array, rng: Generator) -> Array:
-    """Shares (n, K) that give each row to one member, drawn by its shares."""
+    """One-hot responsibilities (n, K): one member per row, drawn by its probability."""
     return np.eye(shares.shape[1])[_drawn(shares, rng)]
 
 
 def _drawn(shares: Array, rng: Generator) -> Index:
-    """A place in each row (n,), drawn by shares (n, K)."""
+    """One index per row (n,), drawn by probabilities (n, K)."""
     heap = np.cumsum(shares, axis=1)
     own = (heap < rng.random((len(shares), 1)) * heap[:, -1:]).sum(axis=1)
     return np.minimum(own, shares.shape[1] - 1)
@@ -204,7 +206,7 @@ def _(distribution: Product, x: Any, shares: Array | None, rng: Generator | None
 
 
 def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
-    """Independent parts share the row's label and nothing else; an array that was cut is put together again."""
+    """Independent components share only the row's label; an array that was cut is put together again."""
     cut = distribution._cut(x)
     filled = {name: _filled(part, cut[name], shares, rng) for name, part in parts.items()}
     if not isinstance(x, Mapping):
@@ -217,7 +219,7 @@ def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, share
 
 @_fill.register
 def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
-    """Only sequences with gaps are looked at, and of these only frames with gaps are filled."""
+    """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed."""
     which = np.flatnonzero(_gappy(distribution, x))
     some: Ragged = x[which]
     states = frame_shares(distribution, some, None if shares is None else shares[which], rng)
@@ -232,7 +234,7 @@ def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) ->
 
 @_fill.register
 def _(distribution: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
-    """Frames of a driven chain; the covariates, which were known, stay with them."""
+    """Frames of an HMM with covariates; the covariates stay with them."""
     frames, covariates = apart(x)
     filled = _filled_frames(distribution.emission, frames.values, driven_shares(distribution, x, rng), rng)
     return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
@@ -274,10 +276,10 @@ def _numbers(distribution: Any, x: Any) -> Array:
 
 
 class _Regression:
-    """The missing given the seen under each member: μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)   (Herbst 2.3).
+    """Conditional Gaussian of the missing given the observed: μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)   (Herbst 2.3).
 
-    In units of standard deviations, so that what a column is measured in cannot matter. Where seen columns determine
-    each other, the pseudo-inverse stands for the inverse.
+    In units of standard deviations, so that the units of columns do not matter. Where Σ_oo is singular,
+    the pseudo-inverse replaces the inverse.
     """
 
     def __init__(self, distribution: Gaussian, rng: Generator | None) -> None:
@@ -289,7 +291,7 @@ class _Regression:
         self.correlation = np.broadcast_to(covariance / unit[:, :, None] / unit[:, None, :], (*shape, shape[1]))
 
     def __call__(self, z: Array, o: Index, m: Index, shares: Array) -> Array:
-        """What is missing (n, m) in rows of one pattern, by what was seen of them (n, o)."""
+        """Imputed values (n, m) for rows of one missingness pattern, from the observed ones (n, o)."""
         used = np.flatnonzero((shares > 0).any(axis=0))
         pull = self._pull(used, o, m)
         root = None if self.rng is None else self._spread(used, o, m, pull)
@@ -303,14 +305,14 @@ class _Regression:
         return total
 
     def _pull(self, used: Index, o: Index, m: Index) -> Array:
-        """R_oo⁻¹ R_om of each member (K, o, m)."""
+        """Regression coefficients R_oo⁻¹ R_om of each member (K, o, m)."""
         seen, across = self.correlation[np.ix_(used, o, o)], self.correlation[np.ix_(used, o, m)]
         if not len(o) or spd.cholesky(seen) is not None:
             return np.asarray(np.linalg.solve(seen, across), dtype=np.float64)
         return np.asarray(np.linalg.pinv(seen, rcond=spd.rank_tolerance(len(o)), hermitian=True) @ across)
 
     def _spread(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
-        """Roots A of R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
+        """Square roots A of the conditional covariance R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
         left = self.correlation[np.ix_(used, m, m)] - self.correlation[np.ix_(used, m, o)] @ pull
         values, vectors = np.linalg.eigh(spd.symmetric(left))
         return np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(vectors, 1, 2)
@@ -324,7 +326,7 @@ class _Regression:
 @_fill.register(Bernoulli)
 @_fill.register(ColumnDistribution)
 def _column_by_column(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """Independent columns: what was seen says nothing but which member it is."""
+    """Independent columns: the observed entries determine only the responsibilities of the members."""
     z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
     at = np.flatnonzero(np.isnan(z).any(axis=1))
@@ -337,7 +339,7 @@ def _column_by_column(distribution: Any, x: Any, shares: Array | None, rng: Gene
 @_fill.register(SignDistribution)
 @_fill.register(ChowTree)
 def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """Columns that know of each other: E[xⱼ | what was seen] of each gap, or a draw, one column after another."""
+    """Dependent columns: E[xⱼ | observed] of each missing entry, or draws, one column after another."""
     z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
     at = np.flatnonzero(np.isnan(z).any(axis=1))
@@ -359,7 +361,7 @@ def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Genera
 
 
 def _expected_gaps(distribution: Any, z: Array) -> Array:
-    """E[xⱼ | what was seen] in every gap of rows (n, d)."""
+    """E[xⱼ | observed] in every missing entry of rows (n, d)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(z[:, j]))
@@ -369,7 +371,7 @@ def _expected_gaps(distribution: Any, z: Array) -> Array:
 
 
 def _drawn_gaps(distribution: Any, z: Array, rng: Generator) -> Array:
-    """Rows with each gap drawn given all before it."""
+    """Rows with each missing entry drawn given all before it (ancestral sampling)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(out[:, j]))
@@ -380,7 +382,7 @@ def _drawn_gaps(distribution: Any, z: Array, rng: Generator) -> Array:
 
 
 def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
-    """Levels of a column, and p(level | what else was seen) of each row (n, L); all alike where none is possible."""
+    """Levels of a column, and p(level | other observed entries) of each row (n, L); uniform where none is possible."""
     levels = distribution.levels[j] if isinstance(distribution, ChowTree) else np.array([0.0, 1.0])
     logs = np.empty((len(z), len(levels)))
     for a, level in enumerate(levels):
@@ -393,7 +395,7 @@ def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
 
 
 def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
-    """One row from each named member (n, d)."""
+    """One draw from the given member for each row (n, d)."""
     if distribution.members is None:
         return np.asarray(distribution.sample(len(own), rng))
     out = np.empty((len(own), distribution.dim))
@@ -404,10 +406,10 @@ def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
 
 @_fill.register
 def _(distribution: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """N_seen p_missing / P_seen under each member; its mean where the observed columns have probability 0."""
+    """N_observed p_missing / P_observed under each member; its mean where the observed columns have probability 0."""
     if rng is not None:
-        expected = "counts are drawn given their total, and with gaps that is not known"
-        remedy = "fill them by expectation: without a generator, or random_state=None"
+        expected = "counts are drawn given their total, which is unknown with missing values"
+        remedy = "impute by expectation: without a generator, or random_state=None"
         raise DomainError(sentence("impute", expected, "NaN in a Multinomial's rows", remedy))
     z = _numbers(distribution, x)
     shares = np.ones((len(z), 1)) if shares is None else shares
@@ -426,7 +428,7 @@ def _(distribution: Categorical, x: Any, shares: Array | None, rng: Generator | 
 
 
 def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array | None, rng: Generator | None) -> Any:
-    """Cells with the most probable level, or a drawn one, where they were missing."""
+    """Cells with the most probable level, or a drawn one, where they are missing."""
     cells = np.array(one_column_of(x))
     at = np.flatnonzero(missing)
     each = np.repeat(probs, len(at), axis=0) if shares is None else shares[at] @ probs
@@ -442,7 +444,7 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array |
 
 @_fill.register
 def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
-    """Unlike members, each by its own rule: means by their shares, levels by their probabilities."""
+    """Members of different types, each by its own rule: means by responsibilities, levels by their probabilities."""
     parts, shares = _flat(distribution.components, x, shares)
     shares = shares if rng is None else _one_each(shares, rng)
     first = parts[0]
@@ -464,7 +466,7 @@ def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
 
 
 def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array]:
-    """Members that are mixtures, as their own parts with shares of their own."""
+    """Members that are mixtures replaced by their components, with responsibilities of their own."""
     distributions: list[Any] = []
     columns: list[Array] = []
     for k, part in enumerate(parts):
@@ -478,7 +480,7 @@ def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array
 
 
 def _common_levels(parts: Sequence[Categorical]) -> tuple[Any, Array]:
-    """The levels of all, and each one's probability under each (K, L)."""
+    """The union of all levels, and the probability of each under each member (K, L)."""
     place: dict[Any, int] = {}
     for part in parts:
         for value in part.values.tolist():

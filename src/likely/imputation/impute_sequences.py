@@ -1,4 +1,4 @@
-"""Gaps in sequences: which state a frame came from is told by all other frames, and the state tells the rest."""
+"""Imputation in sequences: posterior state probabilities of each frame, then the emission of each state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.hmm.viterbi import path_draws
 
 
 def is_of_sequences(model: Any) -> bool:
-    """True of a chain, of a stack of them, and of a mixture of them: rows are sequences."""
+    """True for an HMM, a stack of them, or a mixture of them: rows are sequences."""
     inner = untied(model)
     return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "components") and is_of_sequences(inner.components))
 
@@ -32,9 +32,9 @@ def any_in(frames: Mask, seqs: Ragged) -> Mask:
 
 
 def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator | None) -> Array:
-    """p(s_t = k | x) of every frame (T, C·K), times the share (n, C) that each chain has in a sequence.
+    """Smoothed p(s_t = k | x) of every frame (T, C·K), times the weight (n, C) of each HMM in a sequence.
 
-    With a generator one state each, along a path drawn from p(s | x): so neighboring gaps are drawn together.
+    With a generator one state path drawn from p(s | x), so that neighboring missing values are drawn jointly.
     """
     out = np.zeros((len(seqs.values), len(model.chains) * model.states))
     for c in range(len(model.chains)):
@@ -58,19 +58,19 @@ def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
 
 
 def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
-    """The same of a driven chain (T, K)."""
+    """The same for an HMM with covariates (T, K)."""
     known = _possible(model, seqs)
     return known if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
 
 
 def _possible(model: Any, seqs: Ragged) -> Array:
-    """p(state | sequence) of all frames (T, K), if all sequences can be."""
-    with unheard():  # what is impossible is an error here
+    """p(state | sequence) of all frames (T, K); raises for a sequence of probability 0."""
+    with unheard():  # an impossible sequence is an error here
         found = model.smooth(seqs)
     bad = np.flatnonzero(np.isneginf(found.log_prob))
     if len(bad):
-        expected, remedy = "gaps are filled in sequences that are possible", "correct it, or leave it out"
-        got = f"sequence {bad[0]}, which is impossible under the model"
+        expected, remedy = "sequences to impute must have positive probability", "correct it, or leave it out"
+        got = f"sequence {bad[0]}, which has probability 0 under the model"
         raise DataError(sentence(f"{type(model).__name__}.impute", expected, got, remedy))
     return np.asarray(found.states.values)
 

@@ -1,4 +1,4 @@
-"""Where EM begins: rows of a sketch are dealt into groups, and each part learns from one group."""
+"""Initialization of EM: rows of a sketch are clustered, and each component is fitted to one cluster."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from likely.mixture.embedding import embedded
 from likely.mixture.mixture import Mixture, MixtureStats
 
 SETTLING = 5  # rounds of EM after each split
-LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
+LLOYD = 12  # k-means iterations on the sketch: an initialization need not converge
 
 
 def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str = "k-means++") -> Index:
-    """A group 0 … k − 1 for each row of a sketch (m,): fewer groups where fewer rows are distinct.
+    """Cluster index 0 … k − 1 of each row of a sketch (m,); fewer clusters where fewer rows are distinct.
 
-    `how`: "k-means++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
-    (two groups, of which the wider is cut in two, and so on: LBG).
+    `how`: "k-means++" (k-means++ seeding, then some k-means iterations), "random" (seeds drawn by weight), or "split"
+    (the cluster of largest scatter is split in two, repeatedly: the LBG algorithm).
     """
     points = embedded(distribution, sketch.rows, sketch.weight)
     if how == "split":
@@ -39,7 +39,7 @@ def _random_seeds(points: Array, weight: Array, k: int, rng: Generator) -> Index
 
 
 def _nearest(points: Array, weight: Array, centers: Array, rounds: int) -> Index:
-    """The nearest center of each point, after some rounds of k-means; a center that lost all keeps its place."""
+    """The nearest center of each point after some k-means iterations; an empty cluster keeps its center."""
     own = squared_distances(points, centers).argmin(axis=0)
     for _ in range(rounds):
         total = np.bincount(own, weight, len(centers))
@@ -68,7 +68,7 @@ def _by_splitting(points: Array, weight: Array, k: int) -> Index:
 
 
 def halves(points: Array, weight: Array) -> Index:
-    """Points cut in two (0 or 1), across the direction in which they spread most, then settled by 2-means."""
+    """Split points in two (0 or 1) across their first principal direction, then refine by 2-means."""
     mean = weight @ points / weight.sum()
     z = (points - mean) * np.sqrt(weight)[:, None]
     direction = np.linalg.svd(z, full_matrices=False)[2][0]
@@ -90,7 +90,7 @@ def _scatter(points: Array, weight: Array) -> float:
 
 
 def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) -> Mixture:
-    """A mixture whose parts learned from their shares (n, K) of rows; nothing is said of what a start is short of."""
+    """A mixture fitted to responsibilities (n, K), one M-step; warnings about this initial model are suppressed."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = shares * w[:, None]
     with unheard():
@@ -100,7 +100,7 @@ def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) 
 
 
 def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
-    """A mixture grown from one part: the one of most scatter is cut in two, and EM settles them, until there are K."""
+    """Incremental splitting: the component of largest scatter is split, followed by some EM iterations, up to K."""
     points, rows, weight = embedded(blank.components, sketch.rows, sketch.weight), sketch.rows, sketch.weight
     shares = np.ones((len(weight), 1))
     for k in range(1, blank.size + 1):
@@ -115,7 +115,7 @@ def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
 
 
 def split_shares(shares: Array, points: Array, weight: Array) -> Array:
-    """Shares (m, K + 1) where one half of the part of most scatter is a part of its own; it may get nothing."""
+    """Responsibilities (m, K + 1) after splitting the component of largest scatter; the new one may be empty."""
     own = shares.argmax(axis=1)
     scatters = [_scatter(points[own == g], weight[own == g]) for g in range(shares.shape[1])]
     g = int(np.argmax(scatters))
@@ -129,7 +129,7 @@ def split_shares(shares: Array, points: Array, weight: Array) -> Array:
 
 
 def weights_by(blank: Mixture, counts: Array) -> Array:
-    """Weights by counts in the shape of the mixture's; a mixture without any count has them all alike."""
+    """Mixture weights proportional to counts, in the mixture's shape; uniform for a mixture without any count."""
     counts = counts.reshape(blank.weights.shape)
     total = counts.sum(axis=-1, keepdims=True)
     return np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / blank.size)

@@ -1,4 +1,4 @@
-"""What a mixture can say because its parts can: moments and distribution functions mix, quantiles come by halving."""
+"""Moments, distribution functions and quantiles of mixtures, from those of the components."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.distributions.univariate.von_mises_sum import VonMisesSum
 
-HALVINGS = 1100  # at most: from the largest numbers to the smallest; adjacent ones are reached after 60 or so
+HALVINGS = 1100  # at most, from the largest numbers to the smallest; adjacent ones are reached after 60 or so
 
 
 def mixed_mean(weights: Array, parts: Any) -> Array:
@@ -28,7 +28,7 @@ def mixed_mean(weights: Array, parts: Any) -> Array:
 
 
 def mixed_variance(weights: Array, parts: Any) -> Array:
-    """Σ w_k (Var_k[x] + (E_k[x] − E[x])²), column by column; infinite where a part's is, or where its mean is."""
+    """Σ w_k (Var_k[x] + (E_k[x] − E[x])²) per column; infinite where a component's variance or mean is."""
     means, variances = _of_each(parts, "mean"), _of_each(parts, "variance")
     with np.errstate(invalid="ignore"):
         apart = means - _repeated(_by_weight(weights, means), weights)
@@ -51,21 +51,21 @@ def mixed_cdf(weights: Array, parts: Any, x: Array) -> Array:
 
 
 def mixed_quantile(weights: Array, parts: Any, p: Array) -> Array:
-    """The smallest x with P(X ≤ x) ≥ p (…) of one mixture (K,): between the quantiles of its parts, by halving."""
+    """The smallest x with P(X ≤ x) ≥ p (…) of one mixture (K,): bisection between the components' quantiles."""
     flat = np.ravel(p)
     alive = [part for part, w in zip(_members(parts), weights, strict=True) if w > 0]
     inside = (flat >= 0) & (flat <= 1)
     asked = np.where(inside, flat, 0.5)
     ends = np.stack([np.ravel(part.quantile(asked)) for part in alive])
     found = _halved(lambda x: mixed_cdf(weights, parts, x), asked, ends.min(axis=0), ends.max(axis=0))
-    if all(is_discrete(part) for part in alive):  # whose distribution functions may forgive a little at a value
+    if all(is_discrete(part) for part in alive):  # whose distribution functions may have a tolerance at a value
         whole = np.rint(found)
         found = np.where(np.isclose(found, whole, rtol=0.0, atol=1e-6), whole, found)
     return np.where(inside, found, np.nan).reshape(np.shape(p))
 
 
 def _halved(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) -> Array:
-    """The least x in low … high with cdf(x) ≥ p, to the last bit; ends that are infinite are those of p = 0 and 1."""
+    """Bisection for the least x in low … high with cdf(x) ≥ p, to the last bit; infinite ends belong to p = 0 and 1."""
     low, high = np.where(p == 1, high, low), np.where(p == 0, low, high)
     high = np.where(cdf(low) >= p, low, high)
     for _ in range(HALVINGS):
@@ -87,7 +87,7 @@ def _members(parts: Any) -> list[Any]:
 
 
 def _of_each(parts: Any, name: str) -> Array:
-    """The answer of each part (K, …), where all have one in numbers."""
+    """A property of each component (K, …), where all have numeric ones."""
     if goes_round(parts):
         raise _unknown(parts, name)
     try:
@@ -102,12 +102,12 @@ def _of_each(parts: Any, name: str) -> Array:
 
 
 def goes_round(parts: Any) -> bool:
-    """True for angles: what mixes by weight there are arrows, not numbers."""
+    """True for angles: their circular means do not mix by weight."""
     return isinstance(parts.member(0), VonMises | VonMisesSum)
 
 
 def _unknown(parts: Any, name: str) -> NotKnown:
-    expected = f"no {name} is known of a mixture of {type(parts).__name__}"
+    expected = f"no {name} is available for a mixture of {type(parts).__name__}"
     return NotKnown(sentence("Mixture", expected, remedy="average draws, see expect"))
 
 
@@ -134,12 +134,12 @@ def _one_covariance(distribution: Any) -> Array:
 
 
 def _by_weight(weights: Array, each: Array) -> Array:
-    """Σ w_k a_k of (K, …), or (C, …) for weights (C, M); what has no weight does not count, were it infinite."""
+    """Σ w_k a_k of (K, …), or (C, …) for weights (C, M); components of weight 0 are left out, even infinite ones."""
     w = weights.reshape(*weights.shape, *(1,) * (each.ndim - 1))
     terms = np.where(w > 0, each.reshape(*weights.shape, *each.shape[1:]), 0.0)
     return np.asarray((w * terms).sum(axis=weights.ndim - 1))
 
 
 def _repeated(mixed: Array, weights: Array) -> Array:
-    """One row per part (K, …) again."""
+    """One row per component (K, …) again."""
     return np.repeat(mixed, weights.shape[-1], axis=0) if weights.ndim == 2 else mixed[None]

@@ -1,4 +1,4 @@
-"""A component that died begins anew: the heaviest of the others is cut in two, and one half is its own."""
+"""Reseeding of empty components: each takes one half of the rows of the heaviest component."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.mixture.mixture import Mixture
 
 
 def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
-    """The mixture with its dead components set into the heaviest ones, learned from a sketch of the rows."""
+    """The mixture with its empty components reseeded from the heaviest ones, fitted to a sketch of the rows."""
     points = embedded(model.components, sketch.rows, sketch.weight)
     shares = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):
@@ -24,7 +24,7 @@ def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
 
 
 def _split(shares: Array, points: Array, weight: Array, into: int) -> Array:
-    """Shares (m, K) where component `into` has taken one half of the heaviest one's rows that are not all alike."""
+    """Responsibilities (m, K) after component `into` took half of the rows of the heaviest one whose rows differ."""
     own = shares.argmax(axis=1)
     for heavy in np.argsort(-(weight @ shares), kind="stable"):
         mine = np.flatnonzero(own == heavy)
