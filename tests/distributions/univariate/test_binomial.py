@@ -114,7 +114,7 @@ def test_a_stack_of_unlike_trials():
     assert stack.objective(stats) == pytest.approx(want)
     with pytest.raises(lk.DataError, match="3 trials"):
         stack.collect([[8.0], [8.0]], labels=[0, 1])
-    with pytest.raises(lk.ShapeError, match="as many trials"):
+    with pytest.raises(lk.ShapeError, match="the same trials"):
         lk.Binomial(3, 0.5).collect([1.0]) + lk.Binomial(4, 0.5).collect([1.0])
 
 

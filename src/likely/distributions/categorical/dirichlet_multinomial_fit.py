@@ -1,4 +1,4 @@
-"""Maximum likelihood of the Dirichlet-multinomial distribution: Newton steps for log α, each as cheap as its sums."""
+"""Maximum-likelihood fit of the Dirichlet-multinomial distribution: Newton's method for log α, linear in columns."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from likely.core.arrays import Array, Index
 from likely.numerics.newton_ascent import Spot, climb
 from likely.numerics.special import digamma_gap, gamma_excess
 
-SMALLEST, LARGEST = 1e-8, 1e8  # α that is looked for
-STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # concentrations of which the best is climbed from
+SMALLEST, LARGEST = 1e-8, 1e8  # bounds of α
+STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # initial concentrations, of which the best is used
 
 
 def fitted_alpha(cell: Index, value: Array, each: Array, width: int, old: Array) -> Array:
     """α (d,) for counts `value` > 0 of columns `cell`, d = width − 1; the last column holds totals of rows.
 
-    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] and what α does not touch (Minka 2000). Steps begin
-    at the α of before, or at the shares of all counts, whichever is best.
+    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] + constant (Minka 2000). Starts
+    from the previous α, or from the relative frequencies, whichever is better.
     """
     d = width - 1
     last = cell == d
@@ -44,7 +44,7 @@ def _hill(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array
 
 
 def _height(alpha: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> float:
-    """The log-likelihood: Γ(a + x)/Γ(a) is a^x times what is near 1 for large a, and of powers only shares are left."""
+    """The log-likelihood: Γ(a + x)/Γ(a) as a^x times a factor near 1 for large a, without cancellation."""
     whole, a = float(alpha.sum()), alpha[at]
     return float(w @ (x * np.log(a / whole) + gamma_excess(a, x)) - rows @ gamma_excess(whole, totals))
 

@@ -39,7 +39,7 @@ class BetaBinomialDensity(TrialsDensity):
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a binomial distribution: a + b stands for infinity"
+            text = "not overdispersed: a + b is at its upper bound (binomial limit)"
             tell(f"BetaBinomialDensity: {which} {text}")
         return model
 

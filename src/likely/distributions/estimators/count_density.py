@@ -35,7 +35,7 @@ class TrialsDensity(CountDensity):
     def _blank(self, X: Any, members: int | None = None) -> Any:
         given = self.trials is not None
         if not given:
-            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is taken for them")
+            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
         distribution: Any = self._distribution
         return distribution.blank(
             X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float))

@@ -42,7 +42,7 @@ class NegativeBinomialDensity(CountDensity):
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a Poisson distribution: its size stands for infinity"
+            text = "not overdispersed: size is at its upper bound (Poisson limit)"
             tell(f"NegativeBinomialDensity: {which} {text}")
         return model
 

@@ -1,4 +1,4 @@
-"""The Cauchy distribution: tails so heavy that means do not settle, however many rows there are."""
+"""Cauchy distribution: heavy tails, neither mean nor variance."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Cauchy(Centered, ValueDistribution):
     """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
     Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
-    scale is half the distance between the quartiles. The likelihood of both has one maximum (Copas 1975), found by
-    Newton's method, unless half of the weight lies on one value: the distribution then shrinks to it.
+    scale is half the interquartile range. The joint likelihood has one maximum (Copas 1975), found by
+    Newton's method, unless half of the weight lies on one value: the scale estimate then goes to its floor.
 
     >>> Cauchy(0.0, 1.0).log_prob([0.0, 1.0]).round(4)
     array([-1.1447, -1.8379])
@@ -63,23 +63,23 @@ class Cauchy(Centered, ValueDistribution):
 
     @property
     def mean(self) -> NoReturn:
-        """There is none."""
+        """Raises: the mean does not exist."""
         raise DomainError(sentence("Cauchy", "the distribution has no mean", remedy="use center, the median"))
 
     @property
     def variance(self) -> NoReturn:
-        """There is none."""
+        """Raises: the variance does not exist."""
         raise DomainError(
-            sentence("Cauchy", "the distribution has no variance", remedy="use scale, half the quartiles' distance")
+            sentence("Cauchy", "the distribution has no variance", remedy="use scale, half the interquartile range")
         )
 
     @property
     def expected(self) -> Array:
-        """What a gap is filled with: the median."""
+        """Value imputed for a missing entry: the median."""
         return self.center
 
     def kl(self, other: Cauchy, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); members one by one."""
+        """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); member by member."""
         self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
         with np.errstate(over="ignore"):
@@ -93,7 +93,7 @@ class Cauchy(Centered, ValueDistribution):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> NoReturn:
-        """There are no moments."""
+        """Raises: there are no moments to match."""
         raise DomainError(sentence("Cauchy", "the distribution has no moments to match", remedy="use fit"))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The Laplace distribution: two exponential tails back to back. Its center is the median, not the mean."""
+"""Laplace (double exponential) distribution, fitted by the median and the mean absolute deviation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Laplace(Centered, ValueDistribution):
     """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
-    a whole interval of values is one (an even number of rows), its middle.
+    the median is an interval (an even number of rows), its midpoint.
 
     >>> distribution = Laplace.fit([1.0, 2.0, 4.0, 8.0, 16.0])
     >>> distribution.center, distribution.scale
@@ -55,7 +55,7 @@ class Laplace(Centered, ValueDistribution):
     @property
     def variance(self) -> Array:
         """2 v²."""
-        with np.errstate(over="ignore"):  # infinite where no number is large enough
+        with np.errstate(over="ignore"):  # overflows to infinity
             return np.asarray(2.0 * self.scale**2)
 
     def kl(self, other: Laplace, bits: bool = False) -> Any:
@@ -84,7 +84,7 @@ class Laplace(Centered, ValueDistribution):
 
 
 def weighted_median(values: Array, weight: Array) -> float:
-    """The value with half of the weight on each side, of sorted values; the middle of all such values.
+    """Weighted median of sorted values; the midpoint where it is an interval.
 
     >>> weighted_median(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0]))
     3.0
