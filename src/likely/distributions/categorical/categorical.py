@@ -257,7 +257,7 @@ class Categorical(Distribution):
         levels = found_levels(block.x for block in blocks) if levels is None else levels
         report = fit(cls.over(levels, **options), blocks, prior=prior, engine=engine, stop=stop)
         if (prior is None or isinstance(prior, str)) and not report.stats.counts.any():
-            expected, remedy = "at least one entry must be observed", "give rows that are not all NaN"
+            expected, remedy = "at least one entry must have been observed", "give rows that are not all NaN"
             raise DataError(sentence("Categorical", expected, "none", remedy))
         return report.model
 
