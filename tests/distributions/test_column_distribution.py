@@ -158,7 +158,7 @@ def test_moments_that_no_distribution_has():
 def test_a_chi_square_distribution_learns_nothing_from_zeros():
     with pytest.raises(DataError, match="row 1, column 0"):
         lk.ChiSquare.fit([1.0, 0.0, 2.0])
-    with pytest.warns(FitWarning, match="0 counts as not observed"):
+    with pytest.warns(FitWarning, match="0 counts as missing"):
         found = lk.ChiSquareDensity(prior=None).fit([[0.0], [1.0], [2.0]])
     np.testing.assert_allclose(found.dof_, lk.ChiSquare.fit([1.0, 2.0]).dof)
 

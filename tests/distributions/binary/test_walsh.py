@@ -156,7 +156,7 @@ def test_bad_input_is_named():
         lk.Walsh.of([0.5, 0.6])
     with pytest.raises(lk.ShapeError, match="cells"):
         lk.Walsh.of([0.5, 0.2, 0.3])
-    with pytest.raises(lk.DomainError, match="larger"):
+    with pytest.raises(lk.DomainError, match="nor sums exceed"):
         SignSums([1.0, 1.0], [1.0, 2.0], 0.0, 1, 1)
 
 

@@ -99,7 +99,7 @@ def test_moments():
 
 
 def test_estimators_answer_zeros_in_words():
-    with pytest.warns(lk.FitWarning, match="0 counts as not observed"):
+    with pytest.warns(lk.FitWarning, match="0 counts as missing"):
         found = lk.GammaDensity(prior=None).fit([[0.0], [1.0], [2.0], [6.0]])
     assert found.shape_ == pytest.approx(lk.Gamma.fit([[1.0], [2.0], [6.0]]).shape)
     assert found.score_samples([[0.0]])[0] == 0.0

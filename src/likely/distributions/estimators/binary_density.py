@@ -1,4 +1,4 @@
-"""The border of densities of binary columns: what is above a threshold is 1, and who is not binary is told so."""
+"""Base of estimators for binary columns: validation and thresholding."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BINARY_SETTINGS: dict[str, Any] = {
 
 
 class BinaryDensity(DensityEstimator):
-    """Base of estimators for binary columns: rows of 0 and 1 (or −1 and 1), dense or sparse; priors of earlier data."""
+    """Base of estimators for binary columns: rows of 0 and 1 (or −1 and 1), dense or sparse; pseudo-row priors."""
 
     threshold: float | None
     prior: Any
     _parameter_constraints: ClassVar[dict[str, Any]] = BINARY_SETTINGS
 
-    _for_text = "write 1 for one word and 0 for the other, or use ChowTreeDensity(words=…), which takes words"
+    _for_text = "write 1 for one word and 0 for the other, or use ChowTreeDensity(words=…), which takes strings"
 
     def _prior_rule(self) -> Any:
         from likely.distributions.priors.pseudo_data import EarlierData
@@ -45,7 +45,7 @@ class BinaryDensity(DensityEstimator):
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
-        """Rows of 0 and 1; what already is such is not copied, and −1 beside 1 is no surprise."""
+        """Rows of 0 and 1; binary rows are not copied, and −1 with 1 gives no warning."""
         odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if odd.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
@@ -53,11 +53,11 @@ class BinaryDensity(DensityEstimator):
         return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
-        """1 above the threshold, 0 below; what is missing or infinite stays as it is."""
+        """1 above the threshold, 0 below; missing and infinite values are kept."""
         if not scipy.sparse.issparse(X):
             return np.where(np.isfinite(X), X > threshold, X).astype(X.dtype)
         if threshold < 0:
-            expected, remedy = "zeros of sparse rows must count as 0", "pass dense rows, or a threshold from 0 on"
+            expected, remedy = "zeros of sparse rows must count as 0", "pass dense rows, or a nonnegative threshold"
             raise DataError(sentence(type(self).__name__, expected, f"threshold {threshold:g}", remedy))
         X = X.copy()
         X.data = np.where(np.isfinite(X.data), X.data > threshold, X.data).astype(X.dtype)
@@ -70,7 +70,7 @@ class BinaryDensity(DensityEstimator):
 
 
 def _plus_minus(X: Any) -> Any:
-    """Columns (d,) of nothing but −1 and 1 (and gaps)."""
+    """Mask of columns (d,) with nothing but −1 and 1 (and missing values)."""
     if scipy.sparse.issparse(X):
         return np.zeros(X.shape[1], dtype=bool)
     return ((np.abs(X) == 1) | np.isnan(X)).all(axis=0)

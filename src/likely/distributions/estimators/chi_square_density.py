@@ -1,4 +1,4 @@
-"""Degrees of freedom learned from squared distances."""
+"""Estimator of the degrees of freedom of chi-square columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from likely.estimation.density_estimator import DensityEstimator
 
 
 class ChiSquareDensity(ColumnDensity):
-    """Learn independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
+    """Independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
 
-    An entry of 0, which no such distribution gives, counts as not observed, in learning and in scoring; a warning says
-    so.
+    An entry of 0, outside the support, counts as missing, in fitting and in scoring, with a
+    warning.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> lk.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
@@ -36,5 +36,5 @@ class ChiSquareDensity(ColumnDensity):
 
     @property
     def dof_(self) -> Any:
-        """The learned degrees of freedom (d,)."""
+        """The estimated degrees of freedom (d,)."""
         return self._learned.dof
