@@ -50,7 +50,7 @@ class FixedComponents(Distribution):
 
     @property
     def dim(self) -> int:
-        """Number of columns of a row."""
+        """Number of columns per row."""
         return int(self.components.dim)
 
     @property

@@ -110,7 +110,7 @@ class Mixture(Distribution):
 
     @property
     def dim(self) -> int:
-        """Number of columns of a row."""
+        """Number of columns per row."""
         return int(self.components.dim)
 
     @property

@@ -185,7 +185,7 @@ class Bernoulli(Distribution):
         )
 
     def kl(self, other: Bernoulli, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); member by member for stacks."""
         same_columns(self, other)
         p, q = self.probs, other.probs
         return in_units(lone((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum(axis=-1)), bits)

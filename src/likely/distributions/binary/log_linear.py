@@ -212,7 +212,7 @@ class LogLinear(SignDistribution):
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
 
     def kl(self, other: LogLinear, bits: bool = False) -> Any:
-        """KL(self ‖ other) over all cells; stacks go member by member."""
+        """KL(self ‖ other) over all cells; member by member for stacks."""
         if other.dim != self.dim:
             raise ShapeError(sentence("LogLinear.kl", f"both distributions must have {self.dim} columns", other.dim))
         if self.order == other.order == 1:

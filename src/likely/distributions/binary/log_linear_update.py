@@ -28,7 +28,7 @@ from likely.distributions.binary.log_linear_pairs import (
 from likely.distributions.binary.persistent_chains import PersistentChains, solved
 
 FEWEST = 200  # minimum number of chains
-ENOUGH = 1e-5  # nats a row: tolerance of Newton's method
+ENOUGH = 1e-5  # nats per row: tolerance of Newton's method
 
 
 class Averages(NamedTuple):

@@ -190,7 +190,7 @@ class Categorical(Distribution):
         return in_units(lone(-xlogy(self.probs, self.probs).sum(axis=-1)), bits)
 
     def kl(self, other: Categorical, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; stacks go member by member."""
+        """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; member by member for stacks."""
         if self.values.tolist() != other.values.tolist():
             raise DomainError(sentence("Categorical.kl", "both must have the same levels in the same order"))
         return in_units(lone(rel_entr(self.probs, other.probs).sum(axis=-1)), bits)

@@ -239,7 +239,7 @@ class ChowTree(Leveled, Distribution):
         return in_units(lone(-np.array(each if self.members else each[0])), bits)
 
     def kl(self, other: ChowTree, bits: bool = False) -> Any:
-        """KL(self ‖ other) of trees over the same levels; stacks go member by member."""
+        """KL(self ‖ other) of trees over the same levels; member by member for stacks."""
         if not same_levels(self.levels, other.levels) or self.members != other.members:
             raise ShapeError(sentence("ChowTree.kl", "both must have the same levels and members"))
         each = []

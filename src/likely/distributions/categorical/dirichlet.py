@@ -163,7 +163,7 @@ class Dirichlet(DirichletLearning):
         return in_units(lone(h), bits)
 
     def kl(self, other: Dirichlet, bits: bool = False) -> Any:
-        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); stacks go member by member.
+        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); member by member for stacks.
 
         Computed from divergences of gamma distributions, Σ D(βᵢ, αᵢ) − D(β₀, α₀), accurate for similar distributions,
         or from the entropy and other's log-density at this mean, accurate for dissimilar ones.

@@ -213,7 +213,7 @@ class Multinomial(Distribution):
         return in_units(lone(np.reshape(each, self.probs.shape[:-1]) - log_factorial(np.array(n))), bits)
 
     def kl(self, other: Multinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; stacks go member by member."""
+        """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; member by member for stacks."""
         return in_units(lone(self.length * rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:

@@ -58,7 +58,7 @@ class ColumnDensity(DensityEstimator):
             raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
-        tell(f"{type(self).__name__}: {names} {verb} never observed: its estimated distribution is meaningless")
+        tell(f"{type(self).__name__}: {names} {verb} never observed: the estimate is meaningless there")
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""

@@ -178,7 +178,7 @@ class Beta(BetaLearning):
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
     def kl(self, other: Beta, bits: bool = False) -> Any:
-        """KL(self ‖ other), column by column as that of `Dirichlet`, summed; stacks go member by member."""
+        """KL(self ‖ other), column by column as that of `Dirichlet`, summed; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(np.reshape(self._pairs().kl(other._pairs()), self.a.shape).sum(axis=-1)), bits)
 

@@ -97,7 +97,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return np.where(fall > 0, inner, np.where(self.b >= self.a, 0.0, self.trials))
 
     def kl(self, other: BetaBinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other), summed count by count, infinite if other has fewer trials; stacks go member by member."""
+        """KL(self ‖ other), summed count by count, infinite if other has fewer trials; member by member for stacks."""
         self._same_shape(other)
         theirs = {name: np.broadcast_to(part, self._shape) for name, part in other.parameters.items()}
         mine = zip(*(part.ravel() for part in self.parameters.values()), strict=True)

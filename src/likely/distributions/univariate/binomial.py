@@ -85,7 +85,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         return np.minimum(np.floor((self.trials + 1) * self.probs), self.trials)
 
     def kl(self, other: Binomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); stacks go member by member.
+        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); member by member for stacks.
 
         Summed over counts where other has more trials; infinite where it has fewer.
         """

@@ -67,7 +67,7 @@ class ChiSquare(FeatureDistribution):
         return np.maximum(self.dof - 2.0, 0.0)
 
     def kl(self, other: ChiSquare, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); member by member for stacks."""
         self._same_shape(other)
         return in_units(lone(gamma_divergence(0.5 * other.dof, 0.5 * self.dof).sum(axis=-1)), bits)
 

@@ -62,7 +62,7 @@ class Exponential(FeatureDistribution):
         return np.zeros_like(self.rate)
 
     def kl(self, other: Exponential, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; member by member for stacks."""
         self._same_shape(other)
         return in_units(lone((deviance(self.rate, other.rate) / self.rate).sum(axis=-1)), bits)
 

@@ -59,7 +59,7 @@ class Laplace(Centered, ValueDistribution):
             return np.asarray(2.0 * self.scale**2)
 
     def kl(self, other: Laplace, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; member by member for stacks."""
         self._same_shape(other)
         v, w = self.scale, other.scale
         apart = np.abs(self.center - other.center) / v

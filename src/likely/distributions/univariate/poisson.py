@@ -206,7 +206,7 @@ class Poisson(Distribution):
         return in_units(lone(each.sum(axis=-1)), bits)
 
     def kl(self, other: Poisson, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(deviance(self.rate, other.rate).sum(axis=-1)), bits)
 

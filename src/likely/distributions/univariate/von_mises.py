@@ -87,7 +87,7 @@ class VonMises(Centered, FeatureDistribution):
         return float(self.center[0] - np.pi), float(self.center[0] + np.pi)
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
-        """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""
+        """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); member by member for stacks."""
         self._same_shape(other)
         a, b = self.concentration, other.concentration
         turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.center - other.center)) ** 2

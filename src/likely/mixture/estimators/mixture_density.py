@@ -326,7 +326,7 @@ class MixtureDensity(DensityEstimator):
         )
         return self._outward(rows)
 
-    # --------------------------------------------------------- what components say
+    # --------------------------------------------------------- component estimators
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         return self.component_._outward(rows, like)
