@@ -101,13 +101,13 @@ class DiscriminantSubspace(Value):
         patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
         """Discriminant directions from the moments of each class, a stack of K."""
-        seen = stats.weight > 0
+        has_rows = stats.weight > 0
         n = float(stats.weight.sum())
         if not n > 0:
             raise DataError(sentence("DiscriminantSubspace", "at least one row with weight is needed", "none"))
         within = stats.scatter.sum(axis=0) / n
-        means = np.where(seen[:, None], stats.mean, 0.0)
-        means[~seen] = (stats.weight @ means) / n  # a class without rows does not contribute
+        means = np.where(has_rows[:, None], stats.mean, 0.0)
+        means[~has_rows] = (stats.weight @ means) / n  # a class without rows does not contribute
         return cls.of(within, means, stats.weight / n, components, beyond=beyond, shrinkage=shrinkage, patient=patient)
 
     @property

@@ -166,8 +166,10 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     values, left = leading(small @ small.T, _counted(components, len(root)))
     values = np.maximum(values, 0.0)
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
-    seen = int((values > SQUARED * values.max(initial=0.0)).sum())  # smaller ones give no reliable eigenvector
-    vectors = np.concatenate([settled(values[:seen], vectors[:, :seen], SQUARED), vectors[:, seen:]], axis=1)
+    reliable = int((values > SQUARED * values.max(initial=0.0)).sum())  # smaller ones give no reliable eigenvector
+    vectors = np.concatenate(
+        [settled(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
+    )
     return Spectrum(values * unit**2, vectors, float((root**2).sum()), SQUARED)
 
 

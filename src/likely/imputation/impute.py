@@ -135,13 +135,13 @@ def _in_kind(z: Array, x: Any) -> Array:
 # ------------------------------------------------------------------ distribution by distribution
 
 
-def _filled(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _filled(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     """Rows imputed by a distribution, or by the members of a stack with responsibilities (n, K)."""
-    return _fill(distribution, x, shares, rng) if _gappy(distribution, x).any() else _copied(x)
+    return _fill(distribution, x, resp, rng) if _gappy(distribution, x).any() else _copied(x)
 
 
 @singledispatch
-def _fill(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _fill(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     """The same, for rows with missing entries."""
     expected = (
         "Gaussian, categorical, multinomial, Poisson, Bernoulli components, products and mixtures of them are needed"
@@ -150,10 +150,10 @@ def _fill(distribution: Any, x: Any, shares: Array | None, rng: Generator | None
 
 
 @_fill.register
-def _(distribution: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _(distribution: Mixture, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     """Components weighted by posterior probability; in a draw, all missing entries of a row come from one component."""
     inside = _inside(distribution, x)
-    each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
+    each = (inside if resp is None else inside * resp[:, :, None]).reshape(len(inside), -1)
     return _filled(distribution.components, x, each if rng is None else _one_each(each, rng), rng)
 
 
@@ -166,49 +166,47 @@ def _inside(distribution: Mixture, x: Any) -> Array:
     return inside / inside.sum(axis=2, keepdims=True)
 
 
-def _one_each(shares: Array, rng: Generator) -> Array:
+def _one_each(resp: Array, rng: Generator) -> Array:
     """One-hot responsibilities (n, K): one member per row, drawn by its probability."""
-    return np.eye(shares.shape[1])[_drawn(shares, rng)]
+    return np.eye(resp.shape[1])[_drawn(resp, rng)]
 
 
-def _drawn(shares: Array, rng: Generator) -> Index:
+def _drawn(resp: Array, rng: Generator) -> Index:
     """One index per row (n,), drawn by probabilities (n, K)."""
-    heap = np.cumsum(shares, axis=1)
-    own = (heap < rng.random((len(shares), 1)) * heap[:, -1:]).sum(axis=1)
-    return np.minimum(own, shares.shape[1] - 1)
+    heap = np.cumsum(resp, axis=1)
+    own = (heap < rng.random((len(resp), 1)) * heap[:, -1:]).sum(axis=1)
+    return np.minimum(own, resp.shape[1] - 1)
 
 
 @_fill.register(FactorGaussian)
 @_fill.register(ScaledCopies)
-def _(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if shares is None and isinstance(distribution, FactorGaussian):
+def _(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    if resp is None and isinstance(distribution, FactorGaussian):
         return _in_kind(distribution.impute(x, rng), x)
-    return _filled(distribution.gaussian, x, shares, rng)
+    return _filled(distribution.gaussian, x, resp, rng)
 
 
 @_fill.register
-def _(distribution: FixedComponents, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _filled(distribution.components, x, shares, rng)
+def _(distribution: FixedComponents, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    return _filled(distribution.components, x, resp, rng)
 
 
 @_fill.register
-def _(distribution: Tied, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if distribution.what != "all" or shares is None:
-        return _filled(distribution.components, x, shares, rng)
-    return _filled(
-        distribution.components, x, shares @ np.eye(distribution.components.members)[distribution.index], rng
-    )
+def _(distribution: Tied, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    if distribution.what != "all" or resp is None:
+        return _filled(distribution.components, x, resp, rng)
+    return _filled(distribution.components, x, resp @ np.eye(distribution.components.members)[distribution.index], rng)
 
 
 @_fill.register
-def _(distribution: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _part_by_part(distribution, dict(distribution.components), x, shares, rng)
+def _(distribution: Product, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    return _part_by_part(distribution, dict(distribution.components), x, resp, rng)
 
 
-def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
+def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, resp: Any, rng: Any) -> Any:
     """Independent components share only the row's label; an array that was cut is put together again."""
     cut = distribution._cut(x)
-    filled = {name: _filled(part, cut[name], shares, rng) for name, part in parts.items()}
+    filled = {name: _filled(part, cut[name], resp, rng) for name, part in parts.items()}
     if not isinstance(x, Mapping):
         return np.column_stack(list(filled.values()))
     return Columns({name: filled[name] if name in filled else _copied(cut[name]) for name in cut})
@@ -218,11 +216,11 @@ def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, share
 
 
 @_fill.register
-def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+def _(distribution: HMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
     """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed."""
     which = np.flatnonzero(_gappy(distribution, x))
     some: Ragged = x[which]
-    states = frame_shares(distribution, some, None if shares is None else shares[which], rng)
+    states = frame_shares(distribution, some, None if resp is None else resp[which], rng)
     filled = _filled_frames(distribution.emission, some.values, states, rng)
     if len(which) == len(x):
         return Ragged.trusted(values=filled, offsets=x.offsets)
@@ -233,7 +231,7 @@ def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) ->
 
 
 @_fill.register
-def _(distribution: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
+def _(distribution: DrivenHMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
     """Frames of an HMM with covariates; the covariates stay with them."""
     frames, covariates = apart(x)
     filled = _filled_frames(distribution.emission, frames.values, driven_shares(distribution, x, rng), rng)
@@ -254,17 +252,17 @@ def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator
 
 
 @_fill.register
-def _(distribution: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _(distribution: Gaussian, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     if distribution.kind != "full":
-        return _column_by_column(distribution, x, shares, rng)
+        return _column_by_column(distribution, x, resp, rng)
     z = _numbers(distribution, x)
     patterns, fill = Patterns.of(observed(z)), _Regression(distribution, rng)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     for p, seen in enumerate(patterns.seen):
         at = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
         o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
         if len(m):
-            z[np.ix_(at, m)] = fill(z[np.ix_(at, o)], o, m, shares[at])
+            z[np.ix_(at, m)] = fill(z[np.ix_(at, o)], o, m, resp[at])
     return _in_kind(z, x)
 
 
@@ -290,18 +288,18 @@ class _Regression:
         self.unit = np.broadcast_to(unit, shape)
         self.correlation = np.broadcast_to(covariance / unit[:, :, None] / unit[:, None, :], (*shape, shape[1]))
 
-    def __call__(self, z: Array, o: Index, m: Index, shares: Array) -> Array:
+    def __call__(self, z: Array, o: Index, m: Index, resp: Array) -> Array:
         """Imputed values (n, m) for rows of one missingness pattern, from the observed ones (n, o)."""
-        used = np.flatnonzero((shares > 0).any(axis=0))
+        used = np.flatnonzero((resp > 0).any(axis=0))
         pull = self._pull(used, o, m)
         root = None if self.rng is None else self._spread(used, o, m, pull)
         total = np.zeros((len(z), len(m)))
         for i, k in enumerate(used):
-            some = np.flatnonzero(shares[:, k] > 0)
+            some = np.flatnonzero(resp[:, k] > 0)
             white = ((z[some] - self.mean[k, o]) / self.unit[k, o]) @ pull[i]
             if self.rng is not None and root is not None:
                 white += self.rng.standard_normal(white.shape) @ root[i]
-            total[some] += shares[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
+            total[some] += resp[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
         return total
 
     def _pull(self, used: Index, o: Index, m: Index) -> Array:
@@ -325,23 +323,23 @@ class _Regression:
 @_fill.register(NegativeBinomial)
 @_fill.register(Bernoulli)
 @_fill.register(ColumnDistribution)
-def _column_by_column(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _column_by_column(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     """Independent columns: the observed entries determine only the responsibilities of the members."""
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     at = np.flatnonzero(np.isnan(z).any(axis=1))
     mean = distribution.expected if isinstance(distribution, ColumnDistribution) else distribution.mean
-    guess = shares[at] @ np.atleast_2d(mean) if rng is None else _draws(distribution, shares[at].argmax(axis=1), rng)
+    guess = resp[at] @ np.atleast_2d(mean) if rng is None else _draws(distribution, resp[at].argmax(axis=1), rng)
     z[at] = np.where(np.isnan(z[at]), guess, z[at])
     return _in_kind(z, x)
 
 
 @_fill.register(SignDistribution)
 @_fill.register(ChowTree)
-def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _given_the_rest(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     """Dependent columns: E[xⱼ | observed] of each missing entry, or draws, one column after another."""
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     at = np.flatnonzero(np.isnan(z).any(axis=1))
     members = (
         [distribution]
@@ -350,10 +348,10 @@ def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Genera
     )
     if rng is None:
         each = np.stack([_expected_gaps(one, z[at]) for one in members], axis=1)
-        guess = np.einsum("nk,nkd->nd", shares[at] / shares[at].sum(axis=1, keepdims=True), each)
+        guess = np.einsum("nk,nkd->nd", resp[at] / resp[at].sum(axis=1, keepdims=True), each)
         z[at] = np.where(np.isnan(z[at]), guess, z[at])
         return _in_kind(z, x)
-    own = shares[at].argmax(axis=1)
+    own = resp[at].argmax(axis=1)
     for k in np.unique(own):
         mine = at[own == k]
         z[mine] = _drawn_gaps(members[k], z[mine], rng)
@@ -405,33 +403,33 @@ def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
 
 
 @_fill.register
-def _(distribution: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _(distribution: Multinomial, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     """N_observed p_missing / P_observed under each member; its mean where the observed columns have probability 0."""
     if rng is not None:
         expected = "counts are drawn given their total, which is unknown with missing values"
         remedy = "impute by expectation: without a generator, or random_state=None"
         raise DomainError(sentence("impute", expected, "NaN in a Multinomial's rows", remedy))
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     probs, seen = np.atleast_2d(distribution.probs), observed(z)
     share = seen @ probs.T
     total = np.where(seen, z, 0.0).sum(axis=1)[:, None]
     times = np.where(share > SMALLEST, total / np.maximum(share, SMALLEST), float(distribution.length))
-    return _in_kind(np.where(seen, z, (shares * times) @ probs), x)
+    return _in_kind(np.where(seen, z, (resp * times) @ probs), x)
 
 
 @_fill.register
-def _(distribution: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _(distribution: Categorical, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     return _levels_in(
-        x, distribution.encode(x) == MISSING, distribution.values, np.atleast_2d(distribution.probs), shares, rng
+        x, distribution.encode(x) == MISSING, distribution.values, np.atleast_2d(distribution.probs), resp, rng
     )
 
 
-def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array | None, rng: Generator | None) -> Any:
+def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, resp: Array | None, rng: Generator | None) -> Any:
     """Cells with the most probable level, or a drawn one, where they are missing."""
     cells = np.array(one_column_of(x))
     at = np.flatnonzero(missing)
-    each = np.repeat(probs, len(at), axis=0) if shares is None else shares[at] @ probs
+    each = np.repeat(probs, len(at), axis=0) if resp is None else resp[at] @ probs
     level = values[each.argmax(axis=1) if rng is None else _drawn(each, rng)]
     if cells.dtype != object and (cells.dtype.kind in "US") != (np.asarray(level).dtype.kind in "USO"):
         cells = cells.astype(object)  # a column of nothing but NaN among texts
@@ -443,39 +441,39 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array |
 
 
 @_fill.register
-def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
+def _(distribution: Stack, x: Any, resp: Array, rng: Generator | None) -> Any:
     """Members of different types, each by its own rule: means by responsibilities, levels by their probabilities."""
-    parts, shares = _flat(distribution.components, x, shares)
-    shares = shares if rng is None else _one_each(shares, rng)
+    parts, resp = _flat(distribution.components, x, resp)
+    resp = resp if rng is None else _one_each(resp, rng)
     first = parts[0]
     if all(isinstance(part, Product) and part.names == first.names for part in parts):
         each = {name: Stack.trusted(components=tuple(part[name] for part in parts)) for name in first.names}
-        return _part_by_part(first, each, x, shares, rng)
+        return _part_by_part(first, each, x, resp, rng)
     if all(isinstance(part, Categorical) for part in parts):
         values, probs = _common_levels(parts)
-        return _levels_in(x, _gappy(distribution, x), values, probs, shares, rng)
+        return _levels_in(x, _gappy(distribution, x), values, probs, resp, rng)
     if isinstance(x, Mapping):
-        return _fill.dispatch(object)(distribution, x, shares, rng)
+        return _fill.dispatch(object)(distribution, x, resp, rng)
     z = np.array(rows(x, distribution.dim, "impute"))
     total = np.zeros_like(z)
     for k, part in enumerate(parts):
-        some = np.flatnonzero(shares[:, k] > 0)
+        some = np.flatnonzero(resp[:, k] > 0)
         if len(some):
-            total[some] += shares[some, k, None] * _filled(part, z[some], None, rng)
+            total[some] += resp[some, k, None] * _filled(part, z[some], None, rng)
     return _in_kind(np.where(np.isnan(z), total, z), x)
 
 
-def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array]:
+def _flat(parts: Sequence[Any], x: Any, resp: Array) -> tuple[list[Any], Array]:
     """Members that are mixtures replaced by their components, with responsibilities of their own."""
     distributions: list[Any] = []
     columns: list[Array] = []
     for k, part in enumerate(parts):
         if isinstance(part, Mixture):
             distributions += [part.components.member(j) for j in range(part.size)]
-            columns.append(_inside(part, x)[:, 0] * shares[:, [k]])
+            columns.append(_inside(part, x)[:, 0] * resp[:, [k]])
         else:
             distributions.append(part)
-            columns.append(shares[:, [k]])
+            columns.append(resp[:, [k]])
     return distributions, np.concatenate(columns, axis=1)
 
 

@@ -31,19 +31,19 @@ def any_in(frames: Mask, seqs: Ragged) -> Mask:
     return np.asarray(count[seqs.offsets[1:]] > count[seqs.offsets[:-1]])
 
 
-def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator | None) -> Array:
+def frame_shares(model: HMM, seqs: Ragged, resp: Array | None, rng: Generator | None) -> Array:
     """Smoothed p(s_t = k | x) of every frame (T, C·K), times the weight (n, C) of each HMM in a sequence.
 
     With a generator one state path drawn from p(s | x), so that neighboring missing values are drawn jointly.
     """
     out = np.zeros((len(seqs.values), len(model.chains) * model.states))
     for c in range(len(model.chains)):
-        mine = np.ones(len(seqs)) if shares is None else shares[:, c]
-        some = np.flatnonzero(mine > 0)
+        weight = np.ones(len(seqs)) if resp is None else resp[:, c]
+        some = np.flatnonzero(weight > 0)
         if len(some):
             one = model if model.members is None else model.member(c)
-            at = np.repeat(mine > 0, seqs.lengths)
-            states = _of_one(one, seqs[some], rng) * np.repeat(mine[some], seqs.lengths[some])[:, None]
+            at = np.repeat(weight > 0, seqs.lengths)
+            states = _of_one(one, seqs[some], rng) * np.repeat(weight[some], seqs.lengths[some])[:, None]
             out[at, c * model.states : (c + 1) * model.states] = states
     return out
 

@@ -18,17 +18,17 @@ def table_information(p: Array, total: float | None) -> Estimate:
     nonempty columns + 1) / 2N, about the mean of the χ² distribution that 2N I follows under independence. It may be
     negative where cells are empty, and then adds: the result never exceeds the smaller of the marginal entropies, as
     I[a; b] ≤ H[a] and I[a; b] ≤ H[b] hold for every table. The error combines in quadrature the
-    delta method's √(Var[log ratio] / N), which vanishes at independence, and the deviation √(2 ν) / 2N of that χ²
+    delta method's √(Var[log ratio] / N), which vanishes at independence, and the independent √(2 ν) / 2N of that χ²
     distribution with ν = (A − 1)(B − 1); a term for possible but empty cells is added.
 
     >>> table_information(np.array([[0.5, 0.0], [0.0, 0.5]]), None).value.__round__(6)
     0.693147
     """
-    apart = p.sum(axis=1)[:, None] * p.sum(axis=0)
-    value = max(0.0, float(rel_entr(p, apart).sum()))
+    independent = p.sum(axis=1)[:, None] * p.sum(axis=0)
+    value = max(0.0, float(rel_entr(p, independent).sum()))
     if total is None:
         return Estimate(value, 0.0)
-    ratio = np.log(np.divide(p, apart, out=np.ones_like(p), where=p > 0))
+    ratio = np.log(np.divide(p, independent, out=np.ones_like(p), where=p > 0))
     delta = max(0.0, float((p * ratio**2).sum()) - value**2) / total
     cells, rows, columns = (int((t > 0).sum()) for t in (p, p.sum(axis=1), p.sum(axis=0)))
     free = (rows - 1) * (columns - 1)

@@ -82,15 +82,19 @@ def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     closed = _closed_kl(p, q, n, rng)
     if closed is not None:
         return closed
-    seen, other = look(p), look(q)
-    if seen is not None and other is not None and type(seen) is not type(other):
+    support, other = look(p), look(q)
+    if support is not None and other is not None and type(support) is not type(other):
         return exactly(math.inf)  # mutually singular distributions
-    if rules_out(q, p, seen):
+    if rules_out(q, p, support):
         return exactly(math.inf)
-    if isinstance(seen, Atoms):
-        log_q = log_density(q, seen.values)
-        return exactly(rel_entr(np.exp(seen.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _far(seen, log_q))
-    found = integral(seen, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(seen, Line) else None
+    if isinstance(support, Atoms):
+        log_q = log_density(q, support.values)
+        return exactly(
+            rel_entr(np.exp(support.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _kl_in_logs(support, log_q)
+        )
+    found = (
+        integral(support, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(support, Line) else None
+    )
     return _not_negative(rounded(found)) if found is not None else _sampled_kl(p, q, n, rng)
 
 
@@ -105,7 +109,7 @@ def _plain(log_q: Array) -> bool:
     return bool((log_q[np.isfinite(log_q)] > -700).all())
 
 
-def _far(p: Atoms, log_q: Array) -> float:
+def _kl_in_logs(p: Atoms, log_q: Array) -> float:
     possible = p.log_probs > -np.inf
     if np.isneginf(log_q[possible]).any():
         return math.inf
@@ -137,24 +141,24 @@ def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
 
 def _gaussian_kl(p: Gaussian, q: Gaussian) -> Estimate:
     """Also of singular covariances: infinite unless both have the same support, then computed within it."""
-    basis, other = _flat(p), _flat(q)
+    basis, other = _range_basis(p), _range_basis(q)
     if basis.shape[1] == other.shape[1] == p.dim:
         return exactly(p.kl(q))
-    if basis.shape[1] != other.shape[1] or not np.isfinite(q.log_prob(_on_flat(p, basis))).all():
+    if basis.shape[1] != other.shape[1] or not np.isfinite(q.log_prob(_in_basis(p, basis))).all():
         return exactly(math.inf)
     if not basis.shape[1]:
         return exactly(0.0)
     return exactly(p.affine(basis.T).kl(q.affine(basis.T)))
 
 
-def _flat(distribution: Gaussian) -> Array:
+def _range_basis(distribution: Gaussian) -> Array:
     """An orthonormal basis (d, r) of the range of the covariance."""
     rank = int(np.ravel(distribution.form.rank)[0])
     values, vectors = np.linalg.eigh(distribution.covariance_matrix)
     return np.asarray(vectors[:, len(values) - rank :])
 
 
-def _on_flat(distribution: Gaussian, basis: Array) -> Array:
+def _in_basis(distribution: Gaussian, basis: Array) -> Array:
     spread = np.sqrt(np.einsum("ir,ij,jr->r", basis, distribution.covariance_matrix, basis))
     return np.concatenate([distribution.mean[None], distribution.mean + (basis * spread).T])
 
@@ -166,8 +170,8 @@ def _sampled_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 
 def _kl_terms(log_p: Array, log_q: Array) -> Array:
     u, v = _shares(log_p, log_q)
-    gap = np.where(u > 0, log_p - np.where(u > 0, log_q, 0.0), 0.0)
-    return np.where(u > 0, u * gap, 0.0) - u + v
+    log_ratio = np.where(u > 0, log_p - np.where(u > 0, log_q, 0.0), 0.0)
+    return np.where(u > 0, u * log_ratio, 0.0) - u + v
 
 
 def _js_terms(log_p: Array, log_q: Array) -> Array:
@@ -191,8 +195,8 @@ def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Arra
 
 def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     _same_columns(p, q)
-    apart, own = look(p), look(q)
-    if (apart is not None and own is not None) or _has_closed_form(p, q):
+    p_support, q_support = look(p), look(q)
+    if (p_support is not None and q_support is not None) or _has_closed_form(p, q):
         parts = [entropy_of(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
@@ -205,21 +209,21 @@ def _has_closed_form(p: Any, q: Any) -> bool:
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     _same_columns(p, q)
-    seen, other = look(p), look(q)
-    if isinstance(seen, Atoms) and isinstance(other, Atoms):
-        return exactly(0.5 * (_to_middle(seen, p, q) + _to_middle(other, q, p)))
-    if isinstance(seen, Line) and isinstance(other, Line):
-        found = [integral(seen, p, _above_middle(q)), integral(other, q, _above_middle(p))]
+    support, other = look(p), look(q)
+    if isinstance(support, Atoms) and isinstance(other, Atoms):
+        return exactly(0.5 * (_to_middle(support, p, q) + _to_middle(other, q, p)))
+    if isinstance(support, Line) and isinstance(other, Line):
+        found = [integral(support, p, _above_middle(q)), integral(other, q, _above_middle(p))]
         if found[0] is not None and found[1] is not None:
             return _not_negative(rounded((0.5 * (found[0][0] + found[1][0]), 0.5 * (found[0][1] + found[1][1]))))
-    elif seen is not None and other is not None:
+    elif support is not None and other is not None:
         return exactly(LOG_2)  # a discrete and a continuous distribution are mutually singular
     return _halves(p, q, n, rng, _js_terms)
 
 
-def _to_middle(seen: Atoms, p: Any, q: Any) -> float:
-    middle = np.logaddexp(seen.log_probs, log_density(q, seen.values)) - LOG_2
-    return mean_of(seen.log_probs, seen.log_probs - np.where(np.isneginf(middle), 0.0, middle))
+def _to_middle(support: Atoms, p: Any, q: Any) -> float:
+    middle = np.logaddexp(support.log_probs, log_density(q, support.values)) - LOG_2
+    return mean_of(support.log_probs, support.log_probs - np.where(np.isneginf(middle), 0.0, middle))
 
 
 def _above_middle(q: Any) -> Callable[[Array, Array], Array]:

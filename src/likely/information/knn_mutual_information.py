@@ -128,10 +128,10 @@ def _complete(x: Any, y: Any) -> tuple[Array, Array]:
     a, b = _numbers(x), _numbers(y)
     if len(a) != len(b):
         raise ShapeError(sentence(ME, "X and Y must have equally many rows, pair by pair", (len(a), len(b))))
-    seen = ~(np.isnan(a).any(axis=1) | np.isnan(b).any(axis=1))
-    if seen.sum() < 3:
-        raise DataError(sentence(ME, "at least three complete pairs are needed", int(seen.sum())))
-    return _scaled(a[seen]), _scaled(b[seen])
+    complete = ~(np.isnan(a).any(axis=1) | np.isnan(b).any(axis=1))
+    if complete.sum() < 3:
+        raise DataError(sentence(ME, "at least three complete pairs are needed", int(complete.sum())))
+    return _scaled(a[complete]), _scaled(b[complete])
 
 
 def _numbers(x: Any) -> Array:
@@ -158,11 +158,11 @@ def _terms(a: Array, b: Array, k: int) -> Array:
     both = np.hstack([a, b])
     reach = cKDTree(both).query(both, k=[k + 1], p=np.inf)[0][:, 0]
     strictly = np.maximum(reach - 1e-14 * np.abs(both).max(), 0.0)  # sums of coordinates round
-    in_a, in_b = _near(a, strictly), _near(b, strictly)
+    in_a, in_b = _count_within(a, strictly), _count_within(b, strictly)
     return np.asarray(digamma(k) + digamma(len(a)) - digamma(in_a) - digamma(in_b))  # with the row itself: nx + 1
 
 
-def _near(a: Array, reach: Array) -> Array:
+def _count_within(a: Array, reach: Array) -> Array:
     """Number of rows within reach of each row, itself included."""
     if a.shape[1] == 1:
         line = np.sort(a[:, 0])

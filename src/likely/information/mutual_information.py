@@ -138,9 +138,9 @@ def _of_distribution(distribution: Any, split: Any, n: int, rng: Generator) -> E
     return averaged(scores(distribution, x) - _scores_of(distribution, x, a) - _scores_of(distribution, x, b))
 
 
-def _difference(apart: list[Estimate], both: Estimate) -> Estimate:
+def _difference(marginals: list[Estimate], both: Estimate) -> Estimate:
     """H[a] + H[b] − H[a, b], clipped at 0; errors are kept."""
-    found = added([*apart, Estimate(-both.value, both.error)])
+    found = added([*marginals, Estimate(-both.value, both.error)])
     return Estimate(max(0.0, found.value), found.error)
 
 
@@ -148,9 +148,9 @@ def _both(distribution: Any, split: Any, whose: str) -> tuple[list[Any], list[An
     """Both sides: column numbers, or names of components."""
     names = _names(distribution)
     everything = list(range(int(distribution.dim))) if names is None else names
-    asked: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
+    requested: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
     n = len(everything)
-    a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in asked]
+    a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in requested]
     b = [j for j in everything if j not in a]
     if not a or not b or len(set(a)) < len(a) or any(j not in everything for j in a):
         expected = f"one side must be some, not all, of {everything[:12]}, each once"
@@ -187,8 +187,8 @@ def _conditional(distribution: Any, given: Any, n: int, rng: Generator) -> Estim
     if isinstance(distribution, Product):
         return added([entropy(distribution[name], n=n, rng=rng) for name in b])
     if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
-        both, alone = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
-        return Estimate(both.value - alone.value, math.hypot(both.error, alone.error))
+        both, marginal = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
+        return Estimate(both.value - marginal.value, math.hypot(both.error, marginal.error))
     x = distribution.sample(draws(n), rng)
     return averaged(_scores_of(distribution, x, a) - scores(distribution, x))
 

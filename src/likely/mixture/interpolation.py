@@ -80,13 +80,13 @@ class FixedComponents(Distribution):
         w = weights(weight, n, "FixedComponents")
         if labels is not None:
             at = checked_labels(labels, n, self.members, "FixedComponents")
-            shares = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
+            member_weight = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
         else:
-            shares = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
-            shares = np.broadcast_to(shares, (n, self.members))
+            member_weight = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
+            member_weight = np.broadcast_to(member_weight, (n, self.members))
         with np.errstate(invalid="ignore"):
-            each = np.where(shares > 0, shares * self.log_prob(x), 0.0)
-        return FixedStats.trusted(weight=shares.sum(axis=0), total=each.sum(axis=0))
+            each = np.where(member_weight > 0, member_weight * self.log_prob(x), 0.0)
+        return FixedStats.trusted(weight=member_weight.sum(axis=0), total=each.sum(axis=0))
 
     def refit(self, stats: Any, prior: Any = None) -> FixedComponents:
         """Itself."""

@@ -332,10 +332,10 @@ class Mixture(Distribution):
             stats = self._collect_in_one_pass(x, w)
             if stats is not None:
                 return stats
-        whole = labels is not None and (isinstance(self.components, Gaussian) or self.size <= WHOLE)
-        if n > (ROWS * BLOCKS if whole else ROWS):
+        in_one_block = labels is not None and (isinstance(self.components, Gaussian) or self.size <= WHOLE)
+        if n > (ROWS * BLOCKS if in_one_block else ROWS):
             blocks = Blocks.of(x, w, labels=labels, log_mask=log_mask)
-            blocks = blocks.whole() if whole else blocks
+            blocks = blocks.whole() if in_one_block else blocks
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels, b.log_mask, hard), blocks)
         if labels is not None:
             labels = checked_labels(labels, n, self.members or self.size, "Mixture")
@@ -350,8 +350,8 @@ class Mixture(Distribution):
 
     def _collect_labeled(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
         counts = np.bincount(labels + 1, w, self.size + 1)[1:].astype(np.float64)  # label −1: no component
-        parts = self.components.collect(x, w, labels=labels, **self._hard_option(hard))
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=np.zeros(()), seen=True)
+        components = self.components.collect(x, w, labels=labels, **self._hard_option(hard))
+        return MixtureStats.trusted(counts=counts, components=components, entropy=np.zeros(()), seen=True)
 
     def _hard_option(self, hard: bool) -> dict[str, bool]:
         """The option `hard` for components that are mixtures themselves."""
@@ -361,8 +361,8 @@ class Mixture(Distribution):
         """Collect each mixture of a stack from the rows of its own label."""
         out = []
         for c, one in enumerate(self._mixtures):
-            mine = np.flatnonzero(labels == c)
-            out.append(one.collect(x[mine], None if w is None else w[mine], hard=hard))
+            own_rows = np.flatnonzero(labels == c)
+            out.append(one.collect(x[own_rows], None if w is None else w[own_rows], hard=hard))
         return self.joined_stats([s.as_stack() for s in out])
 
     @cached_property
@@ -384,10 +384,10 @@ class Mixture(Distribution):
             joint = joint if log_mask is None else self._masked(joint, log_mask)
             if hard:
                 return self._collect_hard(x, w, joint)
-            shares, entropy = self._responsibilities(joint, w)
-        parts = self.components.collect(x, shares.T)
-        counts = shares.sum(axis=1).reshape(self.weights.shape)
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
+            resp, entropy = self._responsibilities(joint, w)
+        components = self.components.collect(x, resp.T)
+        counts = resp.sum(axis=1).reshape(self.weights.shape)
+        return MixtureStats.trusted(counts=counts, components=components, entropy=entropy, seen=False)
 
     def _masked(self, joint: Array, log_mask: Array) -> Array:
         """The log-joint with a log-mask added; where no allowed component has a density, the weights replace it."""
@@ -404,23 +404,23 @@ class Mixture(Distribution):
         z = rows(x, self.dim, "Mixture")
         accumulator = ResponsibilityAccumulator(len(z), w)
         with np.errstate(all="ignore"):
-            parts = shared_sweep(self.components, z, self._log_weights, accumulator.shares)
-        if parts is None or not accumulator.all_explained:
+            components = shared_sweep(self.components, z, self._log_weights, accumulator.shares)
+        if components is None or not accumulator.all_explained:
             return None
-        counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
+        counts = np.array(components.weight if isinstance(components, Moments) else components.rows)
         entropy = np.asarray(accumulator.entropy(self.weights, []))
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
+        return MixtureStats.trusted(counts=counts, components=components, entropy=entropy, seen=False)
 
     def _responsibilities(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
         """Weighted responsibilities p(k | x) (K, n), and the entropies of labels, () or (C,); overwrites the joint."""
         logs = np.ascontiguousarray(joint.T)
         if self.members is None:
-            shares, entropy = settled(logs, self.weights, w)
-            return shares, np.asarray(entropy)
+            resp, entropy = settled(logs, self.weights, w)
+            return resp, np.asarray(entropy)
         each = logs.reshape(self.members, self.size, -1)
         of = [w if w is None or w.ndim == 1 else np.ascontiguousarray(w[:, c]) for c in range(self.members)]
         out = [settled(each[c], self.weights[c], of[c]) for c in range(self.members)]
-        return np.concatenate([shares for shares, _ in out]), np.array([entropy for _, entropy in out])
+        return np.concatenate([resp for resp, _ in out]), np.array([entropy for _, entropy in out])
 
     def _collect_hard(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:
         """Hard EM (classification EM): each row belongs to its most probable component alone."""
@@ -430,12 +430,12 @@ class Mixture(Distribution):
         best = np.where(none, self.weights.reshape(C, M).argmax(axis=1)[:, None], best)
         if self.members is None:
             return self._collect_labeled(x, w, best[0], True).replace(seen=False)
-        shares = np.zeros((C, M, n))
-        np.put_along_axis(shares, best[:, None, :], 1.0, axis=1)
+        resp = np.zeros((C, M, n))
+        np.put_along_axis(resp, best[:, None, :], 1.0, axis=1)
         if w is not None:
-            shares *= w if w.ndim == 1 else w.T[:, None, :]
-        parts = self.components.collect(x, shares.reshape(C * M, n).T, **self._hard_option(True))
-        return MixtureStats.trusted(counts=shares.sum(axis=2), components=parts, entropy=np.zeros(C), seen=False)
+            resp *= w if w.ndim == 1 else w.T[:, None, :]
+        components = self.components.collect(x, resp.reshape(C * M, n).T, **self._hard_option(True))
+        return MixtureStats.trusted(counts=resp.sum(axis=2), components=components, entropy=np.zeros(C), seen=False)
 
     def refit(self, stats: MixtureStats, prior: Any = None) -> Mixture:
         """M-step: weights by relative frequency (or posterior mode), each component from its own statistics."""
@@ -548,15 +548,15 @@ class MixtureStats(Addable, Value):
         """The statistics of one mixture of a stack, or of several; components shared by mixtures are not separated."""
         M = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
-        parts = self.components.member(at)
-        return self.replace(counts=self.counts[c], components=parts, entropy=np.asarray(self.entropy[c]))
+        components = self.components.member(at)
+        return self.replace(counts=self.counts[c], components=components, entropy=np.asarray(self.entropy[c]))
 
 
 @without.register
 def _(stats: MixtureStats, part: Any) -> Any:
     counts = less(stats.counts, part.counts)
-    parts = without(stats.components, part.components)
-    return stats.replace(counts=counts, components=parts, entropy=np.asarray(stats.entropy - part.entropy))
+    components = without(stats.components, part.components)
+    return stats.replace(counts=counts, components=components, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:

@@ -17,24 +17,24 @@ from likely.mixture.mixture import Mixture
 def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     """The mixture with its empty components reseeded from the heaviest ones, fitted to a sketch of the rows."""
     points = embedded(model.components, sketch.rows, sketch.weight)
-    shares = model.posterior(sketch.rows)
+    resp = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):
-        shares = _split(shares, points, sketch.weight, int(k))
-    return from_shares(model, sketch.rows, sketch.weight, shares, prior)
+        resp = _split(resp, points, sketch.weight, int(k))
+    return from_shares(model, sketch.rows, sketch.weight, resp, prior)
 
 
-def _split(shares: Array, points: Array, weight: Array, into: int) -> Array:
+def _split(resp: Array, points: Array, weight: Array, into: int) -> Array:
     """Responsibilities (m, K) after component `into` took half of the rows of the heaviest one whose rows differ."""
-    own = shares.argmax(axis=1)
-    for heavy in np.argsort(-(weight @ shares), kind="stable"):
-        mine = np.flatnonzero(own == heavy)
-        if _differ(points[mine]):
-            taken = mine[halves(points[mine], weight[mine]) == 1]
-            shares = shares.copy()
-            shares[taken, into] += shares[taken, heavy]
-            shares[taken, heavy] = 0.0
-            return shares
-    return shares
+    assignment = resp.argmax(axis=1)
+    for heavy in np.argsort(-(weight @ resp), kind="stable"):
+        members = np.flatnonzero(assignment == heavy)
+        if _differ(points[members]):
+            moved = members[halves(points[members], weight[members]) == 1]
+            resp = resp.copy()
+            resp[moved, into] += resp[moved, heavy]
+            resp[moved, heavy] = 0.0
+            return resp
+    return resp
 
 
 def _differ(points: Array) -> bool:

@@ -97,10 +97,10 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     def _first(self, X: Any, weight: Any) -> FactorGaussian:
         """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
-        look = self._look(X, weight, self._kind)
+        initial = self._look(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
         return FactorGaussian.trusted(
-            mean=look.mean, loadings=loadings, noise_variance=look.covariance, kind=self._kind
+            mean=initial.mean, loadings=loadings, noise_variance=initial.covariance, kind=self._kind
         )
 
     def _factors(self, X: Any, weight: Any) -> int:
@@ -210,12 +210,12 @@ class PPCA(FactorDensity):
         trace = [model.objective(stats, prior)]
         for _ in range(self.max_iter):
             better = model.em_step(stats, prior)
-            told = _seen_by(better, stats, blocks)
-            trace.append(better.objective(told, prior))
+            new_stats = _seen_by(better, stats, blocks)
+            trace.append(better.objective(new_stats, prior))
             if not trace[-1] >= trace[-2] - FALLS * max(abs(trace[-2]), stats.total_weight):
                 reason = "the next step would be worse: the noise variance is at rounding level; use fewer factors"
                 return FitReport(model, stats, prior, False, reason, trace[:-1])
-            model, stats = better, told
+            model, stats = better, new_stats
             if abs(trace[-1] - trace[-2]) <= self.tol * stats.total_weight:
                 return FitReport(model, stats, prior, True, f"gain below {self.tol:g} per row", trace)
         reason = f"{self.max_iter} refits made, the objective still increasing"
@@ -268,11 +268,11 @@ class FactorAnalysis(FactorDensity):
 def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
     """Mean and variance of the observed entries of each column, over all rows; 0 and 1 where there are none."""
     near = Gaussian.blank(X[:LOOK], kind="diagonal")
-    seen: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
-    variance = np.where(seen.variance > 0, seen.variance, np.clip(np.abs(seen.mean), 1.0, 1e150) ** 2)
-    some = seen.observed > 0
+    observed: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
+    variance = np.where(observed.variance > 0, observed.variance, np.clip(np.abs(observed.mean), 1.0, 1e150) ** 2)
+    some = observed.observed > 0
     spread = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance[some].mean()
-    return Gaussian.trusted(mean=np.where(some, seen.mean, 0.0), covariance=np.array(spread), kind=kind)
+    return Gaussian.trusted(mean=np.where(some, observed.mean, 0.0), covariance=np.array(spread), kind=kind)
 
 
 def _seen_by(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:

@@ -86,15 +86,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             stats = self._expected(X, weight)
             return self._adopt(stats, axes_of(stats, spectrum(stats, self.n_components), self.n_components), "scatter")
         wide = self.route == "auto" and n <= d
-        way = "gram" if wide else "qr" if self.route == "qr" else "scatter"
-        stats = self._gathered(X, weight, way)
+        taken = "gram" if wide else "qr" if self.route == "qr" else "scatter"
+        stats = self._gathered(X, weight, taken)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
         if self.route == "auto" and not found.sees(wanted) and not self._sees_all(stats, found, X):
-            way, stats = "qr", self._gathered(X, weight, "qr")
+            taken, stats = "qr", self._gathered(X, weight, "qr")
             found = spectrum(stats)
             _say_so(found, number(found, self.n_components))
-        return self._adopt(stats, axes_of(stats, found, self.n_components), way)
+        return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
@@ -103,15 +103,19 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X, weight = self._checked(X, sample_weight, reset=first)
         self._refuse_too_many(X.shape[1])
         rooted = self.route == "qr" if first else isinstance(self.stats_, ScatterRoot)
-        way = "qr" if rooted else "scatter"
-        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, way)
+        taken = "qr" if rooted else "scatter"
+        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, taken)
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
         wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
-        if way == "scatter" and stats.total_weight > X.shape[1] and not found.sees(_asked(stats, found, wanted)):
+        if (
+            taken == "scatter"
+            and stats.total_weight > X.shape[1]
+            and not found.sees(_requested_axes(stats, found, wanted))
+        ):
             text = "PCA: a requested axis has a variance at the rounding level of the scatter"
             tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use route="qr"')
-        return self._adopt(stats, axes_of(stats, found, wanted), way)
+        return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
     def transform(self, X: Any) -> Any:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
@@ -206,11 +210,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         left = map_rows(lambda b: (rows(b, len(flat), "PCA") - stats.mean) @ flat, X, flat.shape[1])
         return bool((np.einsum("nm,nm->m", left, left) <= ROOTED * len(left)).all())
 
-    def _gathered(self, X: Any, weight: Any, way: str) -> Any:
+    def _gathered(self, X: Any, weight: Any, taken: str) -> Any:
         """Statistics of the rows: moments, an R factor, or (with few rows) the centered rows themselves."""
         known = getattr(self, "stats_", None)
         origin = _origin(X) if known is None else known.origin
-        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centered_rows}[way]
+        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centered_rows}[taken]
 
         def collect(block: Block) -> Any:
             x = rows(block.x, X.shape[1], "PCA")
@@ -221,10 +225,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise moments.overflow("PCA")
             return stats
 
-        if way == "gram":
+        if taken == "gram":
             return collect(Block(X, weight))
         blocks = Blocks.of(X, weight, blocks=PART)
-        return Threads().total(collect, blocks.whole() if way == "scatter" else blocks)
+        return Threads().total(collect, blocks.whole() if taken == "scatter" else blocks)
 
     def _expected(self, X: Any, weight: Any) -> Any:
         """Statistics of rows with missing entries: by EM, or in a stream under the model so far."""
@@ -253,7 +257,7 @@ def _whole(components: Any) -> bool:
     return isinstance(components, Integral)
 
 
-def _asked(stats: Any, found: Spectrum, wanted: Any) -> int:
+def _requested_axes(stats: Any, found: Spectrum, wanted: Any) -> int:
     """The number of axes requested in a stream: None means every column that is not constant."""
     if wanted is not None:
         return number(found, wanted)

@@ -77,8 +77,8 @@ class Bahadur(CutDistribution):
     def value(self, x: Any) -> Array:
         """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
-            return np.stack([np.exp(base) * sums for base, sums in self._each(z, seen, binary)], axis=1)
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
+            return np.stack([np.exp(base) * sums for base, sums in self._each(z, observed, binary)], axis=1)
 
         return self._mapped(score, x)
 
@@ -87,15 +87,15 @@ class Bahadur(CutDistribution):
         negative = 0
         cut = self._positive is not None
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             nonlocal negative
             if cut:
-                p = self._from_cells(z, seen, binary)
+                p = self._from_cells(z, observed, binary)
                 negative += int(((p <= 0) & binary[:, None]).any(axis=1).sum())
                 with np.errstate(divide="ignore"):
                     return np.asarray(np.log(p))
             out, below = [], np.zeros(len(z), dtype=bool)
-            for base, sums in self._each(z, seen, binary):
+            for base, sums in self._each(z, observed, binary):
                 below |= (sums <= 0) & np.isfinite(base)
                 out.append(base + np.log(np.where(sums > 0, sums, 0.0)))
             negative += int(below.sum())
@@ -106,15 +106,15 @@ class Bahadur(CutDistribution):
             tell_of_negative("Bahadur", negative, self.members)
         return out
 
-    def _each(self, z: Array, seen: Mask, binary: Mask) -> list[tuple[Array, Array]]:
+    def _each(self, z: Array, observed: Mask, binary: Mask) -> list[tuple[Array, Array]]:
         """For each member: log-probability under independence (n,), and the correction factor (n,)."""
         found = []
         for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True):
             with np.errstate(divide="ignore"):
                 logs = np.where(z > 0, np.log(p), np.log1p(-p))
-            base = np.where(seen, logs, 0.0).sum(axis=1)
+            base = np.where(observed, logs, 0.0).sum(axis=1)
             base[~binary] = -np.inf
-            found.append((base, expanded(_standard(z, seen, p), r[None], self.order)[:, 0]))
+            found.append((base, expanded(_standard(z, observed, p), r[None], self.order)[:, 0]))
         return found
 
     def _raw_cells(self) -> Array:
@@ -154,8 +154,8 @@ class Bahadur(CutDistribution):
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
         tell_of_gaps(stats, "Bahadur")
-        seen = stats.weight[..., 1 : self.dim + 1] > 0
-        probs = np.where(seen, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
+        observed = stats.weight[..., 1 : self.dim + 1] > 0
+        probs = np.where(observed, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
         r = self.replace(probs=probs)._standardized(stats)
         r[..., 0], r[..., 1 : self.dim + 1] = 1.0, 0.0
         return self.replace(probs=self._kept(probs, stats, "probs"), correlations=self._kept(r, stats, "correlations"))
@@ -193,11 +193,11 @@ class Bahadur(CutDistribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
 
-def _standard(z: Array, seen: Mask, p: Array) -> Array:
+def _standard(z: Array, observed: Mask, p: Array) -> Array:
     """(x − p)/√(p (1 − p)) from signs, 0 for missing values and constant columns."""
     spread = np.sqrt(p * (1 - p))
     safe = np.where(spread > 0, spread, 1.0)
-    return np.where(seen & (spread > 0), (0.5 * (z + 1.0) - p) / safe, 0.0)
+    return np.where(observed & (spread > 0), (0.5 * (z + 1.0) - p) / safe, 0.0)
 
 
 def _central(raw: Array, m: Array, sets: Any, d: int) -> Array:

@@ -103,16 +103,16 @@ class Bernoulli(Distribution):
     def _dense(self, block: Any) -> Array:
         z = rows(block, self.dim, "Bernoulli")
         refuse_infinite(z, "Bernoulli")
-        seen = ~np.isnan(z)
-        ones = np.where(seen, z, 0.0)
+        observed = ~np.isnan(z)
+        ones = np.where(observed, z, 0.0)
         possible: Mask = np.all(is_binary(ones), axis=1)
         ones = np.where(possible[:, None], ones, 0.0)
         odds, rests, certain = self._logs
         out = ones @ odds + rests.sum(axis=0)
-        gappy = np.flatnonzero(~seen.all(axis=1))
-        if len(gappy):
-            out[gappy] -= (~seen[gappy]).astype(np.float64) @ rests
-        failed = (seen - ones) @ certain if certain.any() else None
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if len(incomplete):
+            out[incomplete] -= (~observed[incomplete]).astype(np.float64) @ rests
+        failed = (observed - ones) @ certain if certain.any() else None
         return _with_impossible(out, failed, possible)
 
     def _sparse(self, block: SparseRows) -> Array:
@@ -233,15 +233,15 @@ class Bernoulli(Distribution):
 
     def _collect_dense(self, x: Array, shares: Any) -> Trials:
         refuse_infinite(x, "Bernoulli")
-        seen = ~np.isnan(x)
-        clean = bool(seen.all())
-        ones = x if clean else np.where(seen, x, 0.0)
+        observed = ~np.isnan(x)
+        clean = bool(observed.all())
+        ones = x if clean else np.where(observed, x, 0.0)
         bad = ~is_binary(ones)
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise BadEntry("Bernoulli", BINARY, x[i, j], int(i), int(j), "correct it, or replace it by NaN")
         return self._counted(
-            shares @ ones, shares @ np.ones(len(x)), None if clean else shares @ seen.astype(np.float64)
+            shares @ ones, shares @ np.ones(len(x)), None if clean else shares @ observed.astype(np.float64)
         )
 
     def _counted(self, ones: Any, rows: Any, weight: Any = None) -> Trials:
@@ -307,8 +307,8 @@ class Trials(Addable, Value):
     @property
     def mean(self) -> Array:
         """Proportion of ones among the observed entries (..., d); 0 without observations."""
-        seen = self.ones + self.zeros
-        return np.divide(self.ones, seen, out=np.zeros_like(self.ones), where=seen > 0)
+        observed = self.ones + self.zeros
+        return np.divide(self.ones, observed, out=np.zeros_like(self.ones), where=observed > 0)
 
     @property
     def total_weight(self) -> float:

@@ -132,11 +132,11 @@ class SignDistribution(Distribution):
         if n > ROWS * BLOCKS:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         shares = shares_of(w, labels, n, self.members, whose)
-        z, seen, _ = signs(x, self.dim, whose, strict=True)
-        return self._summed(z, seen, shares)
+        z, observed, _ = signs(x, self.dim, whose, strict=True)
+        return self._summed(z, observed, shares)
 
-    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
-        return sums_of_signs(z, seen, shares, self.order, self.members)
+    def _summed(self, z: Array, observed: Mask, shares: Any) -> SignSums:
+        return sums_of_signs(z, observed, shares, self.order, self.members)
 
     def joined_stats(self, parts: list[SignSums]) -> SignSums:
         """Concatenated statistics of consecutive groups of members."""

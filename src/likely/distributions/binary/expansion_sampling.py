@@ -38,9 +38,9 @@ def drawn_rows(each: Array, probs: Array, d: int, order: int, n: int, rng: Gener
     if positive:
         return _proposed(each, probs, d, order, n, rng, 0.0).ones
     found = _proposed(each, probs, d, order, max(PROPOSALS, 2 * n), rng, FLOOR)
-    share = _importance(found, each, probs, order)
-    _tell_of_few(share)
-    at = resampled(share, n, rng)
+    importance = _importance(found, each, probs, order)
+    _tell_of_few(importance)
+    at = resampled(importance, n, rng)
     return _moved(found.z[at], found.ones[at], each, probs, order, rng)
 
 
@@ -78,14 +78,14 @@ def _importance(found: Proposed, each: Array, probs: Array, order: int) -> Array
     base = found.ones @ np.log(probs) + (1.0 - found.ones) @ np.log1p(-probs)
     with np.errstate(divide="ignore"):
         strength = np.log(value) + base - found.log_chance
-    share = np.exp(strength - strength.max()) if np.isfinite(strength.max()) else np.ones(len(strength))
-    return np.asarray(share / share.sum())
+    importance = np.exp(strength - strength.max()) if np.isfinite(strength.max()) else np.ones(len(strength))
+    return np.asarray(importance / importance.sum())
 
 
-def _tell_of_few(share: Array) -> None:
-    effective = 1.0 / float((share**2).sum())
+def _tell_of_few(importance: Array) -> None:
+    effective = 1.0 / float((importance**2).sum())
     if effective < FEW:
-        text = f"{len(share):,} proposed rows have an effective sample size of {effective:.0f}: few distinct draws"
+        text = f"{len(importance):,} proposed rows have an effective sample size of {effective:.0f}: few distinct draws"
         tell(f"truncated expansion: it is negative nearly everywhere; {text}; WalshDensity(log=True) stays positive")
 
 

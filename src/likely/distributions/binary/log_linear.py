@@ -111,35 +111,35 @@ class LogLinear(SignDistribution):
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is missing."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             out = expanded(z, np.atleast_2d(self.weights), self.order)
-            gappy = np.flatnonzero(~seen.all(axis=1))
-            if len(gappy):
-                out[gappy] = self._marginal(z[gappy], seen[gappy])
+            incomplete = np.flatnonzero(~observed.all(axis=1))
+            if len(incomplete):
+                out[incomplete] = self._marginal(z[incomplete], observed[incomplete])
             return np.where(binary[:, None], out, -np.inf)
 
         return self._mapped(score, x)
 
-    def _marginal(self, z: Array, seen: Mask) -> Array:
+    def _marginal(self, z: Array, observed: Mask) -> Array:
         """log marginal probability of the observed entries of incomplete rows (n, K)."""
         out = np.zeros((len(z), self.members or 1))
         if self.order == 1:
             b = np.atleast_2d(self.weights)[:, 1:]
-            return np.asarray(z @ b.T - seen @ np.logaddexp(b, -b).T)
-        for some, cells in self._filled(z, seen):
+            return np.asarray(z @ b.T - observed @ np.logaddexp(b, -b).T)
+        for some, cells in self._filled(z, observed):
             for k, logs in enumerate(self._log_cells):
                 out[some, k] = logsumexp(logs[cells], axis=1)
-        out[~seen.any(axis=1)] = 0.0
+        out[~observed.any(axis=1)] = 0.0
         return out
 
-    def _filled(self, z: Array, seen: Mask) -> Iterator[tuple[Index, Index]]:
+    def _filled(self, z: Array, observed: Mask) -> Iterator[tuple[Index, Index]]:
         """Groups of rows with the same missing entries, and the cells that complete them (n, 2^missing)."""
-        self._refuse_gaps(z, seen)
-        return completions(z, seen, self.dim)
+        self._refuse_gaps(z, observed)
+        return completions(z, observed, self.dim)
 
-    def _refuse_gaps(self, z: Array, seen: Mask) -> None:
+    def _refuse_gaps(self, z: Array, observed: Mask) -> None:
         if self.dim > EXACT:
-            j = int(np.argwhere(~seen)[0, 1])
+            j = int(np.argwhere(~observed)[0, 1])
             expected = f"missing values are integrated out in at most {EXACT} columns"
             remedy = "impute them first, or use ChowTreeDensity or BernoulliDensity"
             raise DataError(sentence("LogLinear", expected, f"NaN in column {j} of {self.dim}", remedy))
@@ -239,22 +239,22 @@ class LogLinear(SignDistribution):
 
     # --------------------------------------------------------------- learning
 
-    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
-        whole = seen.all(axis=1)
+    def _summed(self, z: Array, observed: Mask, shares: Any) -> SignSums:
+        whole = observed.all(axis=1)
         if whole.all() or self.order == 1:  # independent columns each use their observed entries
-            return super()._summed(z, seen, shares)
-        at, gappy = np.flatnonzero(whole), np.flatnonzero(~whole)
-        self._refuse_gaps(z, seen)
-        stats = super()._summed(z[at], seen[at], shares[:, at])
-        return stats + self._expected(z[gappy], seen[gappy], shares[:, gappy])
+            return super()._summed(z, observed, shares)
+        at, incomplete = np.flatnonzero(whole), np.flatnonzero(~whole)
+        self._refuse_gaps(z, observed)
+        stats = super()._summed(z[at], observed[at], shares[:, at])
+        return stats + self._expected(z[incomplete], observed[incomplete], shares[:, incomplete])
 
-    def _expected(self, z: Array, seen: Mask, shares: Any) -> SignSums:
+    def _expected(self, z: Array, observed: Mask, shares: Any) -> SignSums:
         """Expected products of incomplete rows, and the entropy of their missing entries."""
         K, logs = self.members or 1, self._log_cells
         cells, entropy = np.zeros((K, 1 << self.dim)), np.zeros(K)
         share = np.stack(list(each_share(shares)))
         share = np.broadcast_to(share, (K, len(z)))
-        for some, ways in self._filled(z, seen):
+        for some, ways in self._filled(z, observed):
             for k in range(K):
                 part = logs[k][ways]
                 whole = logsumexp(part, axis=1)

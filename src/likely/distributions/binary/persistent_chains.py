@@ -78,12 +78,12 @@ class PersistentChains:
         top = float(gain.max())
         gain -= top
         part = 1.0
-        while (share := np.exp(part * gain)).sum() ** 2 < CARRIED * len(gain) * (share @ share):
+        while (weight := np.exp(part * gain)).sum() ** 2 < CARRIED * len(gain) * (weight @ weight):
             part *= 0.7
         self.weights = self.weights + part * change
-        self.states = np.ascontiguousarray(self.states[resampled(share / share.sum(), len(share), self._rng)])
+        self.states = np.ascontiguousarray(self.states[resampled(weight / weight.sum(), len(weight), self._rng)])
         self.sweep(SWEEPS)
-        return part, part * top + float(np.log(share.mean()))
+        return part, part * top + float(np.log(weight.mean()))
 
     def reanneal(self) -> None:
         """Replace the chains by newly annealed ones: persistent chains of a frozen distribution lose modes."""

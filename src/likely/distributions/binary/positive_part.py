@@ -24,16 +24,16 @@ COMPLETIONS = 1 << 22  # completions of missing entries that are evaluated at on
 ROUNDING = 1e-12  # of the largest cell: negative values closer to 0 are rounding
 
 
-def completions(z: Array, seen: Mask, d: int) -> Iterator[tuple[Index, Index]]:
+def completions(z: Array, observed: Mask, d: int) -> Iterator[tuple[Index, Index]]:
     """Groups of rows with the same missing entries, and the cells that complete them (n, 2^missing)."""
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    patterns, which = np.unique(observed, axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
-        gaps = np.flatnonzero(~pattern)
-        ways = np.zeros((1 << len(gaps), d))
-        ways[:, gaps] = all_cells(len(gaps))
+        missing = np.flatnonzero(~pattern)
+        ways = np.zeros((1 << len(missing), d))
+        ways[:, missing] = all_cells(len(missing))
         more, mine = cell_numbers(ways), np.flatnonzero(which.ravel() == i)
         base = cell_numbers(np.where(pattern, z[mine] > 0, False).astype(np.float64))
-        step = max(COMPLETIONS >> len(gaps), 1)
+        step = max(COMPLETIONS >> len(missing), 1)
         for a in range(0, len(mine), step):
             yield mine[a : a + step], base[a : a + step, None] + more
 
@@ -69,14 +69,14 @@ class CutDistribution(SignDistribution):
         """True where no cell is negative, by a bound or by enumeration."""
         return self.dim <= EXACT or self._surely_positive()
 
-    def _from_cells(self, z: Array, seen: Mask, binary: Mask) -> Array:
+    def _from_cells(self, z: Array, observed: Mask, binary: Mask) -> Array:
         """Probability of the observed entries (n, K), under the positive part."""
         assert self._positive is not None
         out = np.zeros((len(z), len(self._positive)))
-        for some, cells in completions(z, seen, self.dim):
+        for some, cells in completions(z, observed, self.dim):
             for k, p in enumerate(self._positive):
                 out[some, k] = p[cells].sum(axis=1)
-        out[~seen.any(axis=1)] = 1.0
+        out[~observed.any(axis=1)] = 1.0
         return np.where(binary[:, None], out, 0.0)
 
     def _cell_sizes(self) -> Array:

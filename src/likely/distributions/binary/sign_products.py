@@ -103,16 +103,16 @@ def signs(x: Any, d: int, whose: str, strict: bool = False) -> tuple[Array, Mask
     x = x.toarray() if isinstance(x, SparseRows) else x
     v = rows(x, d, whose)
     refuse_infinite(v, whose)
-    seen = ~np.isnan(v)
-    odd = seen & ~is_binary(v)
-    if strict and odd.any():
-        i, j = np.argwhere(odd)[0]
+    observed = ~np.isnan(v)
+    invalid = observed & ~is_binary(v)
+    if strict and invalid.any():
+        i, j = np.argwhere(invalid)[0]
         raise BadEntry(whose, BINARY, v[i, j], int(i), int(j), "correct it, or replace it by NaN")
     z = np.where(v == 1, 1.0, -1.0)
-    if not seen.all():
-        z[~seen] = 0.0
-    binary: Mask = ~np.asarray(odd.any(axis=1))
-    return z, seen, binary
+    if not observed.all():
+        z[~observed] = 0.0
+    binary: Mask = ~np.asarray(invalid.any(axis=1))
+    return z, observed, binary
 
 
 def products(z: Array, sets: Index) -> Array:
@@ -251,13 +251,13 @@ class SignSums(Addable, Value):
         return self._each(lambda _, part: np.array(part[k]))
 
 
-def sums_of_signs(z: Array, seen: Mask, shares: Any, order: int, members: int | None) -> SignSums:
+def sums_of_signs(z: Array, observed: Mask, shares: Any, order: int, members: int | None) -> SignSums:
     """Sufficient statistics of spins (n, d) under weights (m, n): each set from the rows with all of it observed."""
     total = product_sums(z, shares, order)
-    if seen.all():
+    if observed.all():
         weight = np.repeat(total[:, :1], total.shape[1], axis=1)
     else:
-        weight = product_sums(seen.astype(np.float64), shares, order)
+        weight = product_sums(observed.astype(np.float64), shares, order)
     total = np.clip(total, -weight, weight)  # rounding, where all rows agree
     return SignSums.trusted(
         weight=per_member(weight, members), total=per_member(total, members),

@@ -34,17 +34,17 @@ class Eliminated(NamedTuple):
 
 def order_of(J: Array) -> list[tuple[int, tuple[int, ...]]] | None:
     """Minimum-degree elimination order, each column with its remaining neighbors; None where tables are too large."""
-    near = [set(np.flatnonzero(row).tolist()) for row in J]
+    adjacent = [set(np.flatnonzero(row).tolist()) for row in J]
     left, cost, out = set(range(len(J))), 0, []
     while left:
-        v = min(left, key=lambda j: (len(near[j]), j))
-        cost += 2 << min(len(near[v]), 60)
+        v = min(left, key=lambda j: (len(adjacent[j]), j))
+        cost += 2 << min(len(adjacent[v]), 60)
         if cost > CELLS:
             return None
-        out.append((v, tuple(sorted(near[v]))))
-        for u in near[v]:
-            near[u] |= near[v]
-            near[u] -= {u, v}
+        out.append((v, tuple(sorted(adjacent[v]))))
+        for u in adjacent[v]:
+            adjacent[u] |= adjacent[v]
+            adjacent[u] -= {u, v}
         left.discard(v)
     return out
 
@@ -63,14 +63,14 @@ def eliminated(weights: Array, d: int) -> Eliminated | None:
     if order is None:
         return None
     log_z, steps, tables = 0.0, [], [_pair_table(J, i, j) for i, j in zip(*np.nonzero(np.triu(J)), strict=True)]
-    for v, near in order:
+    for v, adjacent in order:
         mine = [one for one in tables if v in one[0]]
         tables = [one for one in tables if v not in one[0]]
-        low, high = (_joined(mine, v, side, near) + sign * h[v] for side, sign in ((0, -1.0), (1, 1.0)))
+        low, high = (_joined(mine, v, side, adjacent) + sign * h[v] for side, sign in ((0, -1.0), (1, 1.0)))
         summed = np.logaddexp(low, high)
-        steps.append(Step(v, near, high - low))
-        if near:
-            tables.append((near, summed))
+        steps.append(Step(v, adjacent, high - low))
+        if adjacent:
+            tables.append((adjacent, summed))
         else:
             log_z += float(summed)
     return Eliminated(log_z, steps)
@@ -80,13 +80,13 @@ def _pair_table(J: Array, i: int, j: int) -> tuple[tuple[int, ...], Array]:
     return (int(i), int(j)), J[i, j] * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
-def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, near: tuple[int, ...]) -> Array:
+def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, adjacent: tuple[int, ...]) -> Array:
     """Sum of the tables at one value of column v, over the values of its neighbors (2, …, 2)."""
-    out = np.zeros((2,) * len(near))
+    out = np.zeros((2,) * len(adjacent))
     for names, table in tables:
         part = np.take(table, side, axis=names.index(v))
         rest = [u for u in names if u != v]
-        out += part.reshape([2 if u in rest else 1 for u in near])
+        out += part.reshape([2 if u in rest else 1 for u in adjacent])
     return out
 
 
@@ -94,7 +94,7 @@ def drawn_by_elimination(found: Eliminated, n: int, rng: Generator) -> Array:
     """Independent exact draws of zeros and ones (n, d): columns in reverse elimination order, given their neighbors."""
     d = len(found.steps)
     x: Index = np.zeros((n, d), dtype=np.intp)
-    for v, near, log_odds in reversed(found.steps):
-        odds = log_odds[tuple(x[:, u] for u in near)] if near else np.full(n, float(log_odds))
+    for v, adjacent, log_odds in reversed(found.steps):
+        odds = log_odds[tuple(x[:, u] for u in adjacent)] if adjacent else np.full(n, float(log_odds))
         x[:, v] = rng.logistic(size=n) < odds
     return x.astype(np.float64)

@@ -89,8 +89,8 @@ class Walsh(CutDistribution):
     def value(self, x: Any) -> Array:
         """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
-            sums = self._sums(z) * 0.5 ** seen.sum(axis=1)[:, None]
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
+            sums = self._sums(z) * 0.5 ** observed.sum(axis=1)[:, None]
             return np.where(binary[:, None], sums, 0.0)
 
         return self._mapped(score, x)
@@ -99,12 +99,14 @@ class Walsh(CutDistribution):
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
         negative, cut = 0, self._positive is not None
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             nonlocal negative
-            sums = self._from_cells(z, seen, binary) * 2.0 ** seen.sum(axis=1)[:, None] if cut else self._sums(z)
+            sums = (
+                self._from_cells(z, observed, binary) * 2.0 ** observed.sum(axis=1)[:, None] if cut else self._sums(z)
+            )
             below = (sums <= 0) & binary[:, None]
             negative += int(below.any(axis=1).sum())
-            out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * seen.sum(axis=1)[:, None]
+            out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * observed.sum(axis=1)[:, None]
             return np.where(binary[:, None], out, -np.inf)
 
         out = self._mapped(score, x)

@@ -288,8 +288,8 @@ class Categorical(Distribution):
 
     def _by_label(self, codes: Index, w: Array | None, labels: Index) -> LevelCounts:
         K, L = self.probs.shape
-        seen, mine = (codes >= 0) & (labels >= 0), labels >= 0
-        counts = np.bincount((labels * L + codes)[seen], None if w is None else w[seen], K * L)
+        observed, mine = (codes >= 0) & (labels >= 0), labels >= 0
+        counts = np.bincount((labels * L + codes)[observed], None if w is None else w[observed], K * L)
         return self._counted(counts.reshape(K, L), np.bincount(labels[mine], None if w is None else w[mine], K))
 
     def _counted(self, counts: NDArray[Any], rows: NDArray[Any]) -> LevelCounts:
@@ -509,8 +509,8 @@ def _refuse_unknown(codes: Index, cells: NDArray[Any]) -> None:
 
 def _level_sums(codes: Index, shares: Array, size: int) -> NDArray[Any]:
     """Weighted counts of each level (m, L) under weights (m, n)."""
-    seen = np.flatnonzero(codes >= 0)
+    observed = np.flatnonzero(codes >= 0)
     if len(shares) == 1:
-        return np.bincount(codes[seen], shares[0, seen], size)[None]
-    places = scipy.sparse.csr_array((np.ones(len(seen)), (codes[seen], seen)), shape=(size, len(codes)))
+        return np.bincount(codes[observed], shares[0, observed], size)[None]
+    places = scipy.sparse.csr_array((np.ones(len(observed)), (codes[observed], observed)), shape=(size, len(codes)))
     return np.asarray((places @ shares.T).T)

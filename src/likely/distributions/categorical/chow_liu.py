@@ -35,7 +35,7 @@ from likely.distributions.categorical.tree_messages import (
     drawn,
     expected_pairs,
     log_of_complete,
-    log_of_seen,
+    log_of_observed,
     marginals_given,
     visiting_order,
 )
@@ -172,11 +172,11 @@ class ChowTree(Leveled, Distribution):
         whole = (codes >= 0).all(axis=1)
         if whole.any():
             out[whole] = log_of_complete(codes[whole], parent, logs)
-        gappy = known & ~whole
-        if gappy.any():
-            found = log_of_seen(codes[gappy], parent, tables)
-            found[(codes[gappy] < 0).all(axis=1)] = 0.0
-            out[gappy] = found
+        incomplete = known & ~whole
+        if incomplete.any():
+            found = log_of_observed(codes[incomplete], parent, tables)
+            found[(codes[incomplete] < 0).all(axis=1)] = 0.0
+            out[incomplete] = found
         return out
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -294,12 +294,12 @@ class ChowTree(Leveled, Distribution):
         codes = codes_of(x, self.levels, "ChowTree")
         refuse_unknown(codes, x, self.levels, "ChowTree")
         shares = shares_of(w, labels, n, self.members, "ChowTree")
-        gappy: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
-        if not len(gappy):
+        incomplete: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
+        if not len(incomplete):
             return count_pairs(codes, shares, self.levels, self.members)
         whole = np.flatnonzero((codes >= 0).all(axis=1))
         stats = count_pairs(codes[whole], shares[:, whole], self.levels, self.members)
-        return stats + self._expected_pairs(codes[gappy], shares[:, gappy])
+        return stats + self._expected_pairs(codes[incomplete], shares[:, incomplete])
 
     @property
     def _sums_gaps(self) -> bool:
@@ -392,8 +392,8 @@ def _each_of(shares: Any, members: int | None) -> list[Array]:
 
 def _tell_of_gaps(stats: PairCounts) -> None:
     """Warn where pairs were counted from different rows (available-case analysis): unbiased if missing at random."""
-    seen = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
-    if (seen < stats.rows[..., None] * (1 - 1e-9)).any():
+    observed = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
+    if (observed < stats.rows[..., None] * (1 - 1e-9)).any():
         text = "missing values, and too many columns or levels for EM: available pairs are counted"
         tell(f"ChowTree: {text}, unbiased if values are missing completely at random")
 

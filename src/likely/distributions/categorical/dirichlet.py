@@ -172,11 +172,11 @@ class Dirichlet(DirichletLearning):
             gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
             -gamma_divergence(other.concentration, self.concentration),
         )
-        gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
+        digamma_gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
         unlike = (
             -np.asarray(self.entropy()),
             -_log_density(other.alpha, self.mean),
-            ((other.alpha - 1) * gaps).sum(axis=-1),
+            ((other.alpha - 1) * digamma_gaps).sum(axis=-1),
         )
         return in_units(lone(steadier(like, unlike)), bits)
 
@@ -233,12 +233,14 @@ def _log_density(alpha: Array, x: Array) -> Array:
     Gamma distributions of rate α₀ over the gamma distribution of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀),
     which is accurate for large α; the last term corrects for a sum of x that rounding has moved from 1.
     """
-    seen = ~np.isnan(x)
-    known, whole = np.where(seen, x, 0.0), seen.all(axis=-1)
+    observed = ~np.isnan(x)
+    known, whole = np.where(observed, x, 0.0), observed.all(axis=-1)
     rest = 1.0 - known.sum(axis=-1)
     off = (known < 0).any(axis=-1) | np.where(whole, np.abs(rest) > ON_SIMPLEX, rest < -ON_SIMPLEX)
     alpha, _ = np.broadcast_arrays(alpha, x)
-    a = np.concatenate([np.where(seen, alpha, 0.0), np.where(seen, 0.0, alpha).sum(axis=-1)[..., None]], axis=-1)
+    a = np.concatenate(
+        [np.where(observed, alpha, 0.0), np.where(observed, 0.0, alpha).sum(axis=-1)[..., None]], axis=-1
+    )
     at = np.concatenate([np.maximum(known, 0.0), np.maximum(rest, 0.0)[..., None]], axis=-1)
     total = alpha.sum(axis=-1)
     each = np.where(a > 0, log_gamma_density(at, np.where(a > 0, a, 1.0), total[..., None]), 0.0)

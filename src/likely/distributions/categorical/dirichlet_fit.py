@@ -83,9 +83,9 @@ class DirichletLearning(Distribution):
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:
             raise DataError(sentence("Dirichlet", "at least one row with weight is needed", "none", "or give a prior"))
-        seen, logs = np.atleast_1d(stats.rows) > 0, np.atleast_2d(_mean_logs(stats))
+        observed, logs = np.atleast_1d(stats.rows) > 0, np.atleast_2d(_mean_logs(stats))
         old = np.atleast_2d(self.alpha)
-        found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(seen, logs, old, strict=True)]
+        found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(observed, logs, old, strict=True)]
         return self.replace(alpha=np.array(found).reshape(self.alpha.shape))
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
@@ -114,13 +114,13 @@ def _mean_logs(stats: FeatureSums) -> Array:
 def whole_rows(z: Array) -> Array:
     """Rows of proportions that sum to 1, a missing one filled in; raises for rows that cannot be used."""
     refuse_infinite(z, "Dirichlet")
-    gaps = np.isnan(z)
-    many = np.flatnonzero(gaps.sum(axis=1) > 1)
+    missing = np.isnan(z)
+    many = np.flatnonzero(missing.sum(axis=1) > 1)
     if len(many):
-        i, j = int(many[0]), int(np.flatnonzero(gaps[many[0]])[1])
+        i, j = int(many[0]), int(np.flatnonzero(missing[many[0]])[1])
         raise BadEntry("Dirichlet", "a row may have at most one missing proportion", np.nan, i, j, "leave the row out")
-    total = np.where(gaps, 0.0, z).sum(axis=1)
-    z = np.where(gaps, np.maximum(1.0 - total, 0.0)[:, None], z)
+    total = np.where(missing, 0.0, z).sum(axis=1)
+    z = np.where(missing, np.maximum(1.0 - total, 0.0)[:, None], z)
     bad = np.argwhere(z <= 0)
     if len(bad):
         i, j = (int(k) for k in bad[0])

@@ -80,9 +80,9 @@ class DirichletMultinomial(Distribution):
         return out if self.members else out[:, 0]
 
     def _dense(self, block: Any) -> Array:
-        counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
+        counts, observed, possible = seen_counts(block, self.dim, "DirichletMultinomial")
         total = counts.sum(axis=1)
-        each = [_log_urn(counts, seen, total, alpha) for alpha in np.atleast_2d(self.alpha)]
+        each = [_log_urn(counts, observed, total, alpha) for alpha in np.atleast_2d(self.alpha)]
         return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)
 
     def _sparse(self, x: SparseRows) -> Array:
@@ -205,16 +205,16 @@ class DirichletMultinomial(Distribution):
             raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))
 
 
-def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
+def _log_urn(counts: Array, observed: Any, total: Array, alpha: Array) -> Array:
     """log p of rows of counts; unobserved columns are left out."""
-    there = np.where(seen, alpha, 0.0)
-    whole = np.where(seen.any(axis=1), there.sum(axis=1), 1.0)[:, None]
-    low = rounded_off(alpha, alpha.sum()) if seen.all() else 0.0
+    there = np.where(observed, alpha, 0.0)
+    whole = np.where(observed.any(axis=1), there.sum(axis=1), 1.0)[:, None]
+    low = rounded_off(alpha, alpha.sum()) if observed.all() else 0.0
     roots, rests = (count_by_count(counts, lambda *distribution, i=i: heap(*distribution)[i], alpha) for i in (0, 1))
     rests -= fall(counts, alpha, total[:, None], whole, low)
     root, rest = heap(total, whole[:, 0])
-    if not seen.all():
-        roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
+    if not observed.all():
+        roots, rests = np.where(observed, roots, 1.0), np.where(observed, rests, 0.0)
     logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
     return _one_color(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
 
@@ -242,8 +242,8 @@ def all_but_one(parts: Array) -> Array:
 def _refuse(z: Array) -> None:
     refuse_infinite(z, "DirichletMultinomial")
     refuse_negative(np.nan_to_num(z), "DirichletMultinomial")
-    gap = np.argwhere(np.isnan(z))
-    if len(gap):
-        i, j = (int(k) for k in gap[0])
+    missing = np.argwhere(np.isnan(z))
+    if len(missing):
+        i, j = (int(k) for k in missing[0])
         expected = "rows to fit must have no missing values"
         raise BadEntry("DirichletMultinomial", expected, np.nan, i, j, "leave the row out")

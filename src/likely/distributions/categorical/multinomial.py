@@ -114,9 +114,9 @@ class Multinomial(Distribution):
         counts, observed, possible = seen_counts(block, self.dim, "Multinomial")
         total = counts.sum(axis=1)
         out = self._by_product(counts, log_ways(counts, total))
-        gappy = np.flatnonzero(~observed.all(axis=1))
-        if len(gappy):
-            out[gappy] -= xlogy(total[gappy, None], self._observed_probability(observed[gappy]))
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if len(incomplete):
+            out[incomplete] -= xlogy(total[incomplete, None], self._observed_probability(observed[incomplete]))
         return self._with_impossible(out, total, possible, lambda at: self._dense_entries(counts[at], observed[at]))
 
     def _by_product(self, counts: Any, log_ways: Array) -> Array:
@@ -280,10 +280,10 @@ class Multinomial(Distribution):
         refuse_negative(counts, "Multinomial")
         ways = log_ways(counts, counts.sum(axis=1))
         sums = shares @ counts, shares @ np.ones(len(x)), shares @ ways
-        gappy = np.flatnonzero(~observed.all(axis=1))
-        if not len(gappy):
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if not len(incomplete):
             return self._counted(*sums)
-        more, constant = self._filled(counts[gappy].sum(axis=1), observed[gappy], shares[:, gappy])
+        more, constant = self._filled(counts[incomplete].sum(axis=1), observed[incomplete], shares[:, incomplete])
         return self._counted(sums[0] + more, sums[1], sums[2] + constant, whole=False)
 
     def _filled(self, total: Array, observed: Mask, shares: Any) -> tuple[Array, Array]:

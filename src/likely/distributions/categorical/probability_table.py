@@ -235,9 +235,9 @@ class ProbabilityTable(Value):
         patterns, which = np.unique(codes >= 0, axis=1, return_inverse=True)
         for j, pattern in enumerate(patterns.T):
             here = known & (which.ravel() == j)
-            seen = np.flatnonzero(pattern).tolist()
+            observed = np.flatnonzero(pattern).tolist()
             with np.errstate(divide="ignore"):
-                out[here] = np.log(self._summed(seen))[tuple(codes[seen][:, here])] if seen else 0.0
+                out[here] = np.log(self._summed(observed))[tuple(codes[observed][:, here])] if observed else 0.0
         return out
 
     def sample(self, n: int, rng: Generator) -> Columns:
@@ -339,8 +339,8 @@ class ProbabilityTable(Value):
         if not (isinstance(rows, Mapping) or hasattr(rows, "columns")):
             return self._by_place(rows)
         columns = Columns(rows)
-        gap = np.full(len(columns), None, dtype=object)
-        return {name: columns[name] if name in columns.parts else gap for name in self.names}
+        missing = np.full(len(columns), None, dtype=object)
+        return {name: columns[name] if name in columns.parts else missing for name in self.names}
 
     def _by_place(self, rows: Any) -> Mapping[str, Any]:
         a = np.array(rows, dtype=object)

@@ -32,7 +32,7 @@ def log_of_complete(codes: Index, parent: Index, logs: Array) -> Array:
     return np.asarray(logs[np.arange(d), above, codes].sum(axis=1))
 
 
-def log_of_seen(codes: Index, parent: Index, tables: Array) -> Array:
+def log_of_observed(codes: Index, parent: Index, tables: Array) -> Array:
     """log p(observed entries) of rows (n, d), −1 where missing: messages from the leaves to the root."""
     belief, log_scale = _upward(codes, parent, tables)[1:]
     return _log_roots(belief, log_scale, parent, tables)

@@ -67,19 +67,19 @@ class BernoulliDensity(DensityEstimator):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
         if reset and self.threshold is None and not scipy.sparse.issparse(X):
-            odd = ~is_binary(X) & np.isfinite(X)
-            if odd.any():
+            invalid = ~is_binary(X) & np.isfinite(X)
+            if invalid.any():
                 remedy = f"give a threshold above which a number is 1, or {OTHER_DISTRIBUTIONS}"
-                raise self._unsuited(X, odd, "values must be 0 or 1", remedy)
+                raise self._unsuited(X, invalid, "values must be 0 or 1", remedy)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
         """Rows of 0 and 1; binary rows are not copied."""
-        odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
-        if odd.any():
+        invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
+        if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(odd, self._column_names(), "BernoulliDensity", what)
-        return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)
+            tell_of_columns(invalid, self._column_names(), "BernoulliDensity", what)
+        return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
         """1 above the threshold, 0 below; missing and infinite values are kept."""

@@ -76,8 +76,8 @@ class BetaDensity(ColumnDensity):
         found = super().score_samples(X)
         if (self.low, self.high) == (0, 1):
             return found
-        seen = (~np.isnan(self._rows(X, reset=False))).sum(axis=1)
-        return (found - seen * np.log(self.high - self.low)).astype(found.dtype)
+        observed = (~np.isnan(self._rows(X, reset=False))).sum(axis=1)
+        return (found - observed * np.log(self.high - self.low)).astype(found.dtype)
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         return super()._outward(self.low + (self.high - self.low) * rows, like)

@@ -46,11 +46,11 @@ class BinaryDensity(DensityEstimator):
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
         """Rows of 0 and 1; binary rows are not copied, and −1 with 1 gives no warning."""
-        odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
-        if odd.any():
+        invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
+        if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(odd & ~_plus_minus(X), self._column_names(), type(self).__name__, what)
-        return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)
+            tell_of_columns(invalid & ~_plus_minus(X), self._column_names(), type(self).__name__, what)
+        return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
         """1 above the threshold, 0 below; missing and infinite values are kept."""

@@ -72,17 +72,17 @@ class CategoricalDensity(DensityEstimator):
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         parts = [model] if isinstance(model, Categorical) else [p for _, p in model.components]
-        strange = {
+        unseen = {
             name: mask
             for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
             if (mask := part.encode(X[:, j]) == UNKNOWN).any()
         }
-        return (self._forgotten(X, strange) if strange else X), strange
+        return (self._forgotten(X, unseen) if unseen else X), unseen
 
-    def _forgotten(self, X: Any, strange: dict[str, Any]) -> Any:
+    def _forgotten(self, X: Any, unseen: dict[str, Any]) -> Any:
         """A copy of the rows with unseen levels set to missing."""
         out, names = X.astype(object), self._column_names()
-        for name, mask in strange.items():
+        for name, mask in unseen.items():
             out[mask, names.index(name)] = None
         return out
 

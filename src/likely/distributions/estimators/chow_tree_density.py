@@ -64,12 +64,12 @@ class ChowTreeDensity(DensityEstimator):
         )
         return distribution
 
-    def _tell_of_measurements(self, odd: list[int], distribution: ChowTree) -> None:
-        if not odd:
+    def _tell_of_measurements(self, continuous: list[int], distribution: ChowTree) -> None:
+        if not continuous:
             return
-        names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
-        values = len(distribution.levels[odd[0]])
-        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {values} values)"
+        names = ", ".join(str(self._column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
+        values = len(distribution.levels[continuous[0]])
+        what = f"{_columns(len(continuous))} real numbers rather than few levels ({names}: {values} values)"
         text = "each value becomes a level of its own, and any other value has probability 0"
         tell(f"ChowTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
@@ -105,12 +105,12 @@ class ChowTreeDensity(DensityEstimator):
         return super()._outward(self._told(rows), like)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        strange = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
-        if not strange.any():
+        unseen = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
+        if not unseen.any():
             return X, {}
         X = X.toarray() if scipy.sparse.issparse(X) else X
         names = self._column_names()
-        return np.where(strange, np.nan, X), {names[j]: strange[:, j] for j in np.flatnonzero(strange.any(axis=0))}
+        return np.where(unseen, np.nan, X), {names[j]: unseen[:, j] for j in np.flatnonzero(unseen.any(axis=0))}
 
     @property
     def parents_(self) -> Any:

@@ -65,15 +65,17 @@ class DirichletDensity(DensityEstimator):
         largest = z.max(axis=1, keepdims=True, initial=0.0)
         z = np.where(largest > 0, z / np.where(largest > 0, largest, 1.0), 1.0)
         total = z.sum(axis=1, keepdims=True)
-        odd = np.abs(total * largest - 1.0)[:, 0] > 1e-6
-        shares = z / total
-        low = shares < self.floor
-        if reset and odd.any():
-            tell(f"DirichletDensity: {odd.sum()} rows do not sum to 1: they are divided by their sums")
+        not_normalized = np.abs(total * largest - 1.0)[:, 0] > 1e-6
+        proportions = z / total
+        low = proportions < self.floor
+        if reset and not_normalized.any():
+            tell(f"DirichletDensity: {not_normalized.sum()} rows do not sum to 1: they are divided by their sums")
         if reset and low.any():
             tell(f"DirichletDensity: {low.sum()} proportions below {self.floor:g} are set to it")
-        shares = np.maximum(shares, self.floor) if low.any() else shares
-        return shares / shares.sum(axis=1, keepdims=True) if low.any() or odd.any() else z * largest
+        proportions = np.maximum(proportions, self.floor) if low.any() else proportions
+        return (
+            proportions / proportions.sum(axis=1, keepdims=True) if low.any() or not_normalized.any() else z * largest
+        )
 
     @property
     def alpha_(self) -> Any:

@@ -211,11 +211,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return model if all(new is model[name] for name, new in done) else Product.trusted(components=done)
 
     def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
-        parts, strange = {}, {}
+        parts, unseen = {}, {}
         for name, part, own in self.parts_:
             parts[name], found = part._known(X[name], model[name])
-            strange.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
-        return (Columns(parts) if strange else X), strange
+            unseen.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
+        return (Columns(parts) if unseen else X), unseen
 
     def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
         grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]

@@ -234,15 +234,15 @@ def fitted(x: Array, w: Array, n: float, old: tuple[float, float] = (1.0, 1.0)) 
     whole = min(max((1 - spread) / max(spread - 1 / n, 1e-6), 1e-3), 1e4)
     starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, (mean * whole, (1 - mean) * whole))]
 
-    def hill(logs: Array) -> Spot:
-        return _hill(logs, x, w, n)
+    def objective(logs: Array) -> Spot:
+        return _objective(logs, x, w, n)
 
-    best = max(starts, key=lambda logs: hill(logs).height)
-    a, b = np.exp(climb(hill, best, np.log(SMALLEST), np.log(LARGEST)))
+    best = max(starts, key=lambda logs: objective(logs).height)
+    a, b = np.exp(climb(objective, best, np.log(SMALLEST), np.log(LARGEST)))
     return {"a": float(a), "b": float(b)}
 
 
-def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
+def _objective(logs: Array, x: Array, w: Array, n: float) -> Spot:
     """Log-likelihood of log a and log b up to a constant, its gradient and Hessian."""
     size = np.exp(logs)
     whole, total = float(size.sum()), float(w.sum())
@@ -259,6 +259,6 @@ def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
     )
     own, lift = summed(polygamma(1, distribution) - polygamma(1, distribution + drawn))
     counted = np.array([w @ x, w @ (n - x)])
-    height = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
+    value = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
     slope = (rise - common) * size
-    return Spot(height, slope, own * size**2 - slope, lift, size)
+    return Spot(value, slope, own * size**2 - slope, lift, size)

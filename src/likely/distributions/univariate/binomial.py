@@ -205,8 +205,8 @@ def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
         with np.errstate(invalid="ignore"):
             more = z > distributions[k]
         if more.any() and len(distributions) > 1 and not (distributions == distributions[0]).all():
-            mine = shares[[min(k, shares.shape[0] - 1)]]
-            more &= (np.ravel(mine.toarray() if hasattr(mine, "toarray") else mine) > 0)[:, None]
+            w = shares[[min(k, shares.shape[0] - 1)]]
+            more &= (np.ravel(w.toarray() if hasattr(w, "toarray") else w) > 0)[:, None]
         if more.any():
             i, j = (int(at) for at in np.argwhere(more)[0])
             expected, remedy = (
@@ -222,9 +222,9 @@ def log_pmf(x: Array, n: Any, p: Any) -> Array:
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     at = np.where(possible, x, 0.0)
     rest, q = n - at, 1.0 - p
-    away = at - n * p
+    deviation = at - n * p
     (u_n, s_n), (u_x, s_x), (u_y, s_y) = (peak_parts(part) for part in (n, at, rest))
-    fall = deviance(at, n * p, away) + deviance(rest, n * q, -away)
+    fall = deviance(at, n * p, deviation) + deviance(rest, n * q, -deviation)
     middle = 0.5 * np.log(u_n / u_x / u_y) + (s_n - s_x - s_y) - fall
     with np.errstate(divide="ignore"):
         ends = np.where(at == 0, xlog1py(n, -p), xlogy(n, p))
@@ -246,9 +246,9 @@ def _summed_kl(n: float, p: float, m: float, q: float) -> float:
         got, remedy = f"{n:g} and {m:g} trials", "estimate it by Monte Carlo: E[log p − log p']"
         raise DomainError(sentence("Binomial.kl", "distributions this wide must have as many trials", got, remedy))
     x = np.arange(low, high + 1)
-    mine, theirs = log_pmf(x, n, p), log_pmf(x, m, q)
-    observed = np.isfinite(mine)
-    return max(float(np.exp(mine[observed]) @ (mine[observed] - theirs[observed])), 0.0)
+    log_p, other = log_pmf(x, n, p), log_pmf(x, m, q)
+    possible = np.isfinite(log_p)
+    return max(float(np.exp(log_p[possible]) @ (log_p[possible] - other[possible])), 0.0)
 
 
 def _entropy(n: float, p: float) -> float:

@@ -35,8 +35,8 @@ class KnownTrials(ColumnDistribution):
 
 def largest_counts(z: Array) -> Array:
     """The largest count of each column, at least 1."""
-    seen = np.where(np.isfinite(z), z, 0.0)
-    return np.maximum(np.ceil(seen.max(axis=0, initial=0.0)), 1.0)
+    finite = np.where(np.isfinite(z), z, 0.0)
+    return np.maximum(np.ceil(finite.max(axis=0, initial=0.0)), 1.0)
 
 
 def given_trials(trials: Any, d: int, whose: str) -> Array:

@@ -36,14 +36,14 @@ class Cauchy(Centered, ValueDistribution):
     _spreads: ClassVar[bool] = True
 
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
-        away = np.abs(x - center)
-        spread = np.pi * (scale + away * (away / scale))
+        deviation = np.abs(x - center)
+        spread = np.pi * (scale + deviation * (deviation / scale))
         inside = (spread > 0) & (spread < np.inf)
         if np.all(inside):
             return np.asarray(-np.log(spread))
         # in logarithms, and in halves where the difference itself overflows
-        log_away = np.where(np.isinf(away), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * center)), np.log(away))
-        far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_away - np.log(scale))
+        log_deviation = np.where(np.isinf(deviation), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * center)), np.log(deviation))
+        far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_deviation - np.log(scale))
         return -np.where(inside, np.log(spread), far)
 
     def _cdf(self, x: Array, center: Array, scale: Array) -> Array:
@@ -83,10 +83,10 @@ class Cauchy(Centered, ValueDistribution):
         self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
         with np.errstate(over="ignore"):
-            away = np.hypot(self.scale - other.scale, self.center - other.center) / (2 * root)
+            deviation = np.hypot(self.scale - other.scale, self.center - other.center) / (2 * root)
             sum_ = np.hypot(0.5 * self.scale + 0.5 * other.scale, 0.5 * self.center - 0.5 * other.center)
             far = 2 * np.log(sum_) - np.log(self.scale) - np.log(other.scale)
-            each = np.where(away < 1e100, np.log1p(away**2), far)
+            each = np.where(deviation < 1e100, np.log1p(deviation**2), far)
         return in_units(lone(each.sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning

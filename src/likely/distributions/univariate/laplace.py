@@ -42,8 +42,8 @@ class Laplace(Centered, ValueDistribution):
         return np.where(x < center, tail, 1.0 - tail)
 
     def _quantile(self, p: Array, center: Array, scale: Array) -> Array:
-        away = -scale * np.log(2.0 * np.minimum(p, 1.0 - p))
-        return np.where(p < 0.5, center - away, center + away)
+        deviation = -scale * np.log(2.0 * np.minimum(p, 1.0 - p))
+        return np.where(p < 0.5, center - deviation, center + deviation)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, scale: Array) -> Array:
         waits = rng.standard_exponential((2, *shape))
@@ -62,8 +62,8 @@ class Laplace(Centered, ValueDistribution):
         """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; member by member for stacks."""
         self._same_shape(other)
         v, w = self.scale, other.scale
-        apart = np.abs(self.center - other.center) / v
-        value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (apart + np.expm1(-apart))
+        distance = np.abs(self.center - other.center) / v
+        value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (distance + np.expm1(-distance))
         return in_units(lone(value.sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning

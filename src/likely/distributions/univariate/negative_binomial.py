@@ -174,8 +174,8 @@ class NegativeBinomial(ValueDistribution):
         p = np.asarray(p, dtype=np.float64)
         p, size, prob, rest = np.broadcast_arrays(p[..., None] if self.members else p, size, prob, rest)
         inside = (p >= 0) & (p < 1)
-        asked = np.where(inside, p, 0.0)
-        found = smallest(lambda x: betainc(size, x + 1, prob) >= asked, size * rest / prob)
+        target = np.where(inside, p, 0.0)
+        found = smallest(lambda x: betainc(size, x + 1, prob) >= target, size * rest / prob)
         return np.where(inside, found, np.where(p == 1, np.where(rest > 0, np.inf, 0.0), np.nan))
 
     def _one_distribution(self) -> tuple[Any, Any, Any]:

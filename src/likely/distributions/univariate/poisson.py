@@ -222,8 +222,8 @@ class Poisson(Distribution):
         p = np.asarray(p, dtype=np.float64)
         p, rate = np.broadcast_arrays(p[..., None] if self.members else p, rate)
         inside = (p >= 0) & (p < 1)
-        asked = np.where(inside, p, 0.0)
-        found = smallest(lambda x: gammaincc(x + 1, rate) >= asked, rate)
+        target = np.where(inside, p, 0.0)
+        found = smallest(lambda x: gammaincc(x + 1, rate) >= target, rate)
         return np.where(inside, found, np.where(p == 1, np.where(rate > 0, np.inf, 0.0), np.nan))
 
     def _one_rate(self) -> Any:

@@ -22,9 +22,9 @@ def corners(mean: Array, variance: Array, skewness: Array) -> tuple[Array, Array
     >>> [round(float(part), 3) for part in corners(np.array(2.0), np.array(2 / 3), np.array(0.0))]
     [0.0, 2.0, 4.0]
     """
-    turn = np.arccos(np.clip(skewness / STEEPEST, -1.0, 1.0))
+    angle = np.arccos(np.clip(skewness / STEEPEST, -1.0, 1.0))
     size = 2 * np.sqrt(2 * variance)
-    low, mode, high = (mean + size * np.cos((turn + 2 * np.pi * k) / 3) for k in (1, 2, 0))
+    low, mode, high = (mean + size * np.cos((angle + 2 * np.pi * k) / 3) for k in (1, 2, 0))
     return low, np.clip(mode, low, high), high
 
 
@@ -46,9 +46,9 @@ def standard_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array, Arr
         raise DataError(sentence(whose, "the method of moments needs a variance above 0 per column", got, "use fit"))
     z = rows(x, None, whose)
     w = weights(weight, len(z), whose)
-    seen = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
-    cubes = np.where(seen > 0, (np.where(seen > 0, z, mean) - mean) / np.sqrt(variance), 0.0) ** 3
-    return mean, variance, (seen * cubes).sum(axis=0) / seen.sum(axis=0)
+    w_observed = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
+    cubes = np.where(w_observed > 0, (np.where(w_observed > 0, z, mean) - mean) / np.sqrt(variance), 0.0) ** 3
+    return mean, variance, (w_observed * cubes).sum(axis=0) / w_observed.sum(axis=0)
 
 
 def tell_steep(skewness: Array, whose: str) -> None:

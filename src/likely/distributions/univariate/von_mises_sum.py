@@ -49,8 +49,8 @@ class VonMisesSum(Centered, ColumnDistribution):
     def _draw(
         self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array, belief: Array
     ) -> Array:
-        turn = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
-        return np.asarray(center + np.angle(np.exp(1j * turn)))
+        angle = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
+        return np.asarray(center + np.angle(np.exp(1j * angle)))
 
     def _entropy(self, center: Array, concentration: Array, belief: Array) -> Array:
         """Integral over one period, or over its relevant part: log p falls at least by κ c / (κ + c) · 2 z² / π²."""

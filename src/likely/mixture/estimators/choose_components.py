@@ -46,9 +46,9 @@ class ComponentChoice:
         return "\n".join([*lines, *map(self._line, range(len(self.numbers))), *self._remarks()])
 
     def _line(self, i: int) -> str:
-        held = f"{_formatted(self.held_out[i], 4)} ± {_formatted(self.held_out_error[i], 4)}"
-        held = held if np.isfinite(self.held_out[i]) else "–"
-        cells = f"{_formatted(self.bic[i], 1):>12} {held:>22} {_formatted(self.message[i], 1):>12}"
+        cell = f"{_formatted(self.held_out[i], 4)} ± {_formatted(self.held_out_error[i], 4)}"
+        cell = cell if np.isfinite(self.held_out[i]) else "–"
+        cells = f"{_formatted(self.bic[i], 1):>12} {cell:>22} {_formatted(self.message[i], 1):>12}"
         return f"{self.numbers[i]:>10} {cells}  {', '.join(self._marks(i))}".rstrip()
 
     def _marks(self, i: int) -> Iterator[str]:
@@ -106,17 +106,17 @@ def choose_components(
     >>> choose_components(lk.MixtureDensity(random_state=0), X, range(1, 6)).best
     {'bic': 3, 'held-out': 3, 'prior': 3}
     """
-    asked, criteria = _checked(numbers, by)
+    requested, criteria = _checked(numbers, by)
     X, weight = _rows(estimator, X, sample_weight)
     folds, distinct = _assign_folds(estimator, X)
-    kept = [k for k in asked if k <= distinct] or [distinct]
-    found = _Curves(kept)
+    available = [k for k in requested if k <= distinct] or [distinct]
+    found = _Curves(available)
     with unheard():  # warnings of single candidates are not shown
         by_held_out = partial(_by_held_out, folds=folds)
         for criterion, compute in (("bic", _by_bic), ("held-out", by_held_out), ("prior", _by_prior)):
             if criterion in criteria:
                 compute(found, estimator, X, weight)
-    return found.choice(distinct if asked[-1] > distinct else None)
+    return found.choice(distinct if requested[-1] > distinct else None)
 
 
 class _Curves:
@@ -233,13 +233,13 @@ def _with_error(folds: Array) -> tuple[Array, Array]:
         return mean, np.std(folds - folds[:, [_largest(mean)]], axis=0, ddof=1) / np.sqrt(len(folds))
 
 
-def _largest(held: Array) -> int:
-    return int(np.argmax(np.where(np.isfinite(held), held, -np.inf)))
+def _largest(scores: Array) -> int:
+    return int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
 
 
-def _simplest(numbers: list[int], held: Array, error: Array) -> int:
-    best = _largest(held)
-    near = [i for i in range(best + 1) if np.isfinite(held[i]) and held[best] - held[i] <= error[i]]
+def _simplest(numbers: list[int], scores: Array, error: Array) -> int:
+    best = _largest(scores)
+    near = [i for i in range(best + 1) if np.isfinite(scores[i]) and scores[best] - scores[i] <= error[i]]
     return numbers[min([*near, best])]
 
 

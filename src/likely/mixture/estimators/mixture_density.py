@@ -242,10 +242,10 @@ class MixtureDensity(DensityEstimator):
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
         """A mixture whose components are fitted to one cluster each; components that are mixtures cluster again."""
-        parts = self.component_._started_once(blank.components, rows, group, weight, rng)
+        components = self.component_._started_once(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
             weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
-            components=parts,
+            components=components,
         )
 
     def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
@@ -295,15 +295,15 @@ class MixtureDensity(DensityEstimator):
 
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
         """Fit again to all rows so far, as long as they are too few for stepwise EM."""
-        few = Sketch.of(X, weight, whose=type(self.component_).__name__)
-        few = few if first else self.__dict__["few_"] + few
-        data = (X, weight) if first else (few.rows, few.weight)
+        so_far = Sketch.of(X, weight, whose=type(self.component_).__name__)
+        so_far = so_far if first else self.__dict__["few_"] + so_far
+        data = (X, weight) if first else (so_far.rows, so_far.weight)
         with self._named_columns():
             self._adopt(self._learn(*data))
         self.is_online_ = True
         self.__dict__.pop("few_", None)
-        if len(few) < FEW * self._size:
-            self.few_ = few
+        if len(so_far) < FEW * self._size:
+            self.few_ = so_far
         return self
 
     def score_samples(self, X: Any, lengths: Any = None) -> Any:
@@ -350,32 +350,32 @@ class MixtureDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._alone(X, K, weight))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._untied_components(X, K, weight))
         return Mixture.trusted(weights=np.full((C, K), 1.0 / K), components=self._tied(X, C, K, weight))
 
-    def _alone(self, X: Any, size: int, weight: Any) -> Any:
+    def _untied_components(self, X: Any, size: int, weight: Any) -> Any:
         """Components of one mixture, or of several that share none; with one tied covariance if `tie` says so."""
-        parts = self.component_._blank_for(X, size, weight)
-        if self.tie in ONE_COVARIANCE and not isinstance(parts, Gaussian):
+        components = self.component_._blank_for(X, size, weight)
+        if self.tie in ONE_COVARIANCE and not isinstance(components, Gaussian):
             got = type(self.component_).__name__
             raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
         if self.tie not in ONE_COVARIANCE:
-            return parts
+            return components
         if getattr(self.component_, "covariance", None) in BLENDS:
             got = f"GaussianDensity({self.component_.covariance!r})"
             expected = f'tie="{self.tie}" is redundant for these: components must be "full", "diagonal" or "spherical"'
             raise DomainError(sentence(type(self).__name__, expected, got))
-        return Gaussian.blank(X[:4096], kind=parts.kind, members=size, tied=True)
+        return Gaussian.blank(X[:4096], kind=components.kind, members=size, tied=True)
 
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The components of C mixtures, tied as `tie` says."""
         if self.tie == "all":
             return Tied(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
-        parts = self._alone(X, C * K, weight)
-        if self.tie == "covariance" or not (isinstance(parts, Gaussian) and parts.tied):
-            return parts
-        alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
-        return Tied(alone, np.repeat(np.arange(C), K), "covariance")
+        components = self._untied_components(X, C * K, weight)
+        if self.tie == "covariance" or not (isinstance(components, Gaussian) and components.tied):
+            return components
+        untied = Gaussian.blank(X[:4096], kind=components.kind, members=C * K)
+        return Tied(untied, np.repeat(np.arange(C), K), "covariance")
 
     def _prior_rule(self) -> Any:
         return PriorOfMixture(self.component_, self.prior)
@@ -383,11 +383,13 @@ class MixtureDensity(DensityEstimator):
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of_parts = None if prior is None else prior.components
         if isinstance(model.components, Tied):
-            parts = self._finish_shared(model.components, stats.components, of_parts)
+            components = self._finish_shared(model.components, stats.components, of_parts)
         else:
             self.component_._look_again(model.components, stats.components, of_parts, None)
-            parts = self.component_._finish(model.components, stats.components, of_parts)
-        return model if parts is model.components else Mixture.trusted(weights=model.weights, components=parts)
+            components = self.component_._finish(model.components, stats.components, of_parts)
+        if components is model.components:
+            return model
+        return Mixture.trusted(weights=model.weights, components=components)
 
     def _finish_shared(self, shared: Tied, stats: Any, prior: Any) -> Tied:
         if shared.what == "all":
@@ -404,9 +406,9 @@ class MixtureDensity(DensityEstimator):
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         inner = untied(model.components)
-        parts, of_parts = self.component_._grown(inner, stats.components, X)
-        parts = parts if inner is model.components else model.components.replace(components=parts)
-        return model.replace(components=parts), stats.replace(components=of_parts)
+        components, of_parts = self.component_._grown(inner, stats.components, X)
+        components = components if inner is model.components else model.components.replace(components=components)
+        return model.replace(components=components), stats.replace(components=of_parts)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         return self.component_._known(X, untied(model.components))
@@ -432,7 +434,7 @@ class MixtureDensity(DensityEstimator):
         if self.tie == "all":
             return self._started_together(blank, X, labels, weight, rng)
         each = (np.flatnonzero(labels == c) for c in range(len(blank.weights)))
-        sketches = [Sketch.of(X[mine], None if weight is None else weight[mine]) for mine in each]
+        sketches = [Sketch.of(X[own_rows], None if weight is None else weight[own_rows]) for own_rows in each]
         streams = own_streams(rng, [sketch.hashes for sketch in sketches])
         groups = [
             c * self._size + grouped(blank.components, sketch, self._size, stream, self.init)
@@ -445,15 +447,15 @@ class MixtureDensity(DensityEstimator):
 
     def _started_together(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
         """Shared components are initialized from all rows; the weights of each class from its own rows."""
-        mine, K = np.flatnonzero(labels >= 0), self._size
-        w = np.ones(len(mine)) if weight is None else np.asarray(weight)[mine]
-        sketch = Sketch.of(X[mine], w)
+        labeled, K = np.flatnonzero(labels >= 0), self._size
+        w = np.ones(len(labeled)) if weight is None else np.asarray(weight)[labeled]
+        sketch = Sketch.of(X[labeled], w)
         one = Mixture.trusted(weights=np.full(K, 1.0 / K), components=blank.components.components)
         group = grouped(one.components, sketch, K, rng, self.init)
         started = self._from_groups(one, sketch.rows, sketch.weight, group, rng)
-        shares = started.posterior(X[mine]) * w[:, None]
+        resp = started.posterior(X[labeled]) * w[:, None]
         counts = np.zeros(blank.weights.shape)
-        np.add.at(counts, labels[mine], shares)
+        np.add.at(counts, labels[labeled], resp)
         return Mixture.trusted(
             weights=weights_by(blank, counts), components=blank.components.replace(components=started.components)
         )
@@ -462,10 +464,10 @@ class MixtureDensity(DensityEstimator):
         component = getattr(self, "component_", None)
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
-        parts = model.components
-        if members is not None and isinstance(parts, Tied):
-            return component._fits(parts.components, width, parts.components.members)
-        return component._fits(parts, width, model.weights.size)
+        components = model.components
+        if members is not None and isinstance(components, Tied):
+            return component._fits(components.components, width, components.components.members)
+        return component._fits(components, width, model.weights.size)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
