@@ -1,4 +1,4 @@
-"""Principal axes are eigenvectors of the covariance, and lose the variance that they say they lose."""
+"""Principal axes are eigenvectors of the covariance, and the reconstruction error is the remaining variance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
-from likely.decomposition.principal_subspace import PrincipalSubspace, axes_of, dependent, hides_more, spectrum
+from likely.decomposition.principal_subspace import PrincipalSubspace, axes_of, dependent, gram_loses_rank, spectrum
 from likely.distributions.gaussian.scatter_qr import centered_rows, root_of_rows
 
 
@@ -115,5 +115,9 @@ def test_what_depends_on_other_columns_is_found_in_any_units(rng):
 
 def test_what_products_of_rows_hide(rng):
     x = rng.normal(size=(6, 40))
-    assert not hides_more(x) and not hides_more(np.repeat(x, 2, axis=0)) and not hides_more(np.zeros((3, 4)))
-    assert hides_more(x * np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1e-9]]).T)
+    assert (
+        not gram_loses_rank(x)
+        and not gram_loses_rank(np.repeat(x, 2, axis=0))
+        and not gram_loses_rank(np.zeros((3, 4)))
+    )
+    assert gram_loses_rank(x * np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1e-9]]).T)

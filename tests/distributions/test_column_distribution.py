@@ -131,7 +131,7 @@ def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
     ("distribution", "x", "said"),
     [
         (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
-        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be estimated: b is held at 1e\\+12"),
+        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "column 0 is too narrow for b to be estimated: b is held at 1e\\+12"),
         (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be estimated"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Gaps: scored by integration, learned by EM to the summit a plain optimizer finds, filled by expectation or draw."""
+"""Missing values: marginal likelihood, EM against a general optimizer, imputation by expectation or draw."""
 
 from __future__ import annotations
 

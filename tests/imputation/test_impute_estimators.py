@@ -1,4 +1,4 @@
-"""Every density fills gaps and hands rows back as they came in: a frame, an array or named parts."""
+"""Every density imputes and returns rows in their input format: a frame, an array or named components."""
 
 from __future__ import annotations
 

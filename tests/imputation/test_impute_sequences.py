@@ -1,4 +1,4 @@
-"""Gaps in sequences filled by a chain, against all its paths written out and against mixtures that see one frame."""
+"""Imputation in sequences by an HMM, against enumeration of all paths and against mixtures of single frames."""
 
 from __future__ import annotations
 

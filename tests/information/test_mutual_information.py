@@ -1,4 +1,4 @@
-"""What two variables know of each other."""
+"""Mutual information and conditional entropy of tables, densities and rows."""
 
 from __future__ import annotations
 

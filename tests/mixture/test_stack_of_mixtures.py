@@ -1,4 +1,4 @@
-"""A stack of mixtures is its members side by side: scoring, learning, ties between them, and statistics that join."""
+"""A stack of mixtures equals its members: scoring, fitting, ties between them, and concatenated statistics."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class DiscriminantSubspace(Value):
         W = (1.0 - shrinkage) * W + shrinkage * np.diag(np.diagonal(W))
         frame = _whitened(W, np.sqrt(p)[:, None] * (M - mean), mean)
         if patient:
-            components = _had_so_far(frame, components, beyond)
+            components = _available_so_far(frame, components, beyond)
         axes, inner = _chosen(frame, components, len(M), beyond or patient)
         return cls.trusted(mean=mean, axes=axes, within=inner, centroids=np.ascontiguousarray((M - mean) @ axes.T))
 
@@ -211,7 +211,7 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
     return np.ascontiguousarray(upright(frame.U @ turns.T).T / np.sqrt(np.maximum(inner, FLAT))[:, None]), inner
 
 
-def _had_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
+def _available_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
     """Number of directions available so far in a stream: at least one."""
     rank = int((np.linalg.svd(frame.between, compute_uv=False) ** 2 > NOTHING).sum())
     most = len(frame.variances) if beyond else rank

@@ -195,10 +195,10 @@ def dependent(stats: Moments) -> tuple[int, Array]:
     return len(at) - out.shape[1], out
 
 
-def hides_more(root: Array) -> bool:
+def gram_loses_rank(root: Array) -> bool:
     """True if rows (n, d) have a direction that their Gram matrix (n, n) loses in rounding.
 
-    >>> hides_more(np.diag([1.0, 1e-9])), hides_more(np.array([[1.0, 0.0, 2.0]] * 2))
+    >>> gram_loses_rank(np.diag([1.0, 1e-9])), gram_loses_rank(np.array([[1.0, 0.0, 2.0]] * 2))
     (True, False)
     """
     small = root / (float(np.abs(root).max(initial=0.0)) or 1.0)

@@ -31,7 +31,13 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
-from likely.imputation.impute_sequences import any_in, as_given, driven_shares, frame_shares, is_of_sequences
+from likely.imputation.impute_sequences import (
+    any_in,
+    as_given,
+    driven_responsibilities,
+    frame_responsibilities,
+    is_of_sequences,
+)
 from likely.mixture.interpolation import FixedComponents
 from likely.mixture.mixture import Mixture
 from likely.mixture.scaled_copies import ScaledCopies
@@ -59,7 +65,7 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     x = unmasked(x) if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2:
         refuse_infinite(x, "impute")
-    at = np.flatnonzero(_gappy(model, x))
+    at = np.flatnonzero(_incomplete_rows(model, x))
     if not isinstance(x, np.ndarray) or x.ndim != 2 or len(at) == len(x):
         return _filled(model, x, None, rng)
     out = x.copy()  # complete rows are not evaluated
@@ -92,28 +98,28 @@ def gaps(x: Any) -> Mask:
     return np.array([is_missing(cell) for cell in a.ravel()], dtype=bool).reshape(a.shape)
 
 
-def _gappy(distribution: Any, x: Any) -> Mask:
+def _incomplete_rows(distribution: Any, x: Any) -> Mask:
     """Which rows (n,) have missing entries, as their distribution reads them."""
     if isinstance(distribution, HMM):
-        return any_in(_gappy(distribution.emission, x.values), x)
+        return any_in(_incomplete_rows(distribution.emission, x.values), x)
     if isinstance(distribution, DrivenHMM):
-        return any_in(_gappy(distribution.emission, apart(x).frames.values), x)
+        return any_in(_incomplete_rows(distribution.emission, apart(x).frames.values), x)
     if isinstance(distribution, Product):
         cut = distribution._cut(x)
-        return np.any([_gappy(part, cut[name]) for name, part in distribution.components], axis=0)
+        return np.any([_incomplete_rows(part, cut[name]) for name, part in distribution.components], axis=0)
     if isinstance(distribution, Stack):
-        return np.any([_gappy(part, x) for part in distribution.components], axis=0)
+        return np.any([_incomplete_rows(part, x) for part in distribution.components], axis=0)
     if isinstance(distribution, Mixture | Tied | FixedComponents):
-        return _gappy(distribution.components, x)
+        return _incomplete_rows(distribution.components, x)
     if isinstance(distribution, Categorical):
         return distribution.encode(x) == MISSING
-    return _any_gap(x)
+    return _rows_with_missing(x)
 
 
-def _any_gap(x: Any) -> Mask:
+def _rows_with_missing(x: Any) -> Mask:
     """Which rows (n,) have missing entries; sparse rows and sequences have none."""
     if isinstance(x, Mapping):
-        return np.any([_any_gap(part) for part in x.values()], axis=0)
+        return np.any([_rows_with_missing(part) for part in x.values()], axis=0)
     if is_sparse(x) or hasattr(x, "offsets"):
         return np.zeros(n_rows(x), dtype=bool)
     found = gaps(x)
@@ -137,7 +143,7 @@ def _in_kind(z: Array, x: Any) -> Array:
 
 def _filled(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     """Rows imputed by a distribution, or by the members of a stack with responsibilities (n, K)."""
-    return _fill(distribution, x, resp, rng) if _gappy(distribution, x).any() else _copied(x)
+    return _fill(distribution, x, resp, rng) if _incomplete_rows(distribution, x).any() else _copied(x)
 
 
 @singledispatch
@@ -152,12 +158,12 @@ def _fill(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) 
 @_fill.register
 def _(distribution: Mixture, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     """Components weighted by posterior probability; in a draw, all missing entries of a row come from one component."""
-    inside = _inside(distribution, x)
+    inside = _component_posterior(distribution, x)
     each = (inside if resp is None else inside * resp[:, :, None]).reshape(len(inside), -1)
-    return _filled(distribution.components, x, each if rng is None else _one_each(each, rng), rng)
+    return _filled(distribution.components, x, each if rng is None else _one_hot_draw(each, rng), rng)
 
 
-def _inside(distribution: Mixture, x: Any) -> Array:
+def _component_posterior(distribution: Mixture, x: Any) -> Array:
     """p(component | row) within each mixture of a stack (n, C, M)."""
     inside = distribution.log_joint(x).astype(np.float64).reshape(-1, distribution.members or 1, distribution.size)
     with np.errstate(invalid="ignore"):
@@ -166,7 +172,7 @@ def _inside(distribution: Mixture, x: Any) -> Array:
     return inside / inside.sum(axis=2, keepdims=True)
 
 
-def _one_each(resp: Array, rng: Generator) -> Array:
+def _one_hot_draw(resp: Array, rng: Generator) -> Array:
     """One-hot responsibilities (n, K): one member per row, drawn by its probability."""
     return np.eye(resp.shape[1])[_drawn(resp, rng)]
 
@@ -200,10 +206,10 @@ def _(distribution: Tied, x: Any, resp: Array | None, rng: Generator | None) -> 
 
 @_fill.register
 def _(distribution: Product, x: Any, resp: Array | None, rng: Generator | None) -> Any:
-    return _part_by_part(distribution, dict(distribution.components), x, resp, rng)
+    return _by_component(distribution, dict(distribution.components), x, resp, rng)
 
 
-def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, resp: Any, rng: Any) -> Any:
+def _by_component(distribution: Product, parts: Mapping[str, Any], x: Any, resp: Any, rng: Any) -> Any:
     """Independent components share only the row's label; an array that was cut is put together again."""
     cut = distribution._cut(x)
     filled = {name: _filled(part, cut[name], resp, rng) for name, part in parts.items()}
@@ -218,9 +224,9 @@ def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, resp:
 @_fill.register
 def _(distribution: HMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
     """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed."""
-    which = np.flatnonzero(_gappy(distribution, x))
+    which = np.flatnonzero(_incomplete_rows(distribution, x))
     some: Ragged = x[which]
-    states = frame_shares(distribution, some, None if resp is None else resp[which], rng)
+    states = frame_responsibilities(distribution, some, None if resp is None else resp[which], rng)
     filled = _filled_frames(distribution.emission, some.values, states, rng)
     if len(which) == len(x):
         return Ragged.trusted(values=filled, offsets=x.offsets)
@@ -234,14 +240,14 @@ def _(distribution: HMM, x: Any, resp: Array | None, rng: Generator | None) -> R
 def _(distribution: DrivenHMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
     """Frames of an HMM with covariates; the covariates stay with them."""
     frames, covariates = apart(x)
-    filled = _filled_frames(distribution.emission, frames.values, driven_shares(distribution, x, rng), rng)
+    filled = _filled_frames(distribution.emission, frames.values, driven_responsibilities(distribution, x, rng), rng)
     return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
 
 
 def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator | None) -> Any:
     if not isinstance(frames, np.ndarray):
         return _filled(distribution, frames, states, rng)
-    at, out = np.flatnonzero(_gappy(distribution, frames)), frames.copy()
+    at, out = np.flatnonzero(_incomplete_rows(distribution, frames)), frames.copy()
     filled = _filled(distribution, frames[at], states[at], rng)
     out = out.astype(filled.dtype) if out.dtype != filled.dtype else out
     out[at] = filled
@@ -291,8 +297,8 @@ class _Regression:
     def __call__(self, z: Array, o: Index, m: Index, resp: Array) -> Array:
         """Imputed values (n, m) for rows of one missingness pattern, from the observed ones (n, o)."""
         used = np.flatnonzero((resp > 0).any(axis=0))
-        pull = self._pull(used, o, m)
-        root = None if self.rng is None else self._spread(used, o, m, pull)
+        pull = self._coefficients(used, o, m)
+        root = None if self.rng is None else self._conditional_root(used, o, m, pull)
         total = np.zeros((len(z), len(m)))
         for i, k in enumerate(used):
             some = np.flatnonzero(resp[:, k] > 0)
@@ -302,14 +308,14 @@ class _Regression:
             total[some] += resp[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
         return total
 
-    def _pull(self, used: Index, o: Index, m: Index) -> Array:
+    def _coefficients(self, used: Index, o: Index, m: Index) -> Array:
         """Regression coefficients R_oo⁻¹ R_om of each member (K, o, m)."""
         seen, across = self.correlation[np.ix_(used, o, o)], self.correlation[np.ix_(used, o, m)]
         if not len(o) or spd.cholesky(seen) is not None:
             return np.asarray(np.linalg.solve(seen, across), dtype=np.float64)
         return np.asarray(np.linalg.pinv(seen, rcond=spd.rank_tolerance(len(o)), hermitian=True) @ across)
 
-    def _spread(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
+    def _conditional_root(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
         """Square roots A of the conditional covariance R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
         left = self.correlation[np.ix_(used, m, m)] - self.correlation[np.ix_(used, m, o)] @ pull
         values, vectors = np.linalg.eigh(spd.symmetric(left))
@@ -336,7 +342,7 @@ def _column_by_column(distribution: Any, x: Any, resp: Array | None, rng: Genera
 
 @_fill.register(SignDistribution)
 @_fill.register(ChowTree)
-def _given_the_rest(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
+def _conditional_on_observed(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     """Dependent columns: E[xⱼ | observed] of each missing entry, or draws, one column after another."""
     z = _numbers(distribution, x)
     resp = np.ones((len(z), 1)) if resp is None else resp
@@ -347,39 +353,39 @@ def _given_the_rest(distribution: Any, x: Any, resp: Array | None, rng: Generato
         else [distribution.member(k) for k in range(distribution.members)]
     )
     if rng is None:
-        each = np.stack([_expected_gaps(one, z[at]) for one in members], axis=1)
+        each = np.stack([_expected_missing(one, z[at]) for one in members], axis=1)
         guess = np.einsum("nk,nkd->nd", resp[at] / resp[at].sum(axis=1, keepdims=True), each)
         z[at] = np.where(np.isnan(z[at]), guess, z[at])
         return _in_kind(z, x)
     own = resp[at].argmax(axis=1)
     for k in np.unique(own):
         mine = at[own == k]
-        z[mine] = _drawn_gaps(members[k], z[mine], rng)
+        z[mine] = _drawn_missing(members[k], z[mine], rng)
     return _in_kind(z, x)
 
 
-def _expected_gaps(distribution: Any, z: Array) -> Array:
+def _expected_missing(distribution: Any, z: Array) -> Array:
     """E[xⱼ | observed] in every missing entry of rows (n, d)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(z[:, j]))
-        levels, p = _chances(distribution, z[rows], j)
+        levels, p = _level_probabilities(distribution, z[rows], j)
         out[rows, j] = p @ levels
     return out
 
 
-def _drawn_gaps(distribution: Any, z: Array, rng: Generator) -> Array:
+def _drawn_missing(distribution: Any, z: Array, rng: Generator) -> Array:
     """Rows with each missing entry drawn given all before it (ancestral sampling)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(out[:, j]))
-        levels, p = _chances(distribution, out[rows], j)
+        levels, p = _level_probabilities(distribution, out[rows], j)
         at = (np.cumsum(p, axis=1) <= rng.random(len(rows))[:, None]).sum(axis=1)
         out[rows, j] = levels[np.minimum(at, len(levels) - 1)]
     return out
 
 
-def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
+def _level_probabilities(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
     """Levels of a column, and p(level | other observed entries) of each row (n, L); uniform where none is possible."""
     levels = distribution.levels[j] if isinstance(distribution, ChowTree) else np.array([0.0, 1.0])
     logs = np.empty((len(z), len(levels)))
@@ -443,15 +449,15 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, resp: Array | N
 @_fill.register
 def _(distribution: Stack, x: Any, resp: Array, rng: Generator | None) -> Any:
     """Members of different types, each by its own rule: means by responsibilities, levels by their probabilities."""
-    parts, resp = _flat(distribution.components, x, resp)
-    resp = resp if rng is None else _one_each(resp, rng)
+    parts, resp = _flattened(distribution.components, x, resp)
+    resp = resp if rng is None else _one_hot_draw(resp, rng)
     first = parts[0]
     if all(isinstance(part, Product) and part.names == first.names for part in parts):
         each = {name: Stack.trusted(components=tuple(part[name] for part in parts)) for name in first.names}
-        return _part_by_part(first, each, x, resp, rng)
+        return _by_component(first, each, x, resp, rng)
     if all(isinstance(part, Categorical) for part in parts):
         values, probs = _common_levels(parts)
-        return _levels_in(x, _gappy(distribution, x), values, probs, resp, rng)
+        return _levels_in(x, _incomplete_rows(distribution, x), values, probs, resp, rng)
     if isinstance(x, Mapping):
         return _fill.dispatch(object)(distribution, x, resp, rng)
     z = np.array(rows(x, distribution.dim, "impute"))
@@ -463,14 +469,14 @@ def _(distribution: Stack, x: Any, resp: Array, rng: Generator | None) -> Any:
     return _in_kind(np.where(np.isnan(z), total, z), x)
 
 
-def _flat(parts: Sequence[Any], x: Any, resp: Array) -> tuple[list[Any], Array]:
+def _flattened(parts: Sequence[Any], x: Any, resp: Array) -> tuple[list[Any], Array]:
     """Members that are mixtures replaced by their components, with responsibilities of their own."""
     distributions: list[Any] = []
     columns: list[Array] = []
     for k, part in enumerate(parts):
         if isinstance(part, Mixture):
             distributions += [part.components.member(j) for j in range(part.size)]
-            columns.append(_inside(part, x)[:, 0] * resp[:, [k]])
+            columns.append(_component_posterior(part, x)[:, 0] * resp[:, [k]])
         else:
             distributions.append(part)
             columns.append(resp[:, [k]])

@@ -31,7 +31,7 @@ def any_in(frames: Mask, seqs: Ragged) -> Mask:
     return np.asarray(count[seqs.offsets[1:]] > count[seqs.offsets[:-1]])
 
 
-def frame_shares(model: HMM, seqs: Ragged, resp: Array | None, rng: Generator | None) -> Array:
+def frame_responsibilities(model: HMM, seqs: Ragged, resp: Array | None, rng: Generator | None) -> Array:
     """Smoothed p(s_t = k | x) of every frame (T, C·K), times the weight (n, C) of each HMM in a sequence.
 
     With a generator one state path drawn from p(s | x), so that neighboring missing values are drawn jointly.
@@ -43,13 +43,13 @@ def frame_shares(model: HMM, seqs: Ragged, resp: Array | None, rng: Generator | 
         if len(some):
             one = model if model.members is None else model.member(c)
             at = np.repeat(weight > 0, seqs.lengths)
-            states = _of_one(one, seqs[some], rng) * np.repeat(weight[some], seqs.lengths[some])[:, None]
+            states = _of_one_hmm(one, seqs[some], rng) * np.repeat(weight[some], seqs.lengths[some])[:, None]
             out[at, c * model.states : (c + 1) * model.states] = states
     return out
 
 
-def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
-    known = _possible(model, seqs)
+def _of_one_hmm(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
+    known = _state_posterior(model, seqs)
     if rng is None:
         return known
     with np.errstate(all="ignore"):
@@ -57,13 +57,13 @@ def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
     return np.eye(model.states)[path_draws(model.chains[0].summed, logs, seqs.offsets, rng)]
 
 
-def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
+def driven_responsibilities(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
     """The same for an HMM with covariates (T, K)."""
-    known = _possible(model, seqs)
+    known = _state_posterior(model, seqs)
     return known if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
 
 
-def _possible(model: Any, seqs: Ragged) -> Array:
+def _state_posterior(model: Any, seqs: Ragged) -> Array:
     """p(state | sequence) of all frames (T, K); raises for a sequence of probability 0."""
     with unheard():  # an impossible sequence is an error here
         found = model.smooth(seqs)

@@ -9,8 +9,8 @@ from likely.numerics.compile import compiled
 
 
 @compiled
-def drop(logs, top, nothing):  # type: ignore[no-untyped-def]
-    """Subtract the maximum over k from logs (K, n), store it in top (n,), and clip from below at `nothing`."""
+def subtract_max(logs, top, floor):  # type: ignore[no-untyped-def]
+    """Subtract the maximum over k from logs (K, n), store it in top (n,), and clip from below at `floor`."""
     K, n = logs.shape
     for r in range(n):
         top[r] = logs[0, r]
@@ -20,14 +20,14 @@ def drop(logs, top, nothing):  # type: ignore[no-untyped-def]
     for k in range(K):
         for r in range(n):
             low = logs[k, r] - top[r]
-            logs[k, r] = low if low > nothing else nothing
+            logs[k, r] = low if low > floor else floor
 
 
 @compiled
-def share_out(logs, shares, nothing, weight, total, sum_r_log_r):  # type: ignore[no-untyped-def]
-    """Normalize shares (K, n) = exp(logs) to sum to weight (n,); store Σ share and Σ share · log of each row.
+def normalize_to_weight(logs, resp, floor, weight, total, sum_r_log_r):  # type: ignore[no-untyped-def]
+    """Normalize resp (K, n) = exp(logs) to sum to weight (n,); store Σ r_k and Σ r_k · log of each row.
 
-    Entries clipped to `nothing` become 0. A row without any keeps a total of 0; the caller handles it.
+    Entries clipped to `floor` become 0. A row without any keeps a total of 0; the caller handles it.
     """
     K, n = logs.shape
     for r in range(n):
@@ -35,10 +35,10 @@ def share_out(logs, shares, nothing, weight, total, sum_r_log_r):  # type: ignor
         sum_r_log_r[r] = 0.0
     for k in range(K):
         for r in range(n):
-            share = shares[k, r] if logs[k, r] > nothing else 0.0
-            shares[k, r] = share
-            total[r] += share
-            sum_r_log_r[r] += share * logs[k, r]
+            r_k = resp[k, r] if logs[k, r] > floor else 0.0
+            resp[k, r] = r_k
+            total[r] += r_k
+            sum_r_log_r[r] += r_k * logs[k, r]
     for k in range(K):
         for r in range(n):
-            shares[k, r] *= weight[r] / total[r]
+            resp[k, r] *= weight[r] / total[r]

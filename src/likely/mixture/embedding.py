@@ -120,11 +120,15 @@ def _(distribution: Product, x: Any, weight: Array) -> Array:
     """
     rows = distribution._cut(x)
     return np.concatenate(
-        [_said(part, embedded(part, rows[name], weight), weight) for name, part in distribution.components], axis=1
+        [
+            _scaled_word_counts(part, embedded(part, rows[name], weight), weight)
+            for name, part in distribution.components
+        ],
+        axis=1,
     )
 
 
-def _said(distribution: Any, points: Array, weight: Array) -> Array:
+def _scaled_word_counts(distribution: Any, points: Array, weight: Array) -> Array:
     if not isinstance(distribution, Multinomial):
         return points
     return points * np.sqrt(WORDS / max(_spread(points, weight), 1e-300))

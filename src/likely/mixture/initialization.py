@@ -17,7 +17,7 @@ from likely.core.warnings import unheard
 from likely.mixture.embedding import embedded
 from likely.mixture.mixture import Mixture, MixtureStats
 
-SETTLING = 5  # rounds of EM after each split
+EM_STEPS = 5  # rounds of EM after each split
 LLOYD = 12  # k-means iterations on the sketch: an initialization need not converge
 
 
@@ -91,7 +91,7 @@ def _scatter(points: Array, weight: Array) -> float:
 # ------------------------------------------------------------------ from groups
 
 
-def from_shares(blank: Mixture, x: Any, weight: Any, resp: Array, prior: Any) -> Mixture:
+def from_responsibilities(blank: Mixture, x: Any, weight: Any, resp: Array, prior: Any) -> Mixture:
     """A mixture fitted to responsibilities (n, K), one M-step; warnings about this initial model are suppressed."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = resp * w[:, None]
@@ -107,18 +107,18 @@ def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     resp = np.ones((len(weight), 1))
     for k in range(1, blank.size + 1):
         selected = blank.components.some(np.arange(k))
-        model = from_shares(
+        model = from_responsibilities(
             Mixture.trusted(weights=np.full(k, 1.0 / k), components=selected), rows, weight, resp, prior
         )
         with unheard():
-            for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), SETTLING + 1):
+            for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), EM_STEPS + 1):
                 model = step.model
         if k < blank.size:
-            resp = split_shares(model.posterior(rows), points, weight)
+            resp = split_responsibilities(model.posterior(rows), points, weight)
     return model
 
 
-def split_shares(resp: Array, points: Array, weight: Array) -> Array:
+def split_responsibilities(resp: Array, points: Array, weight: Array) -> Array:
     """Responsibilities (m, K + 1) after splitting the component of largest scatter; the new one may be empty."""
     assignment = resp.argmax(axis=1)
     scatters = [_scatter(points[assignment == g], weight[assignment == g]) for g in range(resp.shape[1])]
@@ -132,7 +132,7 @@ def split_shares(resp: Array, points: Array, weight: Array) -> Array:
     return out
 
 
-def weights_by(blank: Mixture, counts: Array) -> Array:
+def weights_from_counts(blank: Mixture, counts: Array) -> Array:
     """Mixture weights proportional to counts, in the mixture's shape; uniform for a mixture without any count."""
     counts = counts.reshape(blank.weights.shape)
     total = counts.sum(axis=-1, keepdims=True)

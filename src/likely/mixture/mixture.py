@@ -34,14 +34,14 @@ from likely.distributions.statistics_subtraction import less, without
 from likely.mixture import responsibilities
 from likely.mixture.fixed_weights import GivenWeights
 from likely.mixture.mixture_moments import (
-    goes_round,
+    is_circular,
     mixed_cdf,
     mixed_covariance,
     mixed_mean,
     mixed_quantile,
     mixed_variance,
 )
-from likely.mixture.responsibilities import ResponsibilityAccumulator, settled
+from likely.mixture.responsibilities import ResponsibilityAccumulator, weighted_responsibilities
 
 SUM_TO_ONE = 1e-9
 LONG = 10**8  # rows × components × column pairs in one E-step from which compiled loops (0.3 s to load) pay off
@@ -301,7 +301,7 @@ class Mixture(Distribution):
     def _require_univariate(self, name: str) -> None:
         """Raise `NotKnown`, so that `hasattr` is False, unless the components are univariate with cdf and quantile."""
         can = all(hasattr(self.components.member(0), verb) for verb in ("cdf", "quantile"))
-        if self.dim != 1 or not can or goes_round(self.components):
+        if self.dim != 1 or not can or is_circular(self.components):
             expected = f"{name} needs univariate components, not angles, that have cdf and quantile"
             got = f"{type(self.components).__name__} of {self.dim} columns"
             raise NotKnown(sentence("Mixture", expected, got, REMEDIES[name]))
@@ -404,8 +404,8 @@ class Mixture(Distribution):
         z = rows(x, self.dim, "Mixture")
         accumulator = ResponsibilityAccumulator(len(z), w)
         with np.errstate(all="ignore"):
-            components = shared_sweep(self.components, z, self._log_weights, accumulator.shares)
-        if components is None or not accumulator.all_explained:
+            components = shared_sweep(self.components, z, self._log_weights, accumulator.responsibilities)
+        if components is None or not accumulator.all_possible:
             return None
         counts = np.array(components.weight if isinstance(components, Moments) else components.rows)
         entropy = np.asarray(accumulator.entropy(self.weights, []))
@@ -415,11 +415,11 @@ class Mixture(Distribution):
         """Weighted responsibilities p(k | x) (K, n), and the entropies of labels, () or (C,); overwrites the joint."""
         logs = np.ascontiguousarray(joint.T)
         if self.members is None:
-            resp, entropy = settled(logs, self.weights, w)
+            resp, entropy = weighted_responsibilities(logs, self.weights, w)
             return resp, np.asarray(entropy)
         each = logs.reshape(self.members, self.size, -1)
         of = [w if w is None or w.ndim == 1 else np.ascontiguousarray(w[:, c]) for c in range(self.members)]
-        out = [settled(each[c], self.weights[c], of[c]) for c in range(self.members)]
+        out = [weighted_responsibilities(each[c], self.weights[c], of[c]) for c in range(self.members)]
         return np.concatenate([resp for resp, _ in out]), np.array([entropy for _, entropy in out])
 
     def _collect_hard(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:

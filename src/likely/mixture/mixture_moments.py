@@ -90,7 +90,7 @@ def _members(components: Any) -> list[Any]:
 
 def _component_values(components: Any, name: str) -> Array:
     """A property of each component (K, …), where all have numeric ones."""
-    if goes_round(components):
+    if is_circular(components):
         raise _unknown(components, name)
     try:
         several = isinstance(components, Stack)
@@ -105,7 +105,7 @@ def _component_values(components: Any, name: str) -> Array:
     return out
 
 
-def goes_round(components: Any) -> bool:
+def is_circular(components: Any) -> bool:
     """True for angles: their circular means do not mix by weight."""
     return isinstance(components.member(0), VonMises | VonMisesSum)
 

@@ -10,17 +10,17 @@ from likely.core.arrays import Array
 from likely.core.fit_report import EMPTY
 from likely.core.sketch import Sketch
 from likely.mixture.embedding import embedded
-from likely.mixture.initialization import from_shares, halves
+from likely.mixture.initialization import from_responsibilities, halves
 from likely.mixture.mixture import Mixture
 
 
-def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
+def reseeded(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     """The mixture with its empty components reseeded from the heaviest ones, fitted to a sketch of the rows."""
     points = embedded(model.components, sketch.rows, sketch.weight)
     resp = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):
         resp = _split(resp, points, sketch.weight, int(k))
-    return from_shares(model, sketch.rows, sketch.weight, resp, prior)
+    return from_responsibilities(model, sketch.rows, sketch.weight, resp, prior)
 
 
 def _split(resp: Array, points: Array, weight: Array, into: int) -> Array:

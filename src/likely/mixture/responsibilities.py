@@ -9,18 +9,18 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array
 
-NOTHING = -230.0  # log of a negligible responsibility, 1e-100: below it, arithmetic on subnormal numbers is slow
+LOG_FLOOR = -230.0  # log of a negligible responsibility, 1e-100: below it, arithmetic on subnormal numbers is slow
 
 
-def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Array, float]:
+def weighted_responsibilities(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Array, float]:
     """Responsibilities (K, n) from log-joints, times the weight of each row, and Σ weight · entropy; overwrites `logs`.
 
     Where all are −inf, the row has density 0 under every component: the prior (K,) is taken. The caller has set
     np.errstate to ignore.
     """
     accumulator = ResponsibilityAccumulator(logs.shape[1], weight)
-    shares = accumulator.shares(logs, slice(None))
-    return shares, accumulator.entropy(prior, [(slice(None), shares)])
+    resp = accumulator.responsibilities(logs, slice(None))
+    return resp, accumulator.entropy(prior, [(slice(None), resp)])
 
 
 def load_loops() -> None:
@@ -36,16 +36,16 @@ class ResponsibilityAccumulator:
         self.total, self.sum_r_log_r = np.empty((2, n))
         self.loops = sys.modules.get("likely.mixture._loops")
 
-    def shares(self, logs: Array, at: slice) -> Array:
+    def responsibilities(self, logs: Array, at: slice) -> Array:
         """Responsibilities (K, rows) of the rows `at`, times their weight."""
         total, sum_r_log_r = self.total[at], self.sum_r_log_r[at]
         if self.loops is None:
             return _by_numpy(logs, self.weight[at], total, sum_r_log_r)
         top = np.empty(logs.shape[1])
-        self.loops.drop(logs, top, NOTHING)
-        shares = np.exp(logs)
-        self.loops.share_out(logs, shares, NOTHING, self.weight[at], total, sum_r_log_r)
-        return shares
+        self.loops.subtract_max(logs, top, LOG_FLOOR)
+        resp = np.exp(logs)
+        self.loops.normalize_to_weight(logs, resp, LOG_FLOOR, self.weight[at], total, sum_r_log_r)
+        return resp
 
     def entropy(self, prior: Array, strips: list[tuple[slice, Array]]) -> float:
         """Σ weight · entropy; rows of density 0 under every component get the prior as responsibilities."""
@@ -53,30 +53,30 @@ class ResponsibilityAccumulator:
         if not self.total.all():
             none = self.total == 0
             entropy[none] = -xlogy(prior, prior).sum()
-            for at, shares in strips:
+            for at, resp in strips:
                 here = np.flatnonzero(none[at])
-                shares[:, here] = prior[:, None] * self.weight[at][here]
+                resp[:, here] = prior[:, None] * self.weight[at][here]
         return float(entropy @ self.weight)
 
     @property
-    def all_explained(self) -> bool:
+    def all_possible(self) -> bool:
         """True if every row has positive density under some component."""
         return bool(self.total.all())
 
 
 def _by_numpy(logs: Array, weight: Array, total: Array, sum_r_log_r: Array) -> Array:
     logs -= logs.max(axis=0)
-    np.copyto(logs, NOTHING, where=~(logs > NOTHING))
-    shares = np.exp(logs)
-    shares *= logs > NOTHING
-    total[:] = _one_by_one(shares)
-    logs *= shares
-    sum_r_log_r[:] = _one_by_one(logs)
-    shares *= weight / total
-    return shares
+    np.copyto(logs, LOG_FLOOR, where=~(logs > LOG_FLOOR))
+    resp = np.exp(logs)
+    resp *= logs > LOG_FLOOR
+    total[:] = _sum_over_components(resp)
+    logs *= resp
+    sum_r_log_r[:] = _sum_over_components(logs)
+    resp *= weight / total
+    return resp
 
 
-def _one_by_one(numbers: Array) -> Array:
+def _sum_over_components(numbers: Array) -> Array:
     """Sums over components (n,), one after another: NumPy's pairwise sum of a single row has other rounding."""
     out = np.array(numbers[0])
     for row in numbers[1:]:

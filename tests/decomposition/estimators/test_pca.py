@@ -1,4 +1,4 @@
-"""PCA as scikit-learn has it, exact in chunks, and honest about the digits that it needs."""
+"""PCA against scikit-learn: chunks equal the batch, and the choice between scatter and R factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annealed constants and draws: within their stated error of all cells."""
+"""Annealed importance sampling: log Z and draws within their stated error of enumeration."""
 
 from __future__ import annotations
 

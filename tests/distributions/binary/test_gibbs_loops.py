@@ -1,4 +1,4 @@
-"""The compiled sweep against its slow twin."""
+"""The compiled Gibbs sweep against its reference implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-linear distributions: likelihood against SciPy, missing values by EM, constants where cells cannot be summed."""
+"""Log-linear distributions: likelihood against SciPy, missing values by EM, log Z beyond enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut expansions as distributions: the positive part adds up to one, and scores, draws, gaps and sums agree."""
+"""Truncated expansions: the positive part sums to one, and log p, draws, missing values and sums agree."""
 
 from __future__ import annotations
 

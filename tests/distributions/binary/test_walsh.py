@@ -1,4 +1,4 @@
-"""Expansions in signs: the notes' numbers, all cells, and what is negative is said to be."""
+"""Walsh and Bahadur expansions against the notes' numbers and enumeration, with warnings of negative values."""
 
 from __future__ import annotations
 

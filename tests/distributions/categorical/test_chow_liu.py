@@ -1,4 +1,4 @@
-"""Chow's tree against all trees and all cells."""
+"""The Chow–Liu tree against all trees and all cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pólya's urn against SciPy, enumeration and its own construction."""
+"""The Dirichlet-multinomial distribution against SciPy, enumeration and its own construction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Yes and no: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
+"""Bernoulli density: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
 
 from __future__ import annotations
 

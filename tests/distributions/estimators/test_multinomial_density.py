@@ -1,4 +1,4 @@
-"""Word frequencies: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
+"""Multinomial density: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees over columns of words: the same as over their codes, and words come back as words."""
+"""Chow–Liu trees over columns of strings: the same as over their codes, and decoding."""
 
 from __future__ import annotations
 

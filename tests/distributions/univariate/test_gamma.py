@@ -1,4 +1,4 @@
-"""The gamma distribution as a distribution of positive numbers, and as what we believe of a Poisson rate."""
+"""The gamma distribution as a density, and as conjugate prior of a Poisson rate."""
 
 from __future__ import annotations
 

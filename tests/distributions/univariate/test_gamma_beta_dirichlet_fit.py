@@ -1,4 +1,4 @@
-"""Gamma, beta and Dirichlet distributions as densities that learn: against SciPy, with gaps, weights and hazards."""
+"""Maximum-likelihood fits of gamma, beta and Dirichlet: against SciPy, with missing values, weights and hazards."""
 
 from __future__ import annotations
 

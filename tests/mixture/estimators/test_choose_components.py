@@ -1,4 +1,4 @@
-"""How many components: what each way must answer where the answer is known, and what it must say of itself."""
+"""Choosing the number of components: each criterion on data with a known answer, and the printed table."""
 
 from typing import Any
 

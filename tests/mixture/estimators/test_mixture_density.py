@@ -1,4 +1,4 @@
-"""Mixtures with the scikit-learn face, against scikit-learn, SciPy and hand-made EM."""
+"""The mixture estimator against scikit-learn, SciPy and hand-made EM."""
 
 from __future__ import annotations
 

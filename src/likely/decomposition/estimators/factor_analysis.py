@@ -29,7 +29,7 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
 LOOK = 4096  # rows for an initial Gaussian where nothing is missing
-SEEN = 1e-10  # of the largest eigenvalue: smaller ones count as 0
+RANK = 1e-10  # of the largest eigenvalue: smaller ones count as 0
 PATIENCE = 3  # numbers of factors tried after the best so far
 
 
@@ -97,7 +97,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     def _first(self, X: Any, weight: Any) -> FactorGaussian:
         """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
-        initial = self._look(X, weight, self._kind)
+        initial = self._initial_gaussian(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
         return FactorGaussian.trusted(
             mean=initial.mean, loadings=loadings, noise_variance=initial.covariance, kind=self._kind
@@ -109,7 +109,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         refuse_too_many(number, X.shape[1], type(self).__name__)
         return number
 
-    def _look(self, X: Any, weight: Any, kind: str) -> Gaussian:
+    def _initial_gaussian(self, X: Any, weight: Any, kind: str) -> Gaussian:
         """Initial Gaussian; where nothing is missing, the result does not depend on it."""
         with np.errstate(all="ignore"):
             whole = np.isfinite(np.sum(X))
@@ -119,7 +119,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         if np.isnan(X).all():
             remedy = "at least one entry must be a number"
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
-        return first_look(X, weight, kind)
+        return initial_gaussian(X, weight, kind)
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
@@ -130,7 +130,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _best(self, X: Any, weight: Any) -> int:
         """Number of factors of least BIC, from the covariance of these rows, estimated by EM with missing values."""
         with unheard():
-            start = self._look(X, weight, "full")
+            start = self._initial_gaussian(X, weight, "full")
             found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
         return self._best_for(found.stats)
 
@@ -139,7 +139,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         if self.prior is None or isinstance(self.prior, str):  # columns without observations are excluded
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with unheard():
-            return best_principal(stats, n) if self._kind == "spherical" else best_analysis(stats, n, self.prior)
+            return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
 
     def _named_columns(self) -> AbstractContextManager[None]:
         name = type(self).__name__
@@ -206,11 +206,11 @@ class PPCA(FactorDensity):
         first = next(iterate(model, blocks, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
-        stats = _seen_by(model, stats, blocks)
+        stats = _statistics_under(model, stats, blocks)
         trace = [model.objective(stats, prior)]
         for _ in range(self.max_iter):
             better = model.em_step(stats, prior)
-            new_stats = _seen_by(better, stats, blocks)
+            new_stats = _statistics_under(better, stats, blocks)
             trace.append(better.objective(new_stats, prior))
             if not trace[-1] >= trace[-2] - FALLS * max(abs(trace[-2]), stats.total_weight):
                 reason = "the next step would be worse: the noise variance is at rounding level; use fewer factors"
@@ -265,7 +265,7 @@ class FactorAnalysis(FactorDensity):
         return super()._adopt(report, rows)
 
 
-def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
+def initial_gaussian(X: Any, weight: Any, kind: str) -> Gaussian:
     """Mean and variance of the observed entries of each column, over all rows; 0 and 1 where there are none."""
     near = Gaussian.blank(X[:LOOK], kind="diagonal")
     observed: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
@@ -275,7 +275,7 @@ def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
     return Gaussian.trusted(mean=np.where(some, observed.mean, 0.0), covariance=np.array(spread), kind=kind)
 
 
-def _seen_by(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:
+def _statistics_under(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:
     """Statistics of rows with missing values under a model; without missing values they do not depend on it."""
     return stats if stats.complete else Threads().total(partial(gather, model), blocks)
 
@@ -285,14 +285,14 @@ def _with_factors(model: FactorGaussian, number: int) -> FactorGaussian:
     return model.replace(loadings=np.zeros((*model.mean.shape, number)))
 
 
-def best_principal(stats: Any, n: float) -> int:
+def ppca_factors_by_bic(stats: Any, n: float) -> int:
     """The number of factors of PPCA with the least BIC, from eigenvalues alone.
 
     For q factors log p = −½ n [Σ_{i ≤ q} log λᵢ + (d − q) log σ²] + a constant. A weak prior keeps eigenvalues
     positive where rows are few.
     """
     values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
-    values = values[values > SEEN * values[0]]  # a direction of variance 0 would make all others factors
+    values = values[values > RANK * values[0]]  # a direction of variance 0 would make all others factors
     d = len(values)
     q = np.arange(max(min(d - 1, int(n) - 1), 0) + 1)
     rest = np.cumsum(values[::-1])[::-1][q] / (d - q)
@@ -300,7 +300,7 @@ def best_principal(stats: Any, n: float) -> int:
     return int(q[np.argmin((d * q - q * (q - 1) // 2) * np.log(n) - 2 * fit)])
 
 
-def best_analysis(stats: Any, n: float, prior: Any) -> int:
+def factors_by_bic(stats: Any, n: float, prior: Any) -> int:
     """The number of factors of factor analysis with the least BIC, of 0, 1, … until none improves.
 
     At most as many as a covariance identifies: (d − q)² ≥ d + q (Ledermann bound).

@@ -21,7 +21,7 @@ from likely.decomposition.principal_subspace import (
     Spectrum,
     axes_of,
     dependent,
-    hides_more,
+    gram_loses_rank,
     number,
     refuse_gaps,
     spectrum,
@@ -90,10 +90,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         stats = self._gathered(X, weight, taken)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
-        if self.route == "auto" and not found.sees(wanted) and not self._sees_all(stats, found, X):
+        if self.route == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, X):
             taken, stats = "qr", self._gathered(X, weight, "qr")
             found = spectrum(stats)
-            _say_so(found, number(found, self.n_components))
+            _warn_of_route(found, number(found, self.n_components))
         return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -197,12 +197,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.route != "qr"  # to learn from
         return tags
 
-    def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
+    def _resolves_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
         """True if all axes are wanted, and rows have no variance in the directions that the Gram matrix loses."""
         if self.n_components is not None:
             return False
         if isinstance(stats, ScatterRoot):
-            return not hides_more(np.asarray(stats.root))
+            return not gram_loses_rank(np.asarray(stats.root))
         rank, flat = dependent(stats)
         if not found.sees(rank):
             return False
@@ -272,7 +272,7 @@ def _origin(X: Any) -> Array:
     return np.where(np.isfinite(near), near, 0.0)
 
 
-def _say_so(found: Any, kept: int) -> None:
+def _warn_of_route(found: Any, kept: int) -> None:
     """Warn that an R factor was used, which takes longer: the scatter could not resolve a requested axis."""
     top = float(found.values[0])
     smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0

@@ -16,8 +16,8 @@ from likely.distributions.binary.log_linear_fit import EXACT
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
-    earlier_signs,
     number_of_sets,
+    pseudo_spin_sums,
     signs,
     sums_of_signs,
 )
@@ -146,7 +146,7 @@ class SignDistribution(Distribution):
         """One pseudo-row of independent columns about the pooled means."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_signs(stats, STRENGTH))
+        return EarlierData.trusted(distribution=self, stats=pseudo_spin_sums(stats, STRENGTH))
 
     def _check(self, stats: SignSums) -> None:
         wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))

@@ -265,7 +265,7 @@ def sums_of_signs(z: Array, observed: Mask, shares: Any, order: int, members: in
     )  # fmt: skip
 
 
-def earlier_signs(stats: SignSums, strength: float) -> SignSums:
+def pseudo_spin_sums(stats: SignSums, strength: float) -> SignSums:
     """Pseudo-rows of independent columns about the pooled means, as statistics of the same shape.
 
     Where all rows agree, a mean stays half a pseudo-row from the boundary, as with `Beta.weak`.

@@ -103,9 +103,9 @@ class Categorical(Distribution):
         """
         cells = one_column_of(x)
         if cells.dtype.kind not in "biufU" or (self.levels is not None and self.levels.dtype == object):
-            return _looked_up(cells.astype(object).tolist(), self._places)
+            return _codes_of_objects(cells.astype(object).tolist(), self._places)
         if self.levels is None:
-            return _own_codes(cells, self.size)
+            return _codes_of_integers(cells, self.size)
         ordered, order = self._ordered
         if (cells.dtype.kind == "U") != (ordered.dtype.kind == "U"):
             return np.where(_is_nan(cells), MISSING, UNKNOWN)
@@ -404,10 +404,10 @@ def _array_of_levels(levels: Any, whose: str) -> NDArray[Any]:
     cells = [c.item() if isinstance(c, np.generic) else c for c in levels]
     if not all(isinstance(c, str | Real) and c == c for c in cells):
         raise DomainError(sentence(whose, "levels must be strings, finite numbers or booleans", cells[:8]))
-    return of_one_kind(cells)
+    return of_one_type(cells)
 
 
-def of_one_kind(cells: list[Any]) -> NDArray[Any]:
+def of_one_type(cells: list[Any]) -> NDArray[Any]:
     """Strings, booleans or numbers as an array of their type; mixed types as objects, so that 1 and "1" differ."""
     kinds = {bool: "b", str: "U", int: "n", float: "n"}
     found = {kinds.get(type(c), "O") for c in cells}
@@ -437,10 +437,10 @@ def _distinct(cells: NDArray[Any]) -> Any:
 
 
 def _sorted_cells(cells: set[Any]) -> NDArray[Any]:
-    levels = of_one_kind(list(cells))
+    levels = of_one_type(list(cells))
     if levels.dtype != object:
         return np.sort(levels)
-    return of_one_kind(sorted(cells, key=lambda c: (type(c).__name__, str(c))))
+    return of_one_type(sorted(cells, key=lambda c: (type(c).__name__, str(c))))
 
 
 def _count_if_codes(levels: NDArray[Any]) -> NDArray[Any] | int:
@@ -473,7 +473,7 @@ def _is_nan(cells: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(cells.shape, bool)
 
 
-def _own_codes(cells: NDArray[Any], size: int) -> Index:
+def _codes_of_integers(cells: NDArray[Any], size: int) -> Index:
     """Codes of integers 0 … L − 1, which are their own codes."""
     kind = cells.dtype.kind
     if kind == "U":
@@ -487,7 +487,7 @@ def _own_codes(cells: NDArray[Any], size: int) -> Index:
     return np.where(inside, codes, np.where(_is_nan(cells) | (cells == -1), MISSING, UNKNOWN))
 
 
-def _looked_up(cells: list[Any], places: Mapping[Any, int]) -> Index:
+def _codes_of_objects(cells: list[Any], places: Mapping[Any, int]) -> Index:
     """Codes of objects, one by one."""
     try:
         codes = np.array([places.get(cell, UNKNOWN) for cell in cells], dtype=np.intp)

@@ -23,9 +23,9 @@ from likely.distributions.categorical.pair_counts import (
     checked_levels,
     codes_of,
     count_pairs,
-    earlier_pairs,
     levels_of,
     offsets_of,
+    pseudo_pair_counts,
     refuse_unknown,
     same_levels,
 )
@@ -357,7 +357,7 @@ class ChowTree(Leveled, Distribution):
         """One pseudo-row of independent columns with the pooled level frequencies: no level gets probability 0."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_pairs(stats, STRENGTH))
+        return EarlierData.trusted(distribution=self, stats=pseudo_pair_counts(stats, STRENGTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
         """A blank model with these levels and as many members."""

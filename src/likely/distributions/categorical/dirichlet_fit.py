@@ -44,7 +44,7 @@ class DirichletLearning(Distribution):
         >>> lk.Dirichlet.moments_fit([[0.2, 0.8], [0.6, 0.4]]).alpha.round(3)
         array([2., 3.])
         """
-        z = whole_rows(rows(x, None, "Dirichlet"))
+        z = complete_proportions(rows(x, None, "Dirichlet"))
         given = weights(weight, len(z), "Dirichlet")
         counts = np.ones(len(z)) if given is None else given
         w = np.where(np.isnan(z).any(axis=1), 0.0, counts)
@@ -65,7 +65,7 @@ class DirichletLearning(Distribution):
         w = weights(weight, n, "Dirichlet")
         if n > ROWS * BLOCKS:
             return self._collect_blocks(x, w, labels)
-        z = whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))
+        z = complete_proportions(rows(x, self.alpha.shape[-1], "Dirichlet"))
         shares = member_weights(w, labels, n, self.members, "Dirichlet")  # type: ignore[attr-defined]
         return feature_sums(z, shares, self.members, lambda a: [np.log(a)], 1, 0.5)  # type: ignore[attr-defined]
 
@@ -73,7 +73,9 @@ class DirichletLearning(Distribution):
         try:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
-            whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))  # the same error, with the row's own number
+            complete_proportions(
+                rows(x, self.alpha.shape[-1], "Dirichlet")
+            )  # the same error, with the row's own number
             raise
 
     def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
@@ -111,7 +113,7 @@ def _mean_logs(stats: FeatureSums) -> Array:
     return stats.means([np.log(np.full(1, 0.5))])[0]
 
 
-def whole_rows(z: Array) -> Array:
+def complete_proportions(z: Array) -> Array:
     """Rows of proportions that sum to 1, a missing one filled in; raises for rows that cannot be used."""
     refuse_infinite(z, "Dirichlet")
     missing = np.isnan(z)

@@ -15,7 +15,13 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
 from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_alpha
-from likely.distributions.categorical.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts
+from likely.distributions.categorical.multinomial import (
+    EXPECTED,
+    Multinomial,
+    count_rows,
+    observed_counts,
+    refuse_negative,
+)
 from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
 from likely.distributions.column_distribution import tell_fractions
 from likely.distributions.distribution import Distribution
@@ -80,7 +86,7 @@ class DirichletMultinomial(Distribution):
         return out if self.members else out[:, 0]
 
     def _dense(self, block: Any) -> Array:
-        counts, observed, possible = seen_counts(block, self.dim, "DirichletMultinomial")
+        counts, observed, possible = observed_counts(block, self.dim, "DirichletMultinomial")
         total = counts.sum(axis=1)
         each = [_log_urn(counts, observed, total, alpha) for alpha in np.atleast_2d(self.alpha)]
         return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)

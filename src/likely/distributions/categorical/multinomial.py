@@ -111,7 +111,7 @@ class Multinomial(Distribution):
             possible = block.lowest >= 0 or row_sums((block.matrix.data < 0).astype(float), block.matrix.indptr) == 0
             out = self._by_product(block.matrix, block.log_ways)
             return self._with_impossible(out, block.totals, possible, lambda at: self._sparse_entries(block[at]))
-        counts, observed, possible = seen_counts(block, self.dim, "Multinomial")
+        counts, observed, possible = observed_counts(block, self.dim, "Multinomial")
         total = counts.sum(axis=1)
         out = self._by_product(counts, log_ways(counts, total))
         incomplete = np.flatnonzero(~observed.all(axis=1))
@@ -396,7 +396,7 @@ def count_rows(x: Any, columns: int, whose: str) -> Any:
     return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
 
-def seen_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
+def observed_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
     """Counts (n, d) with 0 for missing values, the observed mask (n, d), and which rows (n,) have no negative count."""
     z = rows(block, columns, whose)
     refuse_infinite(z, whose)

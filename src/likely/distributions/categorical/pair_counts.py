@@ -293,7 +293,7 @@ def _with_first(rest: Array, w: Array, levels: tuple[Array, ...]) -> Array:
     return np.where(out > ROUNDING * n, out, 0.0)
 
 
-def earlier_pairs(stats: PairCounts, strength: float) -> PairCounts:
+def pseudo_pair_counts(stats: PairCounts, strength: float) -> PairCounts:
     """Pseudo-rows of independent columns with the pooled level frequencies, as statistics of the same shape.
 
     A level with count 0 gets half a pseudo-count.

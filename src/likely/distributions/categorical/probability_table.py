@@ -313,7 +313,7 @@ class ProbabilityTable(Value):
         return [self.names.index(name) for name in names]
 
     def _place(self, axis: int, level: Any) -> int:
-        found = [i for i, known in enumerate(self.levels[axis].tolist()) if _alike(known, level)]
+        found = [i for i, known in enumerate(self.levels[axis].tolist()) if _same_level(known, level)]
         if not found:
             known = self.levels[axis].tolist()
             expected = f"levels of {self.names[axis]} are {known[:12]}"
@@ -414,7 +414,7 @@ def _is_collection(wanted: Any) -> bool:
     return isinstance(wanted, Collection) and not isinstance(wanted, str)
 
 
-def _alike(known: Any, level: Any) -> bool:
+def _same_level(known: Any, level: Any) -> bool:
     """Equality of levels of the same type: True is not 1."""
     return isinstance(known, bool) == isinstance(level, bool | np.bool_) and bool(known == level)
 

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.errors import DomainError, sentence
 from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS, ColumnDensity
-from likely.distributions.estimators.gamma_density import without_edges
+from likely.distributions.estimators.gamma_density import with_missing
 from likely.distributions.univariate.beta import Beta
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
@@ -57,7 +57,7 @@ class BetaDensity(ColumnDensity):
         if reset and self._chosen and beyond.any():
             raise self._unsuited(given, beyond, self._expected, f"set low and high, or {OTHER_DISTRIBUTIONS}")
         if self.outside == "missing":
-            X = without_edges(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
+            X = with_missing(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
         elif reset and edge.any():
             raise self._unsuited(given, edge, self._expected, 'set outside="missing" to leave it out')
         if reset:

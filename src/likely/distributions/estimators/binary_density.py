@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from likely.core.errors import DataError, sentence
 from likely.distributions.binary.bernoulli import is_binary
-from likely.distributions.binary.sign_products import earlier_signs
+from likely.distributions.binary.sign_products import pseudo_spin_sums
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
@@ -37,7 +37,7 @@ class BinaryDensity(DensityEstimator):
 
         if isinstance(self.prior, Real):
             strength = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_signs(stats, strength))
+            return lambda model, stats: EarlierData.trusted(distribution=model, stats=pseudo_spin_sums(stats, strength))
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from likely.distributions.estimators.column_density import ColumnDensity
-from likely.distributions.estimators.gamma_density import without_edges
+from likely.distributions.estimators.gamma_density import with_missing
 from likely.distributions.univariate.chi_square import ChiSquare
 from likely.estimation.density_estimator import DensityEstimator
 
@@ -29,7 +29,7 @@ class ChiSquareDensity(ColumnDensity):
         X = DensityEstimator._rows(self, X, reset)
         if reset:
             self._refuse_outside(X, "unsigned")
-        X = without_edges(self, X, X == 0, "0", reset)
+        X = with_missing(self, X, X == 0, "0", reset)
         if reset:
             self._warn_of_unseen(X)
         return X

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from likely.core.warnings import tell
 from likely.distributions.categorical.chow_liu import ChowTree
-from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
+from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
@@ -82,7 +82,9 @@ class ChowTreeDensity(DensityEstimator):
 
         if isinstance(self.prior, Real):
             strength = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_pairs(stats, strength))
+            return lambda model, stats: EarlierData.trusted(
+                distribution=model, stats=pseudo_pair_counts(stats, strength)
+            )
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:

@@ -19,7 +19,7 @@ class CountDensity(ColumnDensity):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         if reset:
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     def __sklearn_tags__(self) -> Any:
@@ -49,7 +49,7 @@ class TrialsDensity(CountDensity):
         return trials
 
 
-def only_whole(estimator: Any, X: Any) -> None:
+def refuse_non_integers(estimator: Any, X: Any) -> None:
     """Raise for rows, dense or sparse, with a number that is not an integer, naming its column."""
     named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
     names = estimator._column_names() if named else None

@@ -39,7 +39,7 @@ class GammaDensity(ColumnDensity):
         if reset:
             support = "unsigned" if self.zeros == "missing" else "positive"
             self._refuse_outside(X, support)
-        X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
+        X = with_missing(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
         if reset:
             self._warn_of_constants(X)
             self._warn_of_unseen(X)
@@ -56,7 +56,7 @@ class GammaDensity(ColumnDensity):
         return self._learned.rate
 
 
-def without_edges(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
+def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
     """Rows with the masked entries set to missing, with a warning in `fit`."""
     if not edge.any():
         return X

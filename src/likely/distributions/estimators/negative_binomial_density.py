@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.distributions.estimators.count_density import CountDensity, only_whole
+from likely.distributions.estimators.count_density import CountDensity, refuse_non_integers
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 
@@ -35,7 +35,7 @@ class NegativeBinomialDensity(CountDensity):
         X = checked_sparse(self, X, reset)
         if reset:
             refuse_negative(X, "NegativeBinomialDensity")
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:

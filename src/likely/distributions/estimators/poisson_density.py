@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS
-from likely.distributions.estimators.count_density import counts_tags, only_whole
+from likely.distributions.estimators.count_density import counts_tags, refuse_non_integers
 from likely.distributions.univariate.poisson import Poisson
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.sparse_validation import checked_sparse, refuse_negative
@@ -67,7 +67,7 @@ class PoissonDensity(DensityEstimator):
             if low.any():
                 raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_DISTRIBUTIONS)
         if reset:
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     @property

@@ -20,7 +20,7 @@ from likely.distributions.statistics.counts import one_column
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.beta_binomial import BetaBinomial
 from likely.distributions.univariate.beta_fit import BetaLearning
-from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_ways
+from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_coefficients
 from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
@@ -264,7 +264,7 @@ class Beta(BetaLearning):
         if isinstance(stats, Successes):
             value = value + stats.log_ways
         elif isinstance(stats, WeightedValues):
-            value = value + log_ways(stats, self._known(stats.weight.shape))
+            value = value + log_coefficients(stats, self._known(stats.weight.shape))
         return lone(value)
 
     def log_density(self, model: Any) -> Any:

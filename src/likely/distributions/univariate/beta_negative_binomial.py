@@ -126,7 +126,7 @@ def _first_reached(p: float, r: float, a: float, b: float) -> float:
     raise DomainError(sentence("BetaNegativeBinomial", "quantiles beyond 2**22 counts are not summed", p))
 
 
-def log_ways(stats: WeightedValues, size: Array) -> Array:
+def log_coefficients(stats: WeightedValues, size: Array) -> Array:
     """Σ w log Γ(r + x) / (Γ(r) x!), log coefficients of the collected counts, one per member for a stack."""
     r = size.ravel()[stats.cell]
     each = stats.each * (log_gamma_ratio(r, stats.value) - log_factorial(stats.value))

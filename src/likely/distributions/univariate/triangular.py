@@ -57,7 +57,7 @@ class Triangular(ValueDistribution):
             raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
 
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         left, right = x < mode, x > mode
         # ratios of heights first: one over a denormal width overflows
@@ -67,7 +67,7 @@ class Triangular(ValueDistribution):
         return np.where((x >= low) & (x <= high), height + LOG_2 + np.log(unit), -np.inf)
 
     def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         at = np.clip(x, low, high)
         left = ((at - low) / (high - low)) * ((at - low) / np.where(mode > low, mode - low, 1.0))
@@ -76,7 +76,7 @@ class Triangular(ValueDistribution):
         return np.where(at < mode, left, np.where(at > mode, np.minimum(right, 1.0), before))
 
     def _quantile(self, p: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         low, mode, high = low * unit, mode * unit, high * unit
         width, before = high - low, (mode - low) / (high - low)
         left = low + width * np.sqrt(p * before)
@@ -235,15 +235,15 @@ class Triangular(ValueDistribution):
         whole = EarlierData.weak(self, stats).stats
         if self.members is None:
             return EarlierData(self, whole)
-        return EarlierData(self, own_or(stats, whole, STRENGTH))
+        return EarlierData(self, own_values_or(stats, whole, STRENGTH))
 
 
-def small_enough(low: Array, high: Array) -> Array:
+def safe_scale(low: Array, high: Array) -> Array:
     """Scale factor: ¼ where the difference of the ends overflows, else 1."""
     return np.where(0.25 * high - 0.25 * low > 4e307, 0.25, 1.0)
 
 
-def own_or(stats: WeightedValues, others: WeightedValues, strength: float) -> WeightedValues:
+def own_values_or(stats: WeightedValues, others: WeightedValues, strength: float) -> WeightedValues:
     """A cell's own values with total weight `strength`; those of `others` where it has at most one distinct value."""
     cells = {cell: (value, each) for cell, value, each in others.cells()}
     if not cells:  # no observed entries

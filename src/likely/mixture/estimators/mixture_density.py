@@ -33,10 +33,10 @@ from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import cut
 from likely.estimation.workload import evenly, keeper, own_streams, seed_of
 from likely.metrics.clusterings import adjusted_rand_index
-from likely.mixture.estimators.mixture_prior_rule import PriorOfMixture
-from likely.mixture.initialization import from_shares, grouped, grown, weights_by
+from likely.mixture.estimators.mixture_prior_rule import MixturePriorRule
+from likely.mixture.initialization import from_responsibilities, grouped, grown, weights_from_counts
 from likely.mixture.mixture import Mixture
-from likely.mixture.reseeding import revived
+from likely.mixture.reseeding import reseeded
 
 Sketcher = Callable[[], Sketch]
 
@@ -187,7 +187,7 @@ class MixtureDensity(DensityEstimator):
         for _ in range(RESEEDS):
             if not report.dead or self._empties or len(sketch()) <= self._size:
                 break
-            model = revived(report.model, sketch(), report.prior)
+            model = reseeded(report.model, sketch(), report.prior)
             better = fit(model, data, **how)
             if not better.objective > report.objective:
                 break
@@ -244,7 +244,7 @@ class MixtureDensity(DensityEstimator):
         """A mixture whose components are fitted to one cluster each; components that are mixtures cluster again."""
         components = self.component_._started_once(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
-            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
+            weights=weights_from_counts(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
             components=components,
         )
 
@@ -265,7 +265,7 @@ class MixtureDensity(DensityEstimator):
             if (given < 0).any() or not (given.sum(axis=1) > 0).all():
                 expected = "responsibilities must not be negative, and some must be positive in each row"
                 raise DomainError(sentence(type(self).__name__, expected, float(given.min())))
-            return from_shares(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
+            return from_responsibilities(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
         expected = f"init must be means ({K}, {d}) of Gaussians, or responsibilities ({n_rows(X)}, {K})"
         raise ShapeError(sentence(type(self).__name__, expected, given.shape))
 
@@ -274,7 +274,7 @@ class MixtureDensity(DensityEstimator):
         component = copy(self.component_)
         if component.prior is None:
             component.prior = "weak"
-        return PriorOfMixture(component, "weak" if self.prior is None else self.prior)
+        return MixturePriorRule(component, "weak" if self.prior is None else self.prior)
 
     # ---------------------------------------------------------------- streaming
 
@@ -378,7 +378,7 @@ class MixtureDensity(DensityEstimator):
         return Tied(untied, np.repeat(np.arange(C), K), "covariance")
 
     def _prior_rule(self) -> Any:
-        return PriorOfMixture(self.component_, self.prior)
+        return MixturePriorRule(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of_parts = None if prior is None else prior.components
@@ -457,7 +457,8 @@ class MixtureDensity(DensityEstimator):
         counts = np.zeros(blank.weights.shape)
         np.add.at(counts, labels[labeled], resp)
         return Mixture.trusted(
-            weights=weights_by(blank, counts), components=blank.components.replace(components=started.components)
+            weights=weights_from_counts(blank, counts),
+            components=blank.components.replace(components=started.components),
         )
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:

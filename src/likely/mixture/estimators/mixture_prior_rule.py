@@ -16,7 +16,7 @@ from likely.mixture.priors import MixturePrior
 from likely.mixture.sparse_weights import SparseWeights
 
 
-class PriorOfMixture:
+class MixturePriorRule:
     """Resolve the prior of a mixture's weights and components from its settings, once there are statistics."""
 
     def __init__(self, component: Any, prior: Any) -> None:
