@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutDistribution
+from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
@@ -28,7 +28,7 @@ from likely.numerics.walsh_hadamard import all_cells
 
 
 @dataclass(frozen=True, eq=False)
-class Bahadur(CutDistribution):
+class Bahadur(TruncatedExpansion):
     """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of

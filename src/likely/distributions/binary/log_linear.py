@@ -254,12 +254,12 @@ class LogLinear(SignDistribution):
         cells, entropy = np.zeros((K, 1 << self.dim)), np.zeros(K)
         share = np.stack(list(each_share(shares)))
         share = np.broadcast_to(share, (K, len(z)))
-        for some, ways in self._filled(z, observed):
+        for some, completing in self._filled(z, observed):
             for k in range(K):
-                part = logs[k][ways]
+                part = logs[k][completing]
                 whole = logsumexp(part, axis=1)
                 p = np.exp(part - whole[:, None])
-                np.add.at(cells[k], ways, share[k, some, None] * p)
+                np.add.at(cells[k], completing, share[k, some, None] * p)
                 entropy[k] += share[k, some] @ (whole - (p * part).sum(axis=1))
         total = expectations(cells)[:, places(self.dim, self.order)]
         weight = np.repeat(share.sum(axis=1)[:, None], total.shape[1], axis=1)

@@ -89,14 +89,14 @@ def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = N
         b, value, q = better
     if enough > NOTHING:
         return _with_constant(b, mean, value)
-    flat = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
-    return _finished(b, mean, value, q, d, order, flat)
+    singular = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
+    return _finished(b, mean, value, q, d, order, singular)
 
 
-def _finished(b: Array, mean: Array, value: float, q: Array, d: int, order: int, flat: bool = False) -> Array:
+def _finished(b: Array, mean: Array, value: float, q: Array, d: int, order: int, singular: bool = False) -> Array:
     """Weights with −log Z first; a warning where the likelihood has no maximum."""
     off = _max_error(mean, q, places(d, order))
-    if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
+    if singular or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
         text = "LogLinear: some products of columns are constant, so weights are unbounded: give a prior"
         tell(f"{text} (expectations are off by {off:.1e} at the last step)")
     return _with_constant(b, mean, value)
@@ -109,10 +109,10 @@ def _with_constant(b: Array, mean: Array, value: float) -> Array:
 
 def _better_start(mean: Array, start: Array, d: int) -> Array:
     """The start, or independent columns, whichever has the higher likelihood; both with −log Z."""
-    alone = np.zeros_like(mean)
-    alone[: d + 1] = independent(mean, d)
-    alone[1 : d + 1] = np.clip(alone[1 : d + 1], -EDGE, EDGE)
-    better = max((alone, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
+    independent_b = np.zeros_like(mean)
+    independent_b[: d + 1] = independent(mean, d)
+    independent_b[1 : d + 1] = np.clip(independent_b[1 : d + 1], -EDGE, EDGE)
+    better = max((independent_b, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
     return np.concatenate([[0.0], better[1:]])
 
 

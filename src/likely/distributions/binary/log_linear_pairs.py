@@ -78,8 +78,8 @@ def exact_candidates(mean: Array, n: float, d: int) -> Candidate:
 
 
 def _independent(mean: Array, n: float, d: int) -> Candidate:
-    alone = np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)])
-    return Candidate(alone, 0.0, float(alone @ mean) - d / n)
+    b = np.concatenate([independent(mean, d), np.zeros(len(mean) - 1 - d)])
+    return Candidate(b, 0.0, float(b @ mean) - d / n)
 
 
 def refuse_constant(m: Array) -> None:
@@ -130,22 +130,22 @@ def _newton_ascent(
     chains: PersistentChains, target: Array, field: Array, n: float, precision: float, steps: int
 ) -> None:
     """Newton steps with moments from the chains, first full, then decreasing; the later ones are averaged."""
-    whole, kept = steps // 3, []
+    full_steps, iterates = steps // 3, []
     chains.reanneal()
     for t in range(steps):
-        rate = 1.0 if t < whole else (t - whole + 2.0) ** -0.75
+        rate = 1.0 if t < full_steps else (t - full_steps + 2.0) ** -0.75
         chains.follow(rate * _newton(chains, target, field, n, precision))
-        kept.append(chains.weights)
-    chains.follow(np.mean(kept[whole:], axis=0) - chains.weights)
+        iterates.append(chains.weights)
+    chains.follow(np.mean(iterates[full_steps:], axis=0) - chains.weights)
 
 
 def _newton(chains: PersistentChains, target: Array, field: Array, n: float, precision: float) -> Array:
     expected, pull = chains.moments(chains.states), pull_of(chains.weights, len(field), n, precision)
-    away = chains.weights.copy()
-    away[: len(field)] -= field
+    deviation = chains.weights.copy()
+    deviation[: len(field)] -= field
     times = chains.curvature(chains.states)
     scale = np.maximum(1.0 - expected**2, 10 * RIDGE) + pull
-    return solved(lambda v: times(v) + (pull + RIDGE) * v, target - expected - pull * away, scale, ROUNDS, NEAR)
+    return solved(lambda v: times(v) + (pull + RIDGE) * v, target - expected - pull * deviation, scale, ROUNDS, NEAR)
 
 
 def field_of(mean: Array, d: int) -> Array:
@@ -215,14 +215,14 @@ def forest(mean: Array, n: float, d: int) -> Candidate:
     i, j = _spanning(R)
     C = R * np.sqrt(np.outer(1 - m**2, 1 - m**2))
     J, field, ones = _of_pairs(m, C)
-    alone = np.arctanh(m)
-    h, kept = alone.copy(), np.zeros((d, d))
-    np.add.at(h, i, field[i, j] - alone[i])
-    np.add.at(h, j, field[j, i] - alone[j])
-    kept[i, j] = J[i, j]
+    field_alone = np.arctanh(m)
+    h, couplings = field_alone.copy(), np.zeros((d, d))
+    np.add.at(h, i, field[i, j] - field_alone[i])
+    np.add.at(h, j, field[j, i] - field_alone[j])
+    couplings[i, j] = J[i, j]
     p = np.log(0.5 * (1 + m))
     at_ones = p.sum() + (ones[i, j] - p[i] - p[j]).sum()  # log p(1, 1, …), whose signs are all +1
-    b = np.concatenate([[0.0], h, kept[np.triu_indices(d, 1)]])
+    b = np.concatenate([[0.0], h, couplings[np.triu_indices(d, 1)]])
     b[0] = at_ones - b.sum()
     return Candidate(b, 0.0, float(b @ mean) - (d + 2 * len(i)) / n)
 

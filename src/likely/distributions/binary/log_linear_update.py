@@ -62,9 +62,9 @@ def _newton_change(chains: PersistentChains, precision: float, before: Averages,
     d, w = chains.dim, chains.weights
     right = now.mean[1:] - before.mean[1:]
     for sign, each in ((1.0, before), (-1.0, now)):
-        away = w.copy()
-        away[:d] -= field_of(each.mean, d)
-        right += sign * pull_of(w, d, each.rows, precision) * away
+        deviation = w.copy()
+        deviation[:d] -= field_of(each.mean, d)
+        right += sign * pull_of(w, d, each.rows, precision) * deviation
     pull, times = pull_of(w, d, now.rows, precision), chains.curvature(chains.states)
     scale = np.maximum(1.0 - chains.moments(chains.states) ** 2, 10 * RIDGE) + pull
     return solved(lambda v: times(v) + (pull + RIDGE) * v, right, scale, ROUNDS, NEAR)

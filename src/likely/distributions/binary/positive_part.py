@@ -29,16 +29,16 @@ def completions(z: Array, observed: Mask, d: int) -> Iterator[tuple[Index, Index
     patterns, which = np.unique(observed, axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
         missing = np.flatnonzero(~pattern)
-        ways = np.zeros((1 << len(missing), d))
-        ways[:, missing] = all_cells(len(missing))
-        more, mine = cell_numbers(ways), np.flatnonzero(which.ravel() == i)
+        completed = np.zeros((1 << len(missing), d))
+        completed[:, missing] = all_cells(len(missing))
+        more, mine = cell_numbers(completed), np.flatnonzero(which.ravel() == i)
         base = cell_numbers(np.where(pattern, z[mine] > 0, False).astype(np.float64))
         step = max(COMPLETIONS >> len(missing), 1)
         for a in range(0, len(mine), step):
             yield mine[a : a + step], base[a : a + step, None] + more
 
 
-class CutDistribution(SignDistribution):
+class TruncatedExpansion(SignDistribution):
     """An expansion that may be negative; a subclass defines `_raw_cells`, `_surely_positive` and `_drawn`."""
 
     def _raw_cells(self) -> Array:

@@ -13,7 +13,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutDistribution
+from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
 from likely.numerics.special import LOG_2
 from likely.numerics.walsh_hadamard import cells_of
@@ -21,7 +21,7 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 
 @dataclass(frozen=True, eq=False)
-class Walsh(CutDistribution):
+class Walsh(TruncatedExpansion):
     """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so fitting is averaging. With all 2ᵈ sets this is any

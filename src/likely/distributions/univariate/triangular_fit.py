@@ -59,8 +59,8 @@ def best_of_all(x: Array, w: Array, low: float | None, high: float | None) -> Tr
     """
     best = max((with_mode(x, w, r, low, high) for r in (0, len(x) - 1)), key=lambda one: one.score)
     modes = np.arange(1, len(x) - 1)
-    away = x - x[modes, None]
-    sides = np.stack([np.maximum(-away, 0.0), np.maximum(away, 0.0)], axis=1)  # (R, 2, m)
+    deviation = x - x[modes, None]
+    sides = np.stack([np.maximum(-deviation, 0.0), np.maximum(deviation, 0.0)], axis=1)  # (R, 2, m)
     free = np.array([low is None, high is None])
     far = np.stack([x[modes] - x[0], x[-1] - x[modes]], axis=1)
     ends = np.stack([x[modes] - (x[0] if low is None else low), (x[-1] if high is None else high) - x[modes]], axis=1)
@@ -85,11 +85,11 @@ def _newton_steps(first: Array, second: Array, free: Mask) -> Array:
     """Newton steps (R, 2) of the free parameters, relative to s and t."""
     own, cross = np.diagonal(second, axis1=1, axis2=2), second[:, :1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        alone = np.where(free & (own < 0), -first / own, 0.0)
+        separate = np.where(free & (own < 0), -first / own, 0.0)
         if not free.all():
-            return alone
+            return separate
         determinant = own.prod(axis=1, keepdims=True) - cross**2
-        return np.where(determinant > 0, (cross * first[:, ::-1] - own[:, ::-1] * first) / determinant, alone)
+        return np.where(determinant > 0, (cross * first[:, ::-1] - own[:, ::-1] * first) / determinant, separate)
 
 
 def _limited_steps(at: Array, top: Array, first: Array, step: Array) -> Array:
@@ -196,16 +196,18 @@ def _steepness(mode: float, known: float | None, farthest: float, guess: float |
     return float(1.0 / abs(mode - end)) if mode != end else np.inf
 
 
-def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Mask) -> tuple[float, float, float]:
+def _newton(
+    deviation: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: Mask
+) -> tuple[float, float, float]:
     """Damped Newton method for the free ones of (s, t); infinite where a side has width 0."""
-    value = _score(away, w, at)
-    top = np.array([1.0 / d.max() if is_free else np.inf for d, is_free in zip(away, free, strict=True)])
+    value = _score(deviation, w, at)
+    top = np.array([1.0 / d.max() if is_free else np.inf for d, is_free in zip(deviation, free, strict=True)])
     for _ in range(STEPS):
-        first, second = _slopes(away, w, at)
+        first, second = _slopes(deviation, w, at)
         step = np.where(free, at, 0.0) * _newton_steps(first[None], second[None], free)[0]
         step = np.where(free, _limited_steps(at[None], top[None], first[None], step[None])[0], 0.0)
         size = 1.0
-        while size > 1e-12 and not (found := _score(away, w, at + size * step)) >= value - 1e-15 * abs(value):
+        while size > 1e-12 and not (found := _score(deviation, w, at + size * step)) >= value - 1e-15 * abs(value):
             size *= 0.5
         if size <= 1e-12:
             break
@@ -215,18 +217,18 @@ def _newton(away: tuple[Array, Array], w: tuple[Array, Array], at: Array, free: 
     return float(at[0]), float(at[1]), float(value)
 
 
-def _score(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> float:
+def _score(deviation: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> float:
     s, t = at
     with np.errstate(divide="ignore", invalid="ignore"):
-        sides = sum(float(v @ np.log1p(-d * c)) for d, v, c in zip(away, w, (s, t), strict=True) if len(d))
+        sides = sum(float(v @ np.log1p(-d * c)) for d, v, c in zip(deviation, w, (s, t), strict=True) if len(d))
     return sides - float(np.log(1 / s + 1 / t))
 
 
-def _slopes(away: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> tuple[Array, Array]:
+def _slopes(deviation: tuple[Array, Array], w: tuple[Array, Array], at: Array) -> tuple[Array, Array]:
     """Gradient and Hessian in (s, t), times s and t; rows of infinite parameters are not used."""
     rest = 1 / (1 + at / at[::-1])  # 1 − s/(s + t), without cancellation
     first, second = np.empty(2), np.full((2, 2), rest.prod())
-    for j, (d, v, c) in enumerate(zip(away, w, at, strict=True)):
+    for j, (d, v, c) in enumerate(zip(deviation, w, at, strict=True)):
         lost = d * c if len(d) and np.isfinite(c) else np.zeros(len(d))
         pull = lost / (1 - lost)
         first[j] = rest[j] - v @ pull

@@ -143,13 +143,13 @@ def lower_share(z: Array, kappa: Array) -> Array:
 
 
 def _lower_share(z: Array, kappa: Array) -> Array:
-    far = -z
+    distance = -z
     with np.errstate(divide="ignore", over="ignore"):
-        edge = np.minimum(np.sin(0.5 * far) ** 2 + 0.5 * DROP / kappa, 1.0)
-    length = np.minimum(2 * np.arcsin(np.sqrt(edge)), np.pi) - far
+        edge = np.minimum(np.sin(0.5 * distance) ** 2 + 0.5 * DROP / kappa, 1.0)
+    length = np.minimum(2 * np.arcsin(np.sqrt(edge)), np.pi) - distance
     v = 0.5 * np.maximum(length, 0.0)[:, None] * (1 + NODES)
-    drop = 2 * kappa[:, None] * np.sin(far[:, None] + 0.5 * v) * np.sin(0.5 * v)
-    height = -LOG_2PI - log_i0_scaled(kappa) - 2 * kappa * np.sin(0.5 * far) ** 2
+    drop = 2 * kappa[:, None] * np.sin(distance[:, None] + 0.5 * v) * np.sin(0.5 * v)
+    height = -LOG_2PI - log_i0_scaled(kappa) - 2 * kappa * np.sin(0.5 * distance) ** 2
     return np.asarray(np.exp(height) * (np.exp(-drop) @ SHARES) * 0.5 * np.maximum(length, 0.0))
 
 
