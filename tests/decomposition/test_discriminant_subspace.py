@@ -1,4 +1,4 @@
-"""Fisher's axes against the generalized eigenproblem, whatever the units, and where S_w is singular."""
+"""Fisher's discriminant directions against the generalized eigenproblem, in any units, and where S_w is singular."""
 
 from __future__ import annotations
 

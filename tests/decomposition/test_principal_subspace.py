@@ -1,4 +1,4 @@
-"""Principal axes are eigenvectors of the covariance, and lose the variance that they say they lose."""
+"""Principal axes are eigenvectors of the covariance, and the reconstruction error is the remaining variance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, DomainError, Gaussian, ShapeError
-from likely.decomposition.principal_subspace import PrincipalSubspace, axes_of, dependent, hides_more, spectrum
+from likely.decomposition.principal_subspace import PrincipalSubspace, axes_of, dependent, gram_loses_rank, spectrum
 from likely.distributions.gaussian.scatter_qr import centered_rows, root_of_rows
 
 
@@ -83,7 +83,7 @@ def test_all_that_is_seen_is_the_rank(rng):
 def test_nothing_varies():
     p = PrincipalSubspace.of(moments_of(np.ones((4, 2))), 2)
     assert p.relative_error(0) == 0.0 and p.shares.tolist() == [0.0, 0.0]
-    with pytest.raises(DomainError, match="spread along every axis"):
+    with pytest.raises(DomainError, match="positive variance along every axis"):
         p.whiten(np.ones((1, 2)))
 
 
@@ -99,7 +99,7 @@ def test_what_it_refuses(x):
         PrincipalSubspace([0.0, 0.0], [[1.0, 1.0]], [1.0], 0.0)
     with pytest.raises(ShapeError, match="are needed"):
         PrincipalSubspace([0.0, 0.0], [[1.0, 0.0]], [1.0, 2.0], 0.0)
-    with pytest.raises(DomainError, match="must fall"):
+    with pytest.raises(DomainError, match="must be descending"):
         PrincipalSubspace([0.0, 0.0], np.eye(2), [1.0, 2.0], 0.0)
 
 
@@ -115,5 +115,9 @@ def test_what_depends_on_other_columns_is_found_in_any_units(rng):
 
 def test_what_products_of_rows_hide(rng):
     x = rng.normal(size=(6, 40))
-    assert not hides_more(x) and not hides_more(np.repeat(x, 2, axis=0)) and not hides_more(np.zeros((3, 4)))
-    assert hides_more(x * np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1e-9]]).T)
+    assert (
+        not gram_loses_rank(x)
+        and not gram_loses_rank(np.repeat(x, 2, axis=0))
+        and not gram_loses_rank(np.zeros((3, 4)))
+    )
+    assert gram_loses_rank(x * np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1e-9]]).T)

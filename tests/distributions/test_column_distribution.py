@@ -131,8 +131,8 @@ def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
     ("distribution", "x", "said"),
     [
         (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
-        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "Beta: column 0 is too narrow for b to be learned: b is held at 1e\\+12"),
-        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be learned"),
+        (lk.Beta, 0.3 + 1e-9 * np.arange(9), "column 0 is too narrow for b to be estimated: b is held at 1e\\+12"),
+        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be estimated"),
     ],
 )
 def test_parameters_at_their_limit_are_told(distribution, x, said):
@@ -158,7 +158,7 @@ def test_moments_that_no_distribution_has():
 def test_a_chi_square_distribution_learns_nothing_from_zeros():
     with pytest.raises(DataError, match="row 1, column 0"):
         lk.ChiSquare.fit([1.0, 0.0, 2.0])
-    with pytest.warns(FitWarning, match="0 counts as not observed"):
+    with pytest.warns(FitWarning, match="0 counts as missing"):
         found = lk.ChiSquareDensity(prior=None).fit([[0.0], [1.0], [2.0]])
     np.testing.assert_allclose(found.dof_, lk.ChiSquare.fit([1.0, 2.0]).dof)
 

@@ -1,4 +1,4 @@
-"""Gaps: scored by integration, learned by EM to the summit a plain optimizer finds, filled by expectation or draw."""
+"""Missing values: marginal likelihood, EM against a general optimizer, imputation by expectation or draw."""
 
 from __future__ import annotations
 
@@ -237,10 +237,10 @@ def test_single_precision_comes_back_as_such():
 
 
 def test_what_cannot_be_filled_says_so():
-    with pytest.raises(DomainError, match=r"impute: gaps can be filled by .* got StudentT"):
+    with pytest.raises(DomainError, match=r"impute: Gaussian, categorical, .* are needed, got StudentT"):
         impute(StudentT([0.0], [1.0], 3.0), np.array([[NAN]]))
     words = Mixture([0.5, 0.5], Multinomial([[0.5, 0.5], [0.2, 0.8]]))
-    with pytest.raises(DomainError, match=r"counts are drawn given their total.*fill them by expectation"):
+    with pytest.raises(DomainError, match=r"counts are drawn given their total.*impute by expectation"):
         impute(words, np.array([[1.0, NAN]]), np.random.default_rng(0))
     with pytest.raises(DomainError, match=r"impute: one density is needed, got a stack of 2: take member\(k\)"):
         impute(words.components, np.array([[1.0, NAN]]))

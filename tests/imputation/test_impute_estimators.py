@@ -1,4 +1,4 @@
-"""Every density fills gaps and hands rows back as they came in: a frame, an array or named parts."""
+"""Every density imputes and returns rows in their input format: a frame, an array or named components."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_flags_are_not_cut_and_counts_are_expected():
 def test_what_cannot_be_filled_says_so():
     with pytest.raises(lk.DomainError, match="got StudentT"):
         lk.GaussianDensity("diagonal", predictive="all").fit(HOLED).impute(HOLED)
-    with pytest.raises(lk.DomainError, match="fill them by expectation"):
+    with pytest.raises(lk.DomainError, match="impute by expectation"):
         lk.MultinomialDensity().fit([[1.0, 2.0]]).impute([[1.0, NAN]], random_state=0)
     with pytest.raises(ValueError, match="features"):
         lk.GaussianDensity().fit(HOLED).impute(HOLED[:, :2])

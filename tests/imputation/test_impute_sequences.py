@@ -1,4 +1,4 @@
-"""Gaps in sequences filled by a chain, against all its paths written out and against mixtures that see one frame."""
+"""Imputation in sequences by an HMM, against enumeration of all paths and against mixtures of single frames."""
 
 from __future__ import annotations
 
@@ -152,5 +152,5 @@ def test_the_estimator_gives_back_lists_tables_and_one_array() -> None:
 
 def test_what_cannot_be_is_refused_in_words() -> None:
     model = lk.HMM([1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], lk.Categorical([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]))
-    with pytest.raises(DataError, match="impossible"):
+    with pytest.raises(DataError, match="positive probability"):
         impute(model, np.array(["b", None], dtype=object))

@@ -1,4 +1,4 @@
-"""Entropy, divergence and their relatives: closed forms, sums, quadrature and draws say the same."""
+"""Entropy, divergence and their relatives: closed forms, sums, quadrature and Monte Carlo agree."""
 
 from __future__ import annotations
 

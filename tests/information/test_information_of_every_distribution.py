@@ -1,4 +1,4 @@
-"""Entropies and divergences of every distribution beside sums and integrals of its own density, and beside draws."""
+"""Entropies and divergences of every distribution against sums and integrals of its density, and Monte Carlo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two variables know of each other."""
+"""Mutual information and conditional entropy of tables, densities and rows."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_gaps_are_left_out_and_bad_rows_named():
     ("wrong", "match"),
     [
         (lambda: lk.mutual_information(np.ones(3)), "two variables"),
-        (lambda: lk.mutual_information([[0.5, -0.1], [0.3, 0.3]]), "none negative"),
+        (lambda: lk.mutual_information([[0.5, -0.1], [0.3, 0.3]]), "not negative"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0)), "split"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[2]), "one side"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[0, 1]), "one side"),

@@ -1,4 +1,4 @@
-"""A mixture against plain formulas; with labels seen, hidden, and half of each."""
+"""Mixtures against direct formulas, with observed, hidden and partially observed labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mixture knows because its parts do, against draws, SciPy and the parts' own formulas."""
+"""Moments and quantiles of mixtures against Monte Carlo, SciPy and the components' formulas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of rows among members: the compiled loops against their NumPy twin to the last bit, and both against SciPy."""
+"""Responsibilities: the compiled loops equal the NumPy version bit for bit, and both agree with SciPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.special import entr, logsumexp, softmax
 
 import likely.mixture._loops as loops
 from likely.mixture import responsibilities
-from likely.mixture.responsibilities import settled
+from likely.mixture.responsibilities import weighted_responsibilities
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def both_ways(logs, prior, weight):
             sys.modules["likely.mixture._loops"] = loops
         try:
             with np.errstate(all="ignore"):
-                out.append(settled(logs.copy(), prior, weight))
+                out.append(weighted_responsibilities(logs.copy(), prior, weight))
         finally:
             sys.modules["likely.mixture._loops"] = loops
     return out
@@ -59,9 +59,9 @@ def test_the_twins_are_different_code(without_loops, monkeypatch):
     used = []
     by_numpy = responsibilities._by_numpy
     monkeypatch.setattr(responsibilities, "_by_numpy", lambda *a: used.append("numpy") or by_numpy(*a))
-    settled(np.zeros((2, 3)), np.array([0.5, 0.5]))
+    weighted_responsibilities(np.zeros((2, 3)), np.array([0.5, 0.5]))
     sys.modules["likely.mixture._loops"] = loops
-    settled(np.zeros((2, 3)), np.array([0.5, 0.5]))
+    weighted_responsibilities(np.zeros((2, 3)), np.array([0.5, 0.5]))
     assert used == ["numpy"]
 
 

@@ -1,4 +1,4 @@
-"""The contamination model and interpolation of given densities: ordinary parts of an ordinary mixture."""
+"""The contamination model and interpolation of given densities, as mixtures."""
 
 from __future__ import annotations
 

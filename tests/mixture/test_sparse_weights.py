@@ -1,4 +1,4 @@
-"""What a part must pay for, and what a prior that makes it pay leaves."""
+"""Message length and the sparse prior of mixture weights."""
 
 import numpy as np
 import pytest

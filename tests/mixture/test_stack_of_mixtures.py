@@ -1,4 +1,4 @@
-"""A stack of mixtures is its members side by side: scoring, learning, ties between them, and statistics that join."""
+"""A stack of mixtures equals its members: scoring, fitting, ties between them, and concatenated statistics."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_what_needs_one_mixture_says_so():
             getattr(m, verb)(rows_of(m))
     with pytest.raises(DomainError, match="pruned"):
         m.pruned()
-    with pytest.raises(ShapeError, match="a column a mixture"):
+    with pytest.raises(ShapeError, match="one column per mixture"):
         m.collect(rows_of(m), np.ones((90, 2)))
     with pytest.raises(ShapeError, match="one entry per row"):
         m.member(0).collect(rows_of(m), np.ones((90, 2)))

@@ -1,1 +1,1 @@
-"""Linear subspaces: principal components, factors, discriminant directions."""
+"""Dimension reduction: PCA, probabilistic PCA, factor analysis, linear discriminant subspaces."""

@@ -1,4 +1,4 @@
-"""Fisher's axes: the few directions along which classes lie far apart, measured by how wide they are themselves."""
+"""Fisher's linear discriminant analysis: directions of largest between-class relative to within-class scatter."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from likely.distributions.gaussian.moments import Moments
 from likely.numerics.eigenvectors import settled, upright
 from likely.numerics.spd import symmetric
 
-CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
+CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
 RANK = 1e-12  # share of the largest variance of standardized columns below which a direction is rounding
-FLAT = 1e-10  # share of a direction's variance that lies within classes: below, classes do not vary along it at all
-LOST = 1e-14  # share beyond which a direction that is left out is more than a sum of other columns
+FLAT = 1e-10  # share of a direction's variance that lies within classes: below, S_w is singular along it
+LOST = 1e-14  # share of variance above which a dropped direction is more than a linear combination of other columns
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
 LARGEST = 1e150  # of coordinates: what is larger cannot be squared
-NOTHING = 1e-12  # share between classes that is rounding
+NOTHING = 1e-12  # share of between-class scatter that is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantSubspace(Value):
-    """z = B (x − m): coordinates in which classes have unit spread and the scatter between them is diagonal.
+    """z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
 
     B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
-    λ falling (Herbst 4.1.6, Ney 8.2.3). `within` is the share of each direction's variance that lies within classes, so
-    λ = (1 − within)/within; at most K − 1 of the λ are not 0. Where S_w is singular and classes still differ, `within`
+    λ descending (Herbst 4.1.6, Ney 8.2.3). `within` is each direction's share of the variance within classes, so
+    λ = (1 − within)/within; at most K − 1 of the λ are not 0. Where S_w is singular and class means differ, `within`
     is 0 and λ infinite: these directions come first, scaled as if 10⁻¹⁰ of their variance lay within classes.
 
     >>> axes = DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5])
@@ -42,7 +42,7 @@ class DiscriminantSubspace(Value):
 
     mean: Array  # (d,)
     axes: Array  # (q, d): B
-    within: Array  # (q,), rising
+    within: Array  # (q,), ascending
     centroids: Array  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class DiscriminantSubspace(Value):
             )
         within = parts["within"]
         if (within < 0).any() or (within > 1 + 1e-9).any() or (np.diff(within) < -1e-9).any():
-            raise DomainError(sentence("DiscriminantSubspace", "within must be shares that rise", within.tolist()))
+            raise DomainError(sentence("DiscriminantSubspace", "within must be ascending shares", within.tolist()))
         if np.abs(parts["centroids"]).max() > LARGEST / np.sqrt(q):
             raise DomainError(
                 sentence("DiscriminantSubspace", "squared distances of centers must be finite", "an overflow")
@@ -70,11 +70,11 @@ class DiscriminantSubspace(Value):
         cls, within: Any, means: Any, shares: Any, components: int | None = None, *, beyond: bool = False,
         shrinkage: float = 0.0, patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
-        """The axes of a scatter within classes S_w (d, d), class means (K, d) and shares of the classes (K,).
+        """Discriminant directions from within-class scatter S_w (d, d), class means (K, d) and class proportions (K,).
 
         `components`: how many, at most the rank of S_b (K − 1 for classes in general position); with `beyond` more:
-        axes with λ = 0 follow, by falling variance of standardized columns. `shrinkage` draws correlations of S_w to 0.
-        `patient`: fewer than asked for are no error, as early in a stream.
+        axes with λ = 0 follow, by descending variance of standardized columns. `shrinkage` shrinks correlations of S_w.
+        `patient`: fewer than requested are no error, as early in a stream.
         """
         W, M, p = (
             parameter(within, "DiscriminantSubspace", "within"),
@@ -91,7 +91,7 @@ class DiscriminantSubspace(Value):
         W = (1.0 - shrinkage) * W + shrinkage * np.diag(np.diagonal(W))
         frame = _whitened(W, np.sqrt(p)[:, None] * (M - mean), mean)
         if patient:
-            components = _had_so_far(frame, components, beyond)
+            components = _available_so_far(frame, components, beyond)
         axes, inner = _chosen(frame, components, len(M), beyond or patient)
         return cls.trusted(mean=mean, axes=axes, within=inner, centroids=np.ascontiguousarray((M - mean) @ axes.T))
 
@@ -100,14 +100,14 @@ class DiscriminantSubspace(Value):
         cls, stats: Moments, components: int | None = None, *, beyond: bool = False, shrinkage: float = 0.0,
         patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
-        """The same from the moments of each class, a stack of K."""
-        seen = stats.weight > 0
+        """Discriminant directions from the moments of each class, a stack of K."""
+        has_rows = stats.weight > 0
         n = float(stats.weight.sum())
         if not n > 0:
             raise DataError(sentence("DiscriminantSubspace", "at least one row with weight is needed", "none"))
         within = stats.scatter.sum(axis=0) / n
-        means = np.where(seen[:, None], stats.mean, 0.0)
-        means[~seen] = (stats.weight @ means) / n  # a class that is named but not seen pulls nowhere
+        means = np.where(has_rows[:, None], stats.mean, 0.0)
+        means[~has_rows] = (stats.weight @ means) / n  # a class without rows does not contribute
         return cls.of(within, means, stats.weight / n, components, beyond=beyond, shrinkage=shrinkage, patient=patient)
 
     @property
@@ -117,15 +117,15 @@ class DiscriminantSubspace(Value):
 
     @property
     def ratios(self) -> Array:
-        """λ (q,): variance between classes over variance within; infinite where nothing lies within."""
+        """λ (q,): variance between classes over variance within; infinite where the within-class variance is 0."""
         with np.errstate(divide="ignore"):
             return np.where(self.within > 0, (1.0 - self.within) / self.within, np.inf)
 
     def criterion(self, name: str = "trace") -> float:
-        """What these axes reach: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
+        """Separability criterion: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
 
-        With more axes than S_b has rank, det is 0 whatever they are, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
-        in which the total scatter stands for that between classes (Ney 8.2.4).
+        With more directions than S_b has rank, det(s_w⁻¹ s_b) is 0, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
+        with the total scatter in place of the between-class scatter (Ney 8.2.4).
         """
         if name not in ("trace", "determinant"):
             raise DomainError(sentence("DiscriminantSubspace", 'the criterion is "trace" or "determinant"', repr(name)))
@@ -135,7 +135,7 @@ class DiscriminantSubspace(Value):
         return float(np.prod(self.ratios if full else 1.0 + self.ratios))
 
     def project(self, x: Any) -> Array:
-        """Coordinates along the axes (n, q) of rows (n, d)."""
+        """Discriminant coordinates (n, q) of rows (n, d)."""
 
         def coordinates(block: Any) -> Array:
             z = rows(block, self.dim, "FisherDiscriminant")
@@ -154,7 +154,7 @@ class DiscriminantSubspace(Value):
 
 
 class _Frame(NamedTuple):
-    """White coordinates: U (d, r) makes the total scatter 1; `between` (K, r) are the weighted class means in it."""
+    """Whitened coordinates: U (d, r) makes the total scatter 1; `between` (K, r) are the weighted class means in it."""
 
     U: Array
     between: Array
@@ -164,7 +164,7 @@ class _Frame(NamedTuple):
 
 
 def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
-    """Total scatter made white; columns are standardized first, so that units do not matter."""
+    """Whitening of the total scatter; columns are standardized first, so that units do not matter."""
     variance = np.diagonal(W) + (between**2).sum(axis=0)
     used = np.flatnonzero(variance > np.maximum(np.finfo(float).tiny * 1e16, (CONSTANT * np.abs(mean)) ** 2))
     if not len(used):
@@ -180,7 +180,7 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     if lost:
         what = "direction is" if lost == 1 else "directions are"
         tell(
-            f"DiscriminantSubspace: {lost} {what} too thin beside the widest (1e-6 of its spread) and left out: "
+            f"DiscriminantSubspace: {lost} {what} nearly singular (1e-6 of the largest deviation) and dropped: "
             "rescale first"
         )
     root = vectors[:, keep] / np.sqrt(values[keep])
@@ -190,7 +190,7 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
 
 
 def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tuple[Array, Array]:
-    """Axes (q, d) and the shares that lie within classes (q,): of the largest ratios first."""
+    """Directions (q, d) and their within-class shares of the variance (q,): the largest ratios first."""
     _, shares, turns = np.linalg.svd(frame.between, full_matrices=True)
     rank = int((shares**2 > NOTHING).sum())
     q = rank if components is None else int(components)
@@ -207,19 +207,19 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
     first = settled(shares[:rank] ** 2, turns[:rank].T, frame=frame.columns).T
     turns = np.concatenate([first, _by_variance(turns[rank:], frame)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)
-    inner = np.maximum.accumulate(np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0))  # falling ratios, up to rounding
+    inner = np.maximum.accumulate(np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0))  # descending ratios
     return np.ascontiguousarray(upright(frame.U @ turns.T).T / np.sqrt(np.maximum(inner, FLAT))[:, None]), inner
 
 
-def _had_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
-    """How many axes a stream can have by now: at least one, which may tell nothing yet."""
+def _available_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:
+    """Number of directions available so far in a stream: at least one."""
     rank = int((np.linalg.svd(frame.between, compute_uv=False) ** 2 > NOTHING).sum())
     most = len(frame.variances) if beyond else rank
     return max(min(rank if components is None else int(components), most), 1)
 
 
 def _by_variance(rest: Array, frame: _Frame) -> Array:
-    """Directions (m, r) in which classes do not differ, turned so that they have falling variances of the columns."""
+    """Directions (m, r) without class differences, rotated to descending variances of the columns."""
     if not len(rest):
         return rest
     values, vectors = np.linalg.eigh((rest * frame.variances) @ rest.T)

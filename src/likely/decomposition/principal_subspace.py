@@ -1,4 +1,4 @@
-"""Principal axes: the few directions in which data differ most, and the share of all differences that they miss."""
+"""Principal component analysis: principal axes, explained variances and reconstruction error."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from likely.distributions.gaussian.moments import Moments
 from likely.distributions.gaussian.scatter_qr import ScatterRoot
 from likely.numerics.eigenvectors import settled
 
-CONSTANT = 1e-14  # share of a column's size: a standard deviation of less is what sums leave of a constant
+CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
-ROOTED = 1e-26  # the same for squared singular values of a root
+ROOTED = 1e-26  # the same for squared singular values of a square root of the scatter
 
 
 @dataclass(frozen=True, eq=False)
 class PrincipalSubspace(Value):
-    """y = A (x − μ): coordinates along the q principal axes, variances falling (Herbst 6.1, Ney 8.2.2).
+    """y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
 
-    The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n), the entry of
-    largest size in each positive. Among all linear maps to q numbers and back this one loses least: the mean
-    squared error is the sum of the variances left out (Karhunen and Loève).
+    The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n); the entry of
+    largest absolute value in each is positive. Among all linear maps to q numbers and back this one has the least mean
+    squared error, the sum of the remaining variances (Karhunen–Loève transform).
 
     >>> p = PrincipalSubspace([1.0, 1.0], [[0.8, 0.6]], [4.0], 1.0)
     >>> p.project([[1.8, 1.6]]), p.reconstruct([[1.8, 1.6]]), p.relative_error()
@@ -36,7 +36,7 @@ class PrincipalSubspace(Value):
 
     mean: Array  # (d,)
     axes: Array  # (q, d), orthonormal rows
-    variances: Array  # (q,), falling
+    variances: Array  # (q,), descending
     rest: Array = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
 
     def __post_init__(self) -> None:
@@ -49,17 +49,17 @@ class PrincipalSubspace(Value):
             shapes = (mean.shape, axes.shape, variances.shape)
             raise ShapeError(sentence(me, "mean (d,), axes (q, d) and variances (q,) are needed", shapes))
         if (variances < 0).any() or rest < 0 or (np.diff(variances) > 0).any():
-            raise DomainError(sentence(me, "variances must fall and not be negative", variances.tolist()))
+            raise DomainError(sentence(me, "variances must be descending and not negative", variances.tolist()))
         if not np.allclose(axes @ axes.T, np.eye(q), atol=1e-8):
             raise DomainError(sentence(me, "axes must be orthonormal rows", remedy="orthogonalize them by QR"))
         self._set(mean=mean, axes=axes, variances=variances, rest=rest)
 
     @classmethod
     def of(cls, stats: Moments | ScatterRoot, components: int | float | None = None) -> PrincipalSubspace:
-        """The principal axes of rows from their statistics.
+        """Principal axes from the sufficient statistics of rows.
 
-        `components` is how many, or a share of the variance (below 1) that they must hold together; None keeps all
-        directions in which rounding lets a variance be seen.
+        `components` is their number, or (below 1) the proportion of variance that they must explain; None keeps all
+        directions whose variance exceeds rounding.
         """
         return axes_of(stats, spectrum(stats, components), components)
 
@@ -70,16 +70,16 @@ class PrincipalSubspace(Value):
 
     @property
     def total(self) -> float:
-        """Variance in all directions together: the trace of the covariance."""
+        """Total variance: the trace of the covariance."""
         return float(self.variances.sum() + self.rest)
 
     @property
     def shares(self) -> Array:
-        """Share of the total variance along each axis (q,)."""
+        """Explained variance ratio of each axis (q,)."""
         return self.variances / self.total if self.total > 0 else np.zeros_like(self.variances)
 
     def relative_error(self, components: int | None = None) -> float:
-        """Share of the variance that the first `components` axes (all, if None) do not represent."""
+        """Proportion of the variance that the first `components` axes (all, if None) do not explain."""
         q = len(self.variances) if components is None else int(components)
         if not 0 <= q <= len(self.variances):
             expected = f"components must lie in 0 … {len(self.variances)}"
@@ -107,37 +107,37 @@ class PrincipalSubspace(Value):
     def _deviations(self) -> Array:
         if not (self.variances > SQUARED**2 * self.total).all():
             q = int((self.variances > SQUARED**2 * self.total).sum())
-            expected, remedy = "whitening needs spread along every axis", f"keep {q} of them"
-            raise DomainError(sentence("PrincipalSubspace", expected, f"{len(self.variances) - q} without any", remedy))
+            expected, remedy = "whitening needs a positive variance along every axis", f"keep {q} of them"
+            raise DomainError(sentence("PrincipalSubspace", expected, f"{len(self.variances) - q} constant", remedy))
         return np.sqrt(self.variances)
 
     def restore(self, y: Any, white: bool = False) -> Array:
-        """Rows from coordinates (n, q): μ + Aᵀ y; `white` coordinates are stretched first."""
+        """Reconstruct rows from coordinates (n, q): μ + Aᵀ y; `white`: whitened coordinates are rescaled first."""
         y = rows(y, len(self.axes), "PrincipalSubspace")
         return np.asarray(self.mean + (y * self._deviations if white else y) @ self.axes)
 
     def reconstruct(self, x: Any) -> Array:
-        """Each row with only what the axes hold of it: μ + AᵀA (x − μ)."""
+        """Projection of each row onto the principal subspace: μ + AᵀA (x − μ)."""
         return self.restore(self.project(x))
 
 
 class Spectrum(NamedTuple):
-    """Scatter along directions, falling, with the directions as columns (d, k), and the scatter of all directions."""
+    """Eigenvalues of the scatter, descending, with eigenvectors as columns (d, k), and the trace."""
 
     values: Array
     vectors: Array
     total: float
-    trust: float  # share of the largest below which a value is rounding
+    trust: float  # share of the largest eigenvalue below which others are rounding
 
     def sees(self, k: int) -> bool:
-        """True if the k-th largest is more than rounding."""
+        """True if the k-th largest eigenvalue exceeds rounding."""
         return k == 0 or self.values[k - 1] > self.trust * self.values[0]
 
 
 def spectrum(stats: Moments | ScatterRoot, components: Any = None, gram: bool = False) -> Spectrum:
-    """Eigenvalues and vectors of the scatter: as many as are wanted where their number is given.
+    """Eigenvalues and eigenvectors of the scatter; only as many as requested where the number is given.
 
-    Of a root: by its singular values, or where `gram` is True by the small matrix R Rᵀ of fewer rows than columns.
+    Of a root: by its singular values, or with `gram` by the Gram matrix R Rᵀ of fewer rows than columns.
     """
     if not stats.total_weight > 0:
         raise DataError(sentence("PrincipalSubspace", "at least one row with weight is needed", "none"))
@@ -166,16 +166,18 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     values, left = leading(small @ small.T, _counted(components, len(root)))
     values = np.maximum(values, 0.0)
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
-    seen = int((values > SQUARED * values.max(initial=0.0)).sum())  # beyond, a product with the root is no direction
-    vectors = np.concatenate([settled(values[:seen], vectors[:, :seen], SQUARED), vectors[:, seen:]], axis=1)
+    reliable = int((values > SQUARED * values.max(initial=0.0)).sum())  # smaller ones give no reliable eigenvector
+    vectors = np.concatenate(
+        [settled(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
+    )
     return Spectrum(values * unit**2, vectors, float((root**2).sum()), SQUARED)
 
 
 def dependent(stats: Moments) -> tuple[int, Array]:
-    """How many directions the scatter can tell from rounding, each column in its own unit, and the others (d, m).
+    """Numerical rank of the standardized scatter, and a basis of its null space (d, m).
 
-    A direction is a combination of columns that next to nothing is left of: a sum of other columns, or a copy. Columns
-    that are constant have no part in any: they are set aside. In units of their own no column is too small to be seen.
+    A null direction is a linear combination of columns with variance next to 0: a sum of other columns, or a copy.
+    Constant columns are excluded. Standardized columns are compared, so that units do not matter.
 
     >>> from likely.distributions.gaussian.moments import of_rows
     >>> x = np.array([[1.0, 1e-9, 1.0, 7.0], [2.0, 3e-9, 2.0, 7.0], [3.0, 1e-9, 3.0, 7.0], [9.0, 0.0, 9.0, 7.0]])
@@ -193,10 +195,10 @@ def dependent(stats: Moments) -> tuple[int, Array]:
     return len(at) - out.shape[1], out
 
 
-def hides_more(root: Array) -> bool:
-    """True if rows (n, d) hold a direction that the matrix of their products (n, n) cannot tell from rounding.
+def gram_loses_rank(root: Array) -> bool:
+    """True if rows (n, d) have a direction that their Gram matrix (n, n) loses in rounding.
 
-    >>> hides_more(np.diag([1.0, 1e-9])), hides_more(np.array([[1.0, 0.0, 2.0]] * 2))
+    >>> gram_loses_rank(np.diag([1.0, 1e-9])), gram_loses_rank(np.array([[1.0, 0.0, 2.0]] * 2))
     (True, False)
     """
     small = root / (float(np.abs(root).max(initial=0.0)) or 1.0)
@@ -210,7 +212,7 @@ def _counted(components: Any, most: int) -> int:
 
 
 def axes_of(stats: Moments | ScatterRoot, found: Spectrum, components: Any) -> PrincipalSubspace:
-    """The principal axes that were asked for, out of a spectrum."""
+    """The requested principal axes of a spectrum."""
     n, q = stats.total_weight, number(found, components)
     rest = max(found.total - float(found.values[:q].sum()), 0.0)
     rest = rest if rest > 1e-15 * found.total * len(found.vectors) else 0.0
@@ -221,7 +223,7 @@ def axes_of(stats: Moments | ScatterRoot, found: Spectrum, components: Any) -> P
 
 
 def number(found: Spectrum, components: Any) -> int:
-    """How many axes: the number itself, the fewest that hold a share of the variance, or all that are seen."""
+    """Number of axes: as given, the fewest that explain a proportion of the variance, or all above rounding."""
     if components is None:
         top = float(found.values[0]) if len(found.values) else 0.0
         return max(int((found.values > found.trust * top).sum()), 1)
@@ -237,7 +239,7 @@ def number(found: Spectrum, components: Any) -> int:
 
 
 def refuse_gaps(x: Array, whose: str, remedy: str = "use PPCA, which integrates missing entries out") -> None:
-    """Axes need complete rows: an entry that is missing is named by row and column."""
+    """Raise for missing values, naming row and column: principal axes need complete rows."""
     bad = np.argwhere(np.isnan(x))
     if len(bad):
         i, j = bad[0]

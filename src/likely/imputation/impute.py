@@ -1,4 +1,4 @@
-"""What is missing, filled in: by what is expected of it given what was seen, or by a draw from its distribution."""
+"""Imputation of missing values: conditional expectations, or draws from the conditional distribution."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
-from likely.imputation.impute_sequences import any_in, as_given, driven_shares, frame_shares, is_of_sequences
+from likely.imputation.impute_sequences import (
+    any_in,
+    as_given,
+    driven_responsibilities,
+    frame_responsibilities,
+    is_of_sequences,
+)
 from likely.mixture.interpolation import FixedComponents
 from likely.mixture.mixture import Mixture
 from likely.mixture.scaled_copies import ScaledCopies
@@ -39,11 +45,11 @@ from likely.numerics import spd
 
 
 def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
-    """Rows with gaps filled: E[missing | seen], or with a generator one draw of the missing given the seen.
+    """Impute missing values: E[missing | observed], or with a generator one draw of the missing given the observed.
 
-    A category is filled with its most probable level where nothing is drawn. Rows come back as they came in: an
-    array as an array, `Columns` as `Columns`, what was seen untouched; rows without gaps whatever their distribution.
-    In sequences, a state is known by all frames: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | seen of x_t, k].
+    A categorical column gets its most probable level where nothing is drawn. Rows come back as they came in: an
+    array as an array, `Columns` as `Columns`, with observed entries unchanged; complete rows are returned as they are.
+    In sequences, states are smoothed: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | observed part of x_t, k].
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
@@ -59,10 +65,10 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
     x = unmasked(x) if hasattr(x, "shape") or isinstance(x, Mapping) else _listed(x)
     if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2:
         refuse_infinite(x, "impute")
-    at = np.flatnonzero(_gappy(model, x))
+    at = np.flatnonzero(_incomplete_rows(model, x))
     if not isinstance(x, np.ndarray) or x.ndim != 2 or len(at) == len(x):
         return _filled(model, x, None, rng)
-    out = x.copy()  # rows that lack nothing are not even looked at
+    out = x.copy()  # complete rows are not evaluated
     if len(at):
         filled = _filled(model, x[at], None, rng)
         out = out.astype(np.result_type(out, filled)) if out.dtype.kind in "iub" else out
@@ -79,7 +85,7 @@ def _listed(x: Any) -> Any:
 
 
 def gaps(x: Any) -> Mask:
-    """True where an entry of an array is missing: NaN, or None among objects.
+    """Mask of missing entries of an array: NaN, or None among objects.
 
     >>> gaps(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
     [[False, True], [False, False]]
@@ -92,28 +98,28 @@ def gaps(x: Any) -> Mask:
     return np.array([is_missing(cell) for cell in a.ravel()], dtype=bool).reshape(a.shape)
 
 
-def _gappy(distribution: Any, x: Any) -> Mask:
-    """Which rows (n,) lack something, as their distribution reads them."""
+def _incomplete_rows(distribution: Any, x: Any) -> Mask:
+    """Which rows (n,) have missing entries, as their distribution reads them."""
     if isinstance(distribution, HMM):
-        return any_in(_gappy(distribution.emission, x.values), x)
+        return any_in(_incomplete_rows(distribution.emission, x.values), x)
     if isinstance(distribution, DrivenHMM):
-        return any_in(_gappy(distribution.emission, apart(x).frames.values), x)
+        return any_in(_incomplete_rows(distribution.emission, apart(x).frames.values), x)
     if isinstance(distribution, Product):
         cut = distribution._cut(x)
-        return np.any([_gappy(part, cut[name]) for name, part in distribution.components], axis=0)
+        return np.any([_incomplete_rows(part, cut[name]) for name, part in distribution.components], axis=0)
     if isinstance(distribution, Stack):
-        return np.any([_gappy(part, x) for part in distribution.components], axis=0)
+        return np.any([_incomplete_rows(part, x) for part in distribution.components], axis=0)
     if isinstance(distribution, Mixture | Tied | FixedComponents):
-        return _gappy(distribution.components, x)
+        return _incomplete_rows(distribution.components, x)
     if isinstance(distribution, Categorical):
         return distribution.encode(x) == MISSING
-    return _any_gap(x)
+    return _rows_with_missing(x)
 
 
-def _any_gap(x: Any) -> Mask:
-    """Which rows (n,) lack something; sparse rows, and sequences, cannot."""
+def _rows_with_missing(x: Any) -> Mask:
+    """Which rows (n,) have missing entries; sparse rows and sequences have none."""
     if isinstance(x, Mapping):
-        return np.any([_any_gap(part) for part in x.values()], axis=0)
+        return np.any([_rows_with_missing(part) for part in x.values()], axis=0)
     if is_sparse(x) or hasattr(x, "offsets"):
         return np.zeros(n_rows(x), dtype=bool)
     found = gaps(x)
@@ -135,78 +141,78 @@ def _in_kind(z: Array, x: Any) -> Array:
 # ------------------------------------------------------------------ distribution by distribution
 
 
-def _filled(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Rows filled by a distribution, or by the members of a stack with a share in each row (n, K)."""
-    return _fill(distribution, x, shares, rng) if _gappy(distribution, x).any() else _copied(x)
+def _filled(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    """Rows imputed by a distribution, or by the members of a stack with responsibilities (n, K)."""
+    return _fill(distribution, x, resp, rng) if _incomplete_rows(distribution, x).any() else _copied(x)
 
 
 @singledispatch
-def _fill(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """The same, where something is missing."""
-    raise DomainError(sentence("impute", "gaps can be filled by Gaussian, categorical, multinomial, Poisson, Bernoulli "
-                               "parts, products and mixtures of them", type(distribution).__name__))  # fmt: skip
+def _fill(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    """The same, for rows with missing entries."""
+    expected = (
+        "Gaussian, categorical, multinomial, Poisson, Bernoulli components, products and mixtures of them are needed"
+    )
+    raise DomainError(sentence("impute", expected, type(distribution).__name__))
 
 
 @_fill.register
-def _(distribution: Mixture, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    """Parts of a mixture have their posterior shares of its rows; in a draw, all gaps of a row come from one part."""
-    inside = _inside(distribution, x)
-    each = (inside if shares is None else inside * shares[:, :, None]).reshape(len(inside), -1)
-    return _filled(distribution.components, x, each if rng is None else _one_each(each, rng), rng)
+def _(distribution: Mixture, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    """Components weighted by posterior probability; in a draw, all missing entries of a row come from one component."""
+    inside = _component_posterior(distribution, x)
+    each = (inside if resp is None else inside * resp[:, :, None]).reshape(len(inside), -1)
+    return _filled(distribution.components, x, each if rng is None else _one_hot_draw(each, rng), rng)
 
 
-def _inside(distribution: Mixture, x: Any) -> Array:
-    """p(part | row) within each mixture of a stack (n, C, M)."""
+def _component_posterior(distribution: Mixture, x: Any) -> Array:
+    """p(component | row) within each mixture of a stack (n, C, M)."""
     inside = distribution.log_joint(x).astype(np.float64).reshape(-1, distribution.members or 1, distribution.size)
     with np.errstate(invalid="ignore"):
         inside = np.exp(inside - inside.max(axis=2, keepdims=True))
-    inside = np.where(np.isnan(inside), distribution.weights, inside)  # a row that no part can explain
+    inside = np.where(np.isnan(inside), distribution.weights, inside)  # density 0 under every component
     return inside / inside.sum(axis=2, keepdims=True)
 
 
-def _one_each(shares: Array, rng: Generator) -> Array:
-    """Shares (n, K) that give each row to one member, drawn by its shares."""
-    return np.eye(shares.shape[1])[_drawn(shares, rng)]
+def _one_hot_draw(resp: Array, rng: Generator) -> Array:
+    """One-hot responsibilities (n, K): one member per row, drawn by its probability."""
+    return np.eye(resp.shape[1])[_drawn(resp, rng)]
 
 
-def _drawn(shares: Array, rng: Generator) -> Index:
-    """A place in each row (n,), drawn by shares (n, K)."""
-    heap = np.cumsum(shares, axis=1)
-    own = (heap < rng.random((len(shares), 1)) * heap[:, -1:]).sum(axis=1)
-    return np.minimum(own, shares.shape[1] - 1)
+def _drawn(resp: Array, rng: Generator) -> Index:
+    """One index per row (n,), drawn by probabilities (n, K)."""
+    heap = np.cumsum(resp, axis=1)
+    own = (heap < rng.random((len(resp), 1)) * heap[:, -1:]).sum(axis=1)
+    return np.minimum(own, resp.shape[1] - 1)
 
 
 @_fill.register(FactorGaussian)
 @_fill.register(ScaledCopies)
-def _(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if shares is None and isinstance(distribution, FactorGaussian):
+def _(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    if resp is None and isinstance(distribution, FactorGaussian):
         return _in_kind(distribution.impute(x, rng), x)
-    return _filled(distribution.gaussian, x, shares, rng)
+    return _filled(distribution.gaussian, x, resp, rng)
 
 
 @_fill.register
-def _(distribution: FixedComponents, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _filled(distribution.components, x, shares, rng)
+def _(distribution: FixedComponents, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    return _filled(distribution.components, x, resp, rng)
 
 
 @_fill.register
-def _(distribution: Tied, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    if distribution.what != "all" or shares is None:
-        return _filled(distribution.components, x, shares, rng)
-    return _filled(
-        distribution.components, x, shares @ np.eye(distribution.components.members)[distribution.index], rng
-    )
+def _(distribution: Tied, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    if distribution.what != "all" or resp is None:
+        return _filled(distribution.components, x, resp, rng)
+    return _filled(distribution.components, x, resp @ np.eye(distribution.components.members)[distribution.index], rng)
 
 
 @_fill.register
-def _(distribution: Product, x: Any, shares: Array | None, rng: Generator | None) -> Any:
-    return _part_by_part(distribution, dict(distribution.components), x, shares, rng)
+def _(distribution: Product, x: Any, resp: Array | None, rng: Generator | None) -> Any:
+    return _by_component(distribution, dict(distribution.components), x, resp, rng)
 
 
-def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, shares: Any, rng: Any) -> Any:
-    """Independent parts share the row's label and nothing else; an array that was cut is put together again."""
+def _by_component(distribution: Product, parts: Mapping[str, Any], x: Any, resp: Any, rng: Any) -> Any:
+    """Independent components share only the row's label; an array that was cut is put together again."""
     cut = distribution._cut(x)
-    filled = {name: _filled(part, cut[name], shares, rng) for name, part in parts.items()}
+    filled = {name: _filled(part, cut[name], resp, rng) for name, part in parts.items()}
     if not isinstance(x, Mapping):
         return np.column_stack(list(filled.values()))
     return Columns({name: filled[name] if name in filled else _copied(cut[name]) for name in cut})
@@ -216,11 +222,11 @@ def _part_by_part(distribution: Product, parts: Mapping[str, Any], x: Any, share
 
 
 @_fill.register
-def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
-    """Only sequences with gaps are looked at, and of these only frames with gaps are filled."""
-    which = np.flatnonzero(_gappy(distribution, x))
+def _(distribution: HMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
+    """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed."""
+    which = np.flatnonzero(_incomplete_rows(distribution, x))
     some: Ragged = x[which]
-    states = frame_shares(distribution, some, None if shares is None else shares[which], rng)
+    states = frame_responsibilities(distribution, some, None if resp is None else resp[which], rng)
     filled = _filled_frames(distribution.emission, some.values, states, rng)
     if len(which) == len(x):
         return Ragged.trusted(values=filled, offsets=x.offsets)
@@ -231,17 +237,17 @@ def _(distribution: HMM, x: Any, shares: Array | None, rng: Generator | None) ->
 
 
 @_fill.register
-def _(distribution: DrivenHMM, x: Any, shares: Array | None, rng: Generator | None) -> Ragged:
-    """Frames of a driven chain; the covariates, which were known, stay with them."""
+def _(distribution: DrivenHMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
+    """Frames of an HMM with covariates; the covariates stay with them."""
     frames, covariates = apart(x)
-    filled = _filled_frames(distribution.emission, frames.values, driven_shares(distribution, x, rng), rng)
+    filled = _filled_frames(distribution.emission, frames.values, driven_responsibilities(distribution, x, rng), rng)
     return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
 
 
 def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator | None) -> Any:
     if not isinstance(frames, np.ndarray):
         return _filled(distribution, frames, states, rng)
-    at, out = np.flatnonzero(_gappy(distribution, frames)), frames.copy()
+    at, out = np.flatnonzero(_incomplete_rows(distribution, frames)), frames.copy()
     filled = _filled(distribution, frames[at], states[at], rng)
     out = out.astype(filled.dtype) if out.dtype != filled.dtype else out
     out[at] = filled
@@ -252,17 +258,17 @@ def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator
 
 
 @_fill.register
-def _(distribution: Gaussian, x: Any, shares: Array | None, rng: Generator | None) -> Array:
+def _(distribution: Gaussian, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     if distribution.kind != "full":
-        return _column_by_column(distribution, x, shares, rng)
+        return _column_by_column(distribution, x, resp, rng)
     z = _numbers(distribution, x)
     patterns, fill = Patterns.of(observed(z)), _Regression(distribution, rng)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     for p, seen in enumerate(patterns.seen):
         at = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
         o, m = np.flatnonzero(seen), np.flatnonzero(~seen)
         if len(m):
-            z[np.ix_(at, m)] = fill(z[np.ix_(at, o)], o, m, shares[at])
+            z[np.ix_(at, m)] = fill(z[np.ix_(at, o)], o, m, resp[at])
     return _in_kind(z, x)
 
 
@@ -274,10 +280,10 @@ def _numbers(distribution: Any, x: Any) -> Array:
 
 
 class _Regression:
-    """The missing given the seen under each member: μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)   (Herbst 2.3).
+    """Conditional Gaussian of the missing given the observed: μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)   (Herbst 2.3).
 
-    In units of standard deviations, so that what a column is measured in cannot matter. Where seen columns determine
-    each other, the pseudo-inverse stands for the inverse.
+    In units of standard deviations, so that the units of columns do not matter. Where Σ_oo is singular,
+    the pseudo-inverse replaces the inverse.
     """
 
     def __init__(self, distribution: Gaussian, rng: Generator | None) -> None:
@@ -288,29 +294,29 @@ class _Regression:
         self.unit = np.broadcast_to(unit, shape)
         self.correlation = np.broadcast_to(covariance / unit[:, :, None] / unit[:, None, :], (*shape, shape[1]))
 
-    def __call__(self, z: Array, o: Index, m: Index, shares: Array) -> Array:
-        """What is missing (n, m) in rows of one pattern, by what was seen of them (n, o)."""
-        used = np.flatnonzero((shares > 0).any(axis=0))
-        pull = self._pull(used, o, m)
-        root = None if self.rng is None else self._spread(used, o, m, pull)
+    def __call__(self, z: Array, o: Index, m: Index, resp: Array) -> Array:
+        """Imputed values (n, m) for rows of one missingness pattern, from the observed ones (n, o)."""
+        used = np.flatnonzero((resp > 0).any(axis=0))
+        pull = self._coefficients(used, o, m)
+        root = None if self.rng is None else self._conditional_root(used, o, m, pull)
         total = np.zeros((len(z), len(m)))
         for i, k in enumerate(used):
-            some = np.flatnonzero(shares[:, k] > 0)
+            some = np.flatnonzero(resp[:, k] > 0)
             white = ((z[some] - self.mean[k, o]) / self.unit[k, o]) @ pull[i]
             if self.rng is not None and root is not None:
                 white += self.rng.standard_normal(white.shape) @ root[i]
-            total[some] += shares[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
+            total[some] += resp[some, k, None] * (self.mean[k, m] + self.unit[k, m] * white)
         return total
 
-    def _pull(self, used: Index, o: Index, m: Index) -> Array:
-        """R_oo⁻¹ R_om of each member (K, o, m)."""
+    def _coefficients(self, used: Index, o: Index, m: Index) -> Array:
+        """Regression coefficients R_oo⁻¹ R_om of each member (K, o, m)."""
         seen, across = self.correlation[np.ix_(used, o, o)], self.correlation[np.ix_(used, o, m)]
         if not len(o) or spd.cholesky(seen) is not None:
             return np.asarray(np.linalg.solve(seen, across), dtype=np.float64)
         return np.asarray(np.linalg.pinv(seen, rcond=spd.rank_tolerance(len(o)), hermitian=True) @ across)
 
-    def _spread(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
-        """Roots A of R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
+    def _conditional_root(self, used: Index, o: Index, m: Index, pull: Array) -> Array:
+        """Square roots A of the conditional covariance R_mm − R_mo R_oo⁻¹ R_om = AᵀA (K, m, m), singular or not."""
         left = self.correlation[np.ix_(used, m, m)] - self.correlation[np.ix_(used, m, o)] @ pull
         values, vectors = np.linalg.eigh(spd.symmetric(left))
         return np.sqrt(np.maximum(values, 0.0))[:, :, None] * np.swapaxes(vectors, 1, 2)
@@ -323,23 +329,23 @@ class _Regression:
 @_fill.register(NegativeBinomial)
 @_fill.register(Bernoulli)
 @_fill.register(ColumnDistribution)
-def _column_by_column(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """Independent columns: what was seen says nothing but which member it is."""
+def _column_by_column(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
+    """Independent columns: the observed entries determine only the responsibilities of the members."""
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     at = np.flatnonzero(np.isnan(z).any(axis=1))
     mean = distribution.expected if isinstance(distribution, ColumnDistribution) else distribution.mean
-    guess = shares[at] @ np.atleast_2d(mean) if rng is None else _draws(distribution, shares[at].argmax(axis=1), rng)
+    guess = resp[at] @ np.atleast_2d(mean) if rng is None else _draws(distribution, resp[at].argmax(axis=1), rng)
     z[at] = np.where(np.isnan(z[at]), guess, z[at])
     return _in_kind(z, x)
 
 
 @_fill.register(SignDistribution)
 @_fill.register(ChowTree)
-def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """Columns that know of each other: E[xⱼ | what was seen] of each gap, or a draw, one column after another."""
+def _conditional_on_observed(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
+    """Dependent columns: E[xⱼ | observed] of each missing entry, or draws, one column after another."""
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     at = np.flatnonzero(np.isnan(z).any(axis=1))
     members = (
         [distribution]
@@ -347,40 +353,40 @@ def _given_the_rest(distribution: Any, x: Any, shares: Array | None, rng: Genera
         else [distribution.member(k) for k in range(distribution.members)]
     )
     if rng is None:
-        each = np.stack([_expected_gaps(one, z[at]) for one in members], axis=1)
-        guess = np.einsum("nk,nkd->nd", shares[at] / shares[at].sum(axis=1, keepdims=True), each)
+        each = np.stack([_expected_missing(one, z[at]) for one in members], axis=1)
+        guess = np.einsum("nk,nkd->nd", resp[at] / resp[at].sum(axis=1, keepdims=True), each)
         z[at] = np.where(np.isnan(z[at]), guess, z[at])
         return _in_kind(z, x)
-    own = shares[at].argmax(axis=1)
+    own = resp[at].argmax(axis=1)
     for k in np.unique(own):
         mine = at[own == k]
-        z[mine] = _drawn_gaps(members[k], z[mine], rng)
+        z[mine] = _drawn_missing(members[k], z[mine], rng)
     return _in_kind(z, x)
 
 
-def _expected_gaps(distribution: Any, z: Array) -> Array:
-    """E[xⱼ | what was seen] in every gap of rows (n, d)."""
+def _expected_missing(distribution: Any, z: Array) -> Array:
+    """E[xⱼ | observed] in every missing entry of rows (n, d)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(z[:, j]))
-        levels, p = _chances(distribution, z[rows], j)
+        levels, p = _level_probabilities(distribution, z[rows], j)
         out[rows, j] = p @ levels
     return out
 
 
-def _drawn_gaps(distribution: Any, z: Array, rng: Generator) -> Array:
-    """Rows with each gap drawn given all before it."""
+def _drawn_missing(distribution: Any, z: Array, rng: Generator) -> Array:
+    """Rows with each missing entry drawn given all before it (ancestral sampling)."""
     out = z.copy()
     for j in np.flatnonzero(np.isnan(z).any(axis=0)).tolist():
         rows = np.flatnonzero(np.isnan(out[:, j]))
-        levels, p = _chances(distribution, out[rows], j)
+        levels, p = _level_probabilities(distribution, out[rows], j)
         at = (np.cumsum(p, axis=1) <= rng.random(len(rows))[:, None]).sum(axis=1)
         out[rows, j] = levels[np.minimum(at, len(levels) - 1)]
     return out
 
 
-def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
-    """Levels of a column, and p(level | what else was seen) of each row (n, L); all alike where none is possible."""
+def _level_probabilities(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
+    """Levels of a column, and p(level | other observed entries) of each row (n, L); uniform where none is possible."""
     levels = distribution.levels[j] if isinstance(distribution, ChowTree) else np.array([0.0, 1.0])
     logs = np.empty((len(z), len(levels)))
     for a, level in enumerate(levels):
@@ -393,7 +399,7 @@ def _chances(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
 
 
 def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
-    """One row from each named member (n, d)."""
+    """One draw from the given member for each row (n, d)."""
     if distribution.members is None:
         return np.asarray(distribution.sample(len(own), rng))
     out = np.empty((len(own), distribution.dim))
@@ -403,33 +409,33 @@ def _draws(distribution: Any, own: Index, rng: Generator) -> Array:
 
 
 @_fill.register
-def _(distribution: Multinomial, x: Any, shares: Array | None, rng: Generator | None) -> Array:
-    """N_seen p_missing / P_seen under each member; its mean where the observed columns have probability 0."""
+def _(distribution: Multinomial, x: Any, resp: Array | None, rng: Generator | None) -> Array:
+    """N_observed p_missing / P_observed under each member; its mean where the observed columns have probability 0."""
     if rng is not None:
-        expected = "counts are drawn given their total, and with gaps that is not known"
-        remedy = "fill them by expectation: without a generator, or random_state=None"
+        expected = "counts are drawn given their total, which is unknown with missing values"
+        remedy = "impute by expectation: without a generator, or random_state=None"
         raise DomainError(sentence("impute", expected, "NaN in a Multinomial's rows", remedy))
     z = _numbers(distribution, x)
-    shares = np.ones((len(z), 1)) if shares is None else shares
+    resp = np.ones((len(z), 1)) if resp is None else resp
     probs, seen = np.atleast_2d(distribution.probs), observed(z)
     share = seen @ probs.T
     total = np.where(seen, z, 0.0).sum(axis=1)[:, None]
     times = np.where(share > SMALLEST, total / np.maximum(share, SMALLEST), float(distribution.length))
-    return _in_kind(np.where(seen, z, (shares * times) @ probs), x)
+    return _in_kind(np.where(seen, z, (resp * times) @ probs), x)
 
 
 @_fill.register
-def _(distribution: Categorical, x: Any, shares: Array | None, rng: Generator | None) -> Any:
+def _(distribution: Categorical, x: Any, resp: Array | None, rng: Generator | None) -> Any:
     return _levels_in(
-        x, distribution.encode(x) == MISSING, distribution.values, np.atleast_2d(distribution.probs), shares, rng
+        x, distribution.encode(x) == MISSING, distribution.values, np.atleast_2d(distribution.probs), resp, rng
     )
 
 
-def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array | None, rng: Generator | None) -> Any:
-    """Cells with the most probable level, or a drawn one, where they were missing."""
+def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, resp: Array | None, rng: Generator | None) -> Any:
+    """Cells with the most probable level, or a drawn one, where they are missing."""
     cells = np.array(one_column_of(x))
     at = np.flatnonzero(missing)
-    each = np.repeat(probs, len(at), axis=0) if shares is None else shares[at] @ probs
+    each = np.repeat(probs, len(at), axis=0) if resp is None else resp[at] @ probs
     level = values[each.argmax(axis=1) if rng is None else _drawn(each, rng)]
     if cells.dtype != object and (cells.dtype.kind in "US") != (np.asarray(level).dtype.kind in "USO"):
         cells = cells.astype(object)  # a column of nothing but NaN among texts
@@ -441,44 +447,44 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, shares: Array |
 
 
 @_fill.register
-def _(distribution: Stack, x: Any, shares: Array, rng: Generator | None) -> Any:
-    """Unlike members, each by its own rule: means by their shares, levels by their probabilities."""
-    parts, shares = _flat(distribution.components, x, shares)
-    shares = shares if rng is None else _one_each(shares, rng)
+def _(distribution: Stack, x: Any, resp: Array, rng: Generator | None) -> Any:
+    """Members of different types, each by its own rule: means by responsibilities, levels by their probabilities."""
+    parts, resp = _flattened(distribution.components, x, resp)
+    resp = resp if rng is None else _one_hot_draw(resp, rng)
     first = parts[0]
     if all(isinstance(part, Product) and part.names == first.names for part in parts):
         each = {name: Stack.trusted(components=tuple(part[name] for part in parts)) for name in first.names}
-        return _part_by_part(first, each, x, shares, rng)
+        return _by_component(first, each, x, resp, rng)
     if all(isinstance(part, Categorical) for part in parts):
         values, probs = _common_levels(parts)
-        return _levels_in(x, _gappy(distribution, x), values, probs, shares, rng)
+        return _levels_in(x, _incomplete_rows(distribution, x), values, probs, resp, rng)
     if isinstance(x, Mapping):
-        return _fill.dispatch(object)(distribution, x, shares, rng)
+        return _fill.dispatch(object)(distribution, x, resp, rng)
     z = np.array(rows(x, distribution.dim, "impute"))
     total = np.zeros_like(z)
     for k, part in enumerate(parts):
-        some = np.flatnonzero(shares[:, k] > 0)
+        some = np.flatnonzero(resp[:, k] > 0)
         if len(some):
-            total[some] += shares[some, k, None] * _filled(part, z[some], None, rng)
+            total[some] += resp[some, k, None] * _filled(part, z[some], None, rng)
     return _in_kind(np.where(np.isnan(z), total, z), x)
 
 
-def _flat(parts: Sequence[Any], x: Any, shares: Array) -> tuple[list[Any], Array]:
-    """Members that are mixtures, as their own parts with shares of their own."""
+def _flattened(parts: Sequence[Any], x: Any, resp: Array) -> tuple[list[Any], Array]:
+    """Members that are mixtures replaced by their components, with responsibilities of their own."""
     distributions: list[Any] = []
     columns: list[Array] = []
     for k, part in enumerate(parts):
         if isinstance(part, Mixture):
             distributions += [part.components.member(j) for j in range(part.size)]
-            columns.append(_inside(part, x)[:, 0] * shares[:, [k]])
+            columns.append(_component_posterior(part, x)[:, 0] * resp[:, [k]])
         else:
             distributions.append(part)
-            columns.append(shares[:, [k]])
+            columns.append(resp[:, [k]])
     return distributions, np.concatenate(columns, axis=1)
 
 
 def _common_levels(parts: Sequence[Categorical]) -> tuple[Any, Array]:
-    """The levels of all, and each one's probability under each (K, L)."""
+    """The union of all levels, and the probability of each under each member (K, L)."""
     place: dict[Any, int] = {}
     for part in parts:
         for value in part.values.tolist():

@@ -1,4 +1,4 @@
-"""Gaps in sequences: which state a frame came from is told by all other frames, and the state tells the rest."""
+"""Imputation in sequences: posterior state probabilities of each frame, then the emission of each state."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.hmm.viterbi import path_draws
 
 
 def is_of_sequences(model: Any) -> bool:
-    """True of a chain, of a stack of them, and of a mixture of them: rows are sequences."""
+    """True for an HMM, a stack of them, or a mixture of them: rows are sequences."""
     inner = untied(model)
     return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "components") and is_of_sequences(inner.components))
 
@@ -31,25 +31,25 @@ def any_in(frames: Mask, seqs: Ragged) -> Mask:
     return np.asarray(count[seqs.offsets[1:]] > count[seqs.offsets[:-1]])
 
 
-def frame_shares(model: HMM, seqs: Ragged, shares: Array | None, rng: Generator | None) -> Array:
-    """p(s_t = k | x) of every frame (T, C·K), times the share (n, C) that each chain has in a sequence.
+def frame_responsibilities(model: HMM, seqs: Ragged, resp: Array | None, rng: Generator | None) -> Array:
+    """Smoothed p(s_t = k | x) of every frame (T, C·K), times the weight (n, C) of each HMM in a sequence.
 
-    With a generator one state each, along a path drawn from p(s | x): so neighboring gaps are drawn together.
+    With a generator one state path drawn from p(s | x), so that neighboring missing values are drawn jointly.
     """
     out = np.zeros((len(seqs.values), len(model.chains) * model.states))
     for c in range(len(model.chains)):
-        mine = np.ones(len(seqs)) if shares is None else shares[:, c]
-        some = np.flatnonzero(mine > 0)
+        weight = np.ones(len(seqs)) if resp is None else resp[:, c]
+        some = np.flatnonzero(weight > 0)
         if len(some):
             one = model if model.members is None else model.member(c)
-            at = np.repeat(mine > 0, seqs.lengths)
-            states = _of_one(one, seqs[some], rng) * np.repeat(mine[some], seqs.lengths[some])[:, None]
+            at = np.repeat(weight > 0, seqs.lengths)
+            states = _of_one_hmm(one, seqs[some], rng) * np.repeat(weight[some], seqs.lengths[some])[:, None]
             out[at, c * model.states : (c + 1) * model.states] = states
     return out
 
 
-def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
-    known = _possible(model, seqs)
+def _of_one_hmm(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
+    known = _state_posterior(model, seqs)
     if rng is None:
         return known
     with np.errstate(all="ignore"):
@@ -57,20 +57,20 @@ def _of_one(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
     return np.eye(model.states)[path_draws(model.chains[0].summed, logs, seqs.offsets, rng)]
 
 
-def driven_shares(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
-    """The same of a driven chain (T, K)."""
-    known = _possible(model, seqs)
+def driven_responsibilities(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
+    """The same for an HMM with covariates (T, K)."""
+    known = _state_posterior(model, seqs)
     return known if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
 
 
-def _possible(model: Any, seqs: Ragged) -> Array:
-    """p(state | sequence) of all frames (T, K), if all sequences can be."""
-    with unheard():  # what is impossible is an error here
+def _state_posterior(model: Any, seqs: Ragged) -> Array:
+    """p(state | sequence) of all frames (T, K); raises for a sequence of probability 0."""
+    with unheard():  # an impossible sequence is an error here
         found = model.smooth(seqs)
     bad = np.flatnonzero(np.isneginf(found.log_prob))
     if len(bad):
-        expected, remedy = "gaps are filled in sequences that are possible", "correct it, or leave it out"
-        got = f"sequence {bad[0]}, which is impossible under the model"
+        expected, remedy = "sequences to impute must have positive probability", "correct it, or leave it out"
+        got = f"sequence {bad[0]}, which has probability 0 under the model"
         raise DataError(sentence(f"{type(model).__name__}.impute", expected, got, remedy))
     return np.asarray(found.states.values)
 

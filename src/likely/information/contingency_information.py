@@ -1,4 +1,4 @@
-"""What a table of two variables says of I[a; b], and what a table of counts says of the table behind it."""
+"""Mutual information of a contingency table, with the Miller–Madow bias correction for counts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from likely.distributions.distribution import Estimate
 
 
 def table_information(p: Array, total: float | None) -> Estimate:
-    """Σ p log p / (p_a p_b) of probabilities (A, B); of `total` counted rows, what it says of the table behind them.
+    """Σ p log p / (p_a p_b) of probabilities (A, B); of `total` counts, an estimate for the underlying distribution.
 
-    Counts scatter, which looks like dependence: Miller and Madow (1955) take (cells seen − rows seen − columns seen
-    + 1) / 2N off, about the mean of the χ² distribution that 2N I follows without dependence. That may be negative
-    where cells are empty, and add: what is given never exceeds the smaller of the two entropies of the table, as I[a;
-    b] ≤ H[a] and I[a; b] ≤ H[b] hold for every table. The error joins by squares the
-    delta method's √(Var[log ratio] / N), which vanishes at independence, the spread √(2 ν) / 2N of that χ² distribution
-    with ν = (A − 1)(B − 1); what cells that were possible but not seen leave open is added.
+    Sampling noise looks like dependence: the Miller–Madow correction (1955) subtracts (nonempty cells − nonempty rows −
+    nonempty columns + 1) / 2N, about the mean of the χ² distribution that 2N I follows under independence. It may be
+    negative where cells are empty, and then adds: the result never exceeds the smaller of the marginal entropies, as
+    I[a; b] ≤ H[a] and I[a; b] ≤ H[b] hold for every table. The error combines in quadrature the
+    delta method's √(Var[log ratio] / N), which vanishes at independence, and the independent √(2 ν) / 2N of that χ²
+    distribution with ν = (A − 1)(B − 1); a term for possible but empty cells is added.
 
     >>> table_information(np.array([[0.5, 0.0], [0.0, 0.5]]), None).value.__round__(6)
     0.693147
     """
-    apart = p.sum(axis=1)[:, None] * p.sum(axis=0)
-    value = max(0.0, float(rel_entr(p, apart).sum()))
+    independent = p.sum(axis=1)[:, None] * p.sum(axis=0)
+    value = max(0.0, float(rel_entr(p, independent).sum()))
     if total is None:
         return Estimate(value, 0.0)
-    ratio = np.log(np.divide(p, apart, out=np.ones_like(p), where=p > 0))
+    ratio = np.log(np.divide(p, independent, out=np.ones_like(p), where=p > 0))
     delta = max(0.0, float((p * ratio**2).sum()) - value**2) / total
     cells, rows, columns = (int((t > 0).sum()) for t in (p, p.sum(axis=1), p.sum(axis=0)))
     free = (rows - 1) * (columns - 1)

@@ -1,7 +1,7 @@
-"""Divergences: how far one distribution is from another.
+"""Kullback–Leibler divergence, cross-entropy and Jensen–Shannon divergence.
 
-Every function gives an `Estimate`: a value and its standard error, which is 0 where the value was summed or integrated.
-Nats are the unit; bits if asked.
+Every function gives an `Estimate`: a value and its standard error, which is 0 where the value is exact.
+The unit is nats, or bits if requested.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from likely.numerics.special import LOG_2
 
 
 def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q rules out what p does not.
+    """KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
 
-    By draws, half of them come from each distribution, with weights that cannot exceed 2 and terms that are never
-    negative. Stacks go member by member; a lone distribution is compared with each member of a stack.
+    Monte Carlo estimates draw half of the samples from each distribution, with weights of at most 2 and nonnegative
+    terms. Stacks are compared member by member; a single distribution is compared with each member of a stack.
 
     >>> import likely as lk
     >>> lk.kl(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0)).value
@@ -56,7 +56,7 @@ def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | No
 
 
 def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """−E_p[log q(x)] = H[p] + KL(p ‖ q): what a message costs that was coded for q.
+    """−E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
 
     >>> import likely as lk
     >>> lk.cross_entropy(lk.Bernoulli(0.5), lk.Bernoulli(0.25), bits=True).value.__round__(6)
@@ -67,7 +67,7 @@ def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
 
 
 def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): symmetric, and never above log 2, which is one bit.
+    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.
 
     >>> import likely as lk
     >>> lk.js_divergence(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0]), bits=True).value
@@ -82,15 +82,19 @@ def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     closed = _closed_kl(p, q, n, rng)
     if closed is not None:
         return closed
-    seen, other = look(p), look(q)
-    if seen is not None and other is not None and type(seen) is not type(other):
-        return exactly(math.inf)  # one of them has no density where the other lives
-    if rules_out(q, p, seen):
+    support, other = look(p), look(q)
+    if support is not None and other is not None and type(support) is not type(other):
+        return exactly(math.inf)  # mutually singular distributions
+    if rules_out(q, p, support):
         return exactly(math.inf)
-    if isinstance(seen, Atoms):
-        log_q = log_density(q, seen.values)
-        return exactly(rel_entr(np.exp(seen.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _far(seen, log_q))
-    found = integral(seen, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(seen, Line) else None
+    if isinstance(support, Atoms):
+        log_q = log_density(q, support.values)
+        return exactly(
+            rel_entr(np.exp(support.log_probs), np.exp(log_q)).sum() if _plain(log_q) else _kl_in_logs(support, log_q)
+        )
+    found = (
+        integral(support, p, lambda x, logs: logs - log_density(q, x[:, None])) if isinstance(support, Line) else None
+    )
     return _not_negative(rounded(found)) if found is not None else _sampled_kl(p, q, n, rng)
 
 
@@ -101,11 +105,11 @@ def _same_columns(p: Any, q: Any) -> None:
 
 
 def _plain(log_q: Array) -> bool:
-    """Whether probabilities can be written as numbers."""
+    """Whether probabilities do not underflow."""
     return bool((log_q[np.isfinite(log_q)] > -700).all())
 
 
-def _far(p: Atoms, log_q: Array) -> float:
+def _kl_in_logs(p: Atoms, log_q: Array) -> float:
     possible = p.log_probs > -np.inf
     if np.isneginf(log_q[possible]).any():
         return math.inf
@@ -113,7 +117,7 @@ def _far(p: Atoms, log_q: Array) -> float:
 
 
 def _not_negative(found: Estimate) -> Estimate:
-    """Rounding may not break the divergence inequality."""
+    """Nonnegative value: rounding must not violate Gibbs' inequality."""
     return Estimate(max(found.value, 0.0), found.error)
 
 
@@ -130,44 +134,44 @@ def _closed_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate | None:
         return None
     try:
         value = float(p.kl(q))
-    except DomainError:  # too many cells, say: draws can still tell
+    except DomainError:  # too many cells, for example: Monte Carlo still works
         return None
     return exactly(max(value, 0.0) if not math.isnan(value) else math.inf)
 
 
 def _gaussian_kl(p: Gaussian, q: Gaussian) -> Estimate:
-    """Also between singular ones: infinite unless both live on one flat, and there as on any other plane."""
-    basis, other = _flat(p), _flat(q)
+    """Also of singular covariances: infinite unless both have the same support, then computed within it."""
+    basis, other = _range_basis(p), _range_basis(q)
     if basis.shape[1] == other.shape[1] == p.dim:
         return exactly(p.kl(q))
-    if basis.shape[1] != other.shape[1] or not np.isfinite(q.log_prob(_on_flat(p, basis))).all():
+    if basis.shape[1] != other.shape[1] or not np.isfinite(q.log_prob(_in_basis(p, basis))).all():
         return exactly(math.inf)
     if not basis.shape[1]:
         return exactly(0.0)
     return exactly(p.affine(basis.T).kl(q.affine(basis.T)))
 
 
-def _flat(distribution: Gaussian) -> Array:
-    """An orthonormal basis (d, r) of the directions in which the distribution varies."""
+def _range_basis(distribution: Gaussian) -> Array:
+    """An orthonormal basis (d, r) of the range of the covariance."""
     rank = int(np.ravel(distribution.form.rank)[0])
     values, vectors = np.linalg.eigh(distribution.covariance_matrix)
     return np.asarray(vectors[:, len(values) - rank :])
 
 
-def _on_flat(distribution: Gaussian, basis: Array) -> Array:
+def _in_basis(distribution: Gaussian, basis: Array) -> Array:
     spread = np.sqrt(np.einsum("ir,ij,jr->r", basis, distribution.covariance_matrix, basis))
     return np.concatenate([distribution.mean[None], distribution.mean + (basis * spread).T])
 
 
 def _sampled_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
-    """E_m[u log(u/v) − u + v] with m = ½ (p + q), u = p/m, v = q/m: bounded weights, no negative term."""
+    """E_m[u log(u/v) − u + v] with m = ½ (p + q), u = p/m, v = q/m: bounded weights, nonnegative terms."""
     return _halves(p, q, n, rng, _kl_terms)
 
 
 def _kl_terms(log_p: Array, log_q: Array) -> Array:
     u, v = _shares(log_p, log_q)
-    gap = np.where(u > 0, log_p - np.where(u > 0, log_q, 0.0), 0.0)
-    return np.where(u > 0, u * gap, 0.0) - u + v
+    log_ratio = np.where(u > 0, log_p - np.where(u > 0, log_q, 0.0), 0.0)
+    return np.where(u > 0, u * log_ratio, 0.0) - u + v
 
 
 def _js_terms(log_p: Array, log_q: Array) -> Array:
@@ -181,7 +185,7 @@ def _shares(log_p: Array, log_q: Array) -> tuple[Array, Array]:
 
 
 def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Array], Array]) -> Estimate:
-    """The mean of terms under ½ (p + q), as many draws from each."""
+    """Monte Carlo mean of terms under ½ (p + q), with as many draws from each."""
     half = (draws(n) + 1) // 2
     with np.errstate(invalid="ignore"):
         each = [terms(scores(p, x), scores(q, x)) for x in (p.sample(half, rng), q.sample(half, rng))]
@@ -191,8 +195,8 @@ def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Arra
 
 def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     _same_columns(p, q)
-    apart, own = look(p), look(q)
-    if (apart is not None and own is not None) or _has_closed_form(p, q):
+    p_support, q_support = look(p), look(q)
+    if (p_support is not None and q_support is not None) or _has_closed_form(p, q):
         parts = [entropy_of(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
@@ -205,21 +209,21 @@ def _has_closed_form(p: Any, q: Any) -> bool:
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     _same_columns(p, q)
-    seen, other = look(p), look(q)
-    if isinstance(seen, Atoms) and isinstance(other, Atoms):
-        return exactly(0.5 * (_to_middle(seen, p, q) + _to_middle(other, q, p)))
-    if isinstance(seen, Line) and isinstance(other, Line):
-        found = [integral(seen, p, _above_middle(q)), integral(other, q, _above_middle(p))]
+    support, other = look(p), look(q)
+    if isinstance(support, Atoms) and isinstance(other, Atoms):
+        return exactly(0.5 * (_to_middle(support, p, q) + _to_middle(other, q, p)))
+    if isinstance(support, Line) and isinstance(other, Line):
+        found = [integral(support, p, _above_middle(q)), integral(other, q, _above_middle(p))]
         if found[0] is not None and found[1] is not None:
             return _not_negative(rounded((0.5 * (found[0][0] + found[1][0]), 0.5 * (found[0][1] + found[1][1]))))
-    elif seen is not None and other is not None:
-        return exactly(LOG_2)  # a list and a line have nothing in common
+    elif support is not None and other is not None:
+        return exactly(LOG_2)  # a discrete and a continuous distribution are mutually singular
     return _halves(p, q, n, rng, _js_terms)
 
 
-def _to_middle(seen: Atoms, p: Any, q: Any) -> float:
-    middle = np.logaddexp(seen.log_probs, log_density(q, seen.values)) - LOG_2
-    return mean_of(seen.log_probs, seen.log_probs - np.where(np.isneginf(middle), 0.0, middle))
+def _to_middle(support: Atoms, p: Any, q: Any) -> float:
+    middle = np.logaddexp(support.log_probs, log_density(q, support.values)) - LOG_2
+    return mean_of(support.log_probs, support.log_probs - np.where(np.isneginf(middle), 0.0, middle))
 
 
 def _above_middle(q: Any) -> Callable[[Array, Array], Array]:

@@ -1,4 +1,4 @@
-"""Mutual information without a model: who is near in x and y together, and who in one of them."""
+"""Mutual information by k nearest neighbors (Kraskov, Stögbauer and Grassberger)."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from likely.distributions.distribution import Estimate
 from likely.information.contingency_information import table_information
 
 ME = "mutual_information"
-SINGLE = 0.9  # share of rows with values of their own from which a column is taken for continuous
-OFTEN = 5  # rows a cell from which two columns are counted
+SINGLE = 0.9  # proportion of unique values from which a column counts as continuous
+OFTEN = 5  # rows per cell from which two columns are treated as a contingency table
 GROWS = 0.5  # share of log 2 by which halving the rows may lower the value; a function of x loses all of it
 
 
 def neighbor_information(x: Any, y: Any, neighbors: int = 4) -> Estimate:
-    """I[x; y] of paired rows (n, d) and (n, e) by k nearest neighbors, in nats, with an error bar.
+    """I[x; y] of paired rows (n, d) and (n, e) by k nearest neighbors, in nats, with a standard error.
 
-    Kraskov, Stögbauer and Grassberger (2004): with ε_i the largest-coordinate distance to the k-th neighbor and nx, ny
+    Kraskov, Stögbauer and Grassberger (2004): with ε_i the maximum-norm distance to the k-th neighbor and nx, ny
     the rows strictly nearer in x and in y alone, I = ψ(k) + ψ(n) − mean[ψ(nx + 1) + ψ(ny + 1)]. Columns are first
-    brought to one scale. Where values repeat (labels, counts, rounded numbers) each is spread evenly over its own share
-    of the ranks, each column by draws of its own and a fixed seed: that changes no information, since the value can be
-    read off again. Two columns whose pairs mostly stand five times or more are counted as a table.
+    scaled to unit variance. Tied values (labels, counts, rounded numbers) are spread uniformly over their range of
+    ranks, each column with draws of its own and a fixed seed: that changes no information, since the value can be
+    recovered. Two columns whose pairs mostly occur five times or more are treated as a contingency table.
 
-    The error joins, by squares, the standard error of the mean term, times what overlapping neighborhoods cost, with
-    what twice as many neighbors and half as many rows would change: a bias shows there. Where half of the rows know
-    much less than all of them, one side looks like a function of the other, and that is told. Of rows with themselves
-    it is infinite, unless they repeat. Of a side whose values repeat, the value never exceeds the entropy. Rows with a
-    gap are left out. The value may be a little below 0.
+    The error combines, in quadrature, the standard error of the mean term, inflated for overlapping neighborhoods, and
+    the changes with twice as many neighbors and with half as many rows, which show a bias. Where half of the rows give
+    much less than all of them, one side looks like a function of the other, and a warning says so. Of rows with
+    themselves it is infinite, unless values are tied. With tied values the result never exceeds the entropy. Rows with
+    missing values are left out. The result may be slightly negative.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(2000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
@@ -64,25 +64,25 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
     if value - fewer > GROWS * math.log(2.0) and value > 1:
         got = f"{value:.3g} nats of {n} rows, {fewer:.3g} of half as many"
         tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
-    # each row takes part in about k neighborhoods, whose terms lean on one another
+    # each row takes part in about k neighborhoods, whose terms are correlated
     chance = float(terms.std(ddof=1)) * _overlap(k) / math.sqrt(n)
     return Estimate(min(value, most), max(math.hypot(chance, value - fewer, value - wider), 1 / n))
 
 
 def _entropy(a: Array) -> float:
-    """The entropy of the rows as they were counted; infinite unless every column has values that repeat."""
+    """Entropy of the empirical distribution; infinite unless every column has ties."""
     if not all(_repeats(column[:, None]) for column in a.T):
         return math.inf
     return float(entr(np.unique(a, axis=0, return_counts=True)[1] / len(a)).sum())
 
 
 def _repeats(a: Array) -> bool:
-    """Whether some column has values that stand in several rows."""
+    """Whether some column has tied values."""
     return any(len(np.unique(column)) < SINGLE * len(column) for column in a.T)
 
 
 def _as_table(a: Array, b: Array) -> Array | None:
-    """Counts (A, B) of two columns of few values; None where pairs are too rare to be counted."""
+    """Contingency table (A, B) of two columns of few values; None where pairs are too rare."""
     if a.shape[1] > 1 or b.shape[1] > 1:
         return None
     (x, i), (y, j) = (np.unique(column[:, 0], return_inverse=True) for column in (a, b))
@@ -93,7 +93,7 @@ def _as_table(a: Array, b: Array) -> Array | None:
 
 
 def _spread_out(a: Array, seed: int) -> Array:
-    """Columns whose values repeat as ranks in which each value has an interval of its own, and rows lie anywhere."""
+    """Columns with ties as ranks, uniformly random within the rank interval of each value."""
     rng = np.random.default_rng(seed)
     return _scaled(np.column_stack([_ranked(column, rng) if _repeats(column[:, None]) else column for column in a.T]))
 
@@ -111,7 +111,7 @@ def _same(a: Array, b: Array) -> bool:
 
 
 def _of_halves(a: Array, b: Array, k: int) -> float:
-    """The mean of what either half of the rows says."""
+    """Mean of the estimates from the two halves of the rows."""
     order = np.random.default_rng(0).permutation(len(a))
     halves = [order[::2], order[1::2]]
     if len(halves[1]) <= k:
@@ -124,14 +124,14 @@ def _overlap(k: int) -> float:
 
 
 def _complete(x: Any, y: Any) -> tuple[Array, Array]:
-    """Rows that both sides have, each column to unit spread; labels become numbers."""
+    """Rows complete on both sides, each column with unit variance; labels become numbers."""
     a, b = _numbers(x), _numbers(y)
     if len(a) != len(b):
         raise ShapeError(sentence(ME, "X and Y must have equally many rows, pair by pair", (len(a), len(b))))
-    seen = ~(np.isnan(a).any(axis=1) | np.isnan(b).any(axis=1))
-    if seen.sum() < 3:
-        raise DataError(sentence(ME, "at least three complete pairs are needed", int(seen.sum())))
-    return _scaled(a[seen]), _scaled(b[seen])
+    complete = ~(np.isnan(a).any(axis=1) | np.isnan(b).any(axis=1))
+    if complete.sum() < 3:
+        raise DataError(sentence(ME, "at least three complete pairs are needed", int(complete.sum())))
+    return _scaled(a[complete]), _scaled(b[complete])
 
 
 def _numbers(x: Any) -> Array:
@@ -140,7 +140,7 @@ def _numbers(x: Any) -> Array:
         try:
             found, code = np.unique(cells, return_inverse=True)
         except TypeError as error:
-            raise DataError(sentence(ME, "labels must be of one kind", "texts and others")) from error
+            raise DataError(sentence(ME, "labels must be of one kind", "strings and others")) from error
         return code.astype(np.float64)[:, None] * len(found)
     a = rows(x, None, ME)
     refuse_infinite(a, ME)
@@ -158,12 +158,12 @@ def _terms(a: Array, b: Array, k: int) -> Array:
     both = np.hstack([a, b])
     reach = cKDTree(both).query(both, k=[k + 1], p=np.inf)[0][:, 0]
     strictly = np.maximum(reach - 1e-14 * np.abs(both).max(), 0.0)  # sums of coordinates round
-    in_a, in_b = _near(a, strictly), _near(b, strictly)
+    in_a, in_b = _count_within(a, strictly), _count_within(b, strictly)
     return np.asarray(digamma(k) + digamma(len(a)) - digamma(in_a) - digamma(in_b))  # with the row itself: nx + 1
 
 
-def _near(a: Array, reach: Array) -> Array:
-    """How many rows lie within reach of each, itself among them."""
+def _count_within(a: Array, reach: Array) -> Array:
+    """Number of rows within reach of each row, itself included."""
     if a.shape[1] == 1:
         line = np.sort(a[:, 0])
         upto, before = (np.searchsorted(line, a[:, 0] + reach, "right"), np.searchsorted(line, a[:, 0] - reach, "left"))

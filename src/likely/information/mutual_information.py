@@ -1,4 +1,4 @@
-"""What two variables know of each other: I[a; b] = H[a] + H[b] − H[a, b]."""
+"""Mutual information I[a; b] = H[a] + H[b] − H[a, b] and conditional entropy."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def mutual_information(
     `joint` is one of
 
     - a table (A, B) of probabilities, which are divided by their sum where that is 1 but for rounding (10⁻³), or of
-      counts, whole numbers, corrected for their scatter, as `table_information` says;
+      counts, integers, with bias correction, see `table_information`;
     - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
-    - a density of rows: `split` lists the columns, or the parts of a `Product`, of one side. Gaussians, t distributions
-      and whatever has entropies are exact; mixtures and all others by n draws;
-    - rows X with `other` rows Y, pair by pair: by nearest neighbors, as `neighbor_information` says.
+    - a density of rows: `split` lists the columns, or the components of a `Product`, of one side. Gaussians, t
+      distributions and whatever has entropies are exact; mixtures and all others by n Monte Carlo draws;
+    - rows X with `other` rows Y, paired: by nearest neighbors, see `neighbor_information`.
 
     >>> import likely as lk
     >>> lk.mutual_information([[0.5, 0.0], [0.0, 0.5]], bits=True)
@@ -61,10 +61,10 @@ def mutual_information(
 def conditional_entropy(
     joint: Any, given: Any = 0, *, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
-    """H[y | x] = H[x, y] − H[x] (Herbst 1.6, the chain rule): what y leaves open once x is known.
+    """Conditional entropy H[y | x] = H[x, y] − H[x] (Herbst 1.6, chain rule).
 
     `given` says what x is: an axis of a table (A, B), variables of a `ProbabilityTable`, columns of a density or parts
-    of a `Product`. All the rest is y.
+    of a `Product`. All other variables are y.
 
     >>> import likely as lk
     >>> lk.conditional_entropy([[0.25, 0.25], [0.0, 0.5]], given=0, bits=True).value
@@ -88,19 +88,19 @@ def conditional_entropy(
 
 
 def _table(given: Any, whose: str) -> tuple[Array, float | None]:
-    """Probabilities (A, B), and how many rows were counted, where they are counts."""
+    """Probabilities (A, B), and the total where the table holds counts."""
     t = parameter(given, whose, "the table")
     if t.ndim != 2 or not t.size:
         expected = "a table of two variables (A, B) is needed"
         raise ShapeError(sentence(whose, expected, t.shape, "or a density with split=, or rows X with other=Y"))
     if (t < 0).any() or not t.sum() > 0:
-        raise DomainError(sentence(whose, "a table must hold probabilities or counts, none negative", float(t.min())))
+        raise DomainError(sentence(whose, "a table must hold probabilities or counts, not negative", float(t.min())))
     total = float(t.sum())
     return t / total, _counted(t, total, whose)
 
 
 def _counted(t: Array, total: float, whose: str) -> float | None:
-    """How many rows whole numbers count; None for probabilities, which add to 1 as far as rounding lets them."""
+    """Total of a table of integers; None for probabilities, which sum to 1 up to rounding."""
     if abs(total - 1) <= ROUNDED:
         return None
     if np.allclose(t, np.rint(t), rtol=1e-9, atol=1e-9):
@@ -128,7 +128,7 @@ def _of_distribution(distribution: Any, split: Any, n: int, rng: Generator) -> E
         raise DomainError(sentence(ME, "split must say which columns are one side", None, "for instance split=[0]"))
     a, b = _both(distribution, split, ME)
     if isinstance(distribution, Product):
-        return exactly(0.0)  # parts are independent
+        return exactly(0.0)  # components are independent
     if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
         found = [
             entropy(part, n=n, rng=rng) for part in (distribution.marginal(a), distribution.marginal(b), distribution)
@@ -138,19 +138,19 @@ def _of_distribution(distribution: Any, split: Any, n: int, rng: Generator) -> E
     return averaged(scores(distribution, x) - _scores_of(distribution, x, a) - _scores_of(distribution, x, b))
 
 
-def _difference(apart: list[Estimate], both: Estimate) -> Estimate:
-    """H[a] + H[b] − H[a, b], which is not negative; errors stay."""
-    found = added([*apart, Estimate(-both.value, both.error)])
+def _difference(marginals: list[Estimate], both: Estimate) -> Estimate:
+    """H[a] + H[b] − H[a, b], clipped at 0; errors are kept."""
+    found = added([*marginals, Estimate(-both.value, both.error)])
     return Estimate(max(0.0, found.value), found.error)
 
 
 def _both(distribution: Any, split: Any, whose: str) -> tuple[list[Any], list[Any]]:
-    """Both sides: columns of rows, or names of parts."""
+    """Both sides: column numbers, or names of components."""
     names = _names(distribution)
     everything = list(range(int(distribution.dim))) if names is None else names
-    asked: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
+    requested: list[Any] = [split] if isinstance(split, str | int | np.integer) else list(split)
     n = len(everything)
-    a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in asked]
+    a = [int(j) % n if isinstance(j, int | np.integer) and names is None and -n <= j < n else j for j in requested]
     b = [j for j in everything if j not in a]
     if not a or not b or len(set(a)) < len(a) or any(j not in everything for j in a):
         expected = f"one side must be some, not all, of {everything[:12]}, each once"
@@ -159,13 +159,13 @@ def _both(distribution: Any, split: Any, whose: str) -> tuple[list[Any], list[An
 
 
 def _names(distribution: Any) -> list[str] | None:
-    """The names of parts, where rows have parts."""
+    """The names of the components of a product, else None."""
     inner = getattr(distribution, "components", None) if not isinstance(distribution, Product) else distribution
     return inner.names if isinstance(inner, Product) else None
 
 
 def _scores_of(distribution: Any, x: Any, side: Sequence[Any]) -> Array:
-    """log p of some columns alone: the others were not observed."""
+    """log p of some columns alone: the others are set to missing."""
     if _names(distribution) is not None:
         return scores(_some_parts(distribution, side), {name: x[name] for name in side})
     hidden = np.full_like(np.asarray(x, dtype=np.float64), np.nan)
@@ -187,8 +187,8 @@ def _conditional(distribution: Any, given: Any, n: int, rng: Generator) -> Estim
     if isinstance(distribution, Product):
         return added([entropy(distribution[name], n=n, rng=rng) for name in b])
     if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
-        both, alone = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
-        return Estimate(both.value - alone.value, math.hypot(both.error, alone.error))
+        both, marginal = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
+        return Estimate(both.value - marginal.value, math.hypot(both.error, marginal.error))
     x = distribution.sample(draws(n), rng)
     return averaged(_scores_of(distribution, x, a) - scores(distribution, x))
 

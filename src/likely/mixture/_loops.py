@@ -1,6 +1,6 @@
-"""Shares of a row among K members, in two sweeps around one exponential: what NumPy does in ten.
+"""Responsibilities of K components, in two passes around one exponential; NumPy takes ten passes.
 
-The numbers are those of the twin in `mixture.responsibilities`, to the last bit.
+The results equal those of the NumPy version in `mixture.responsibilities` bit for bit.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from likely.numerics.compile import compiled
 
 
 @compiled
-def drop(logs, top, nothing):  # type: ignore[no-untyped-def]
-    """logs (K, n) less the largest of each column, which goes to top (n,); what is below `nothing` becomes that."""
+def subtract_max(logs, top, floor):  # type: ignore[no-untyped-def]
+    """Subtract the maximum over k from logs (K, n), store it in top (n,), and clip from below at `floor`."""
     K, n = logs.shape
     for r in range(n):
         top[r] = logs[0, r]
@@ -20,25 +20,25 @@ def drop(logs, top, nothing):  # type: ignore[no-untyped-def]
     for k in range(K):
         for r in range(n):
             low = logs[k, r] - top[r]
-            logs[k, r] = low if low > nothing else nothing
+            logs[k, r] = low if low > floor else floor
 
 
 @compiled
-def share_out(logs, shares, nothing, weight, total, unsure):  # type: ignore[no-untyped-def]
-    """shares (K, n) = exp(logs) become parts of weight (n,); sums of share and share · log go to the other two.
+def normalize_to_weight(logs, resp, floor, weight, total, sum_r_log_r):  # type: ignore[no-untyped-def]
+    """Normalize resp (K, n) = exp(logs) to sum to weight (n,); store Σ r_k and Σ r_k · log of each row.
 
-    What was `nothing` has no share. A column without any keeps a total of 0, for somebody else to decide.
+    Entries clipped to `floor` become 0. A row without any keeps a total of 0; the caller handles it.
     """
     K, n = logs.shape
     for r in range(n):
         total[r] = 0.0
-        unsure[r] = 0.0
+        sum_r_log_r[r] = 0.0
     for k in range(K):
         for r in range(n):
-            share = shares[k, r] if logs[k, r] > nothing else 0.0
-            shares[k, r] = share
-            total[r] += share
-            unsure[r] += share * logs[k, r]
+            r_k = resp[k, r] if logs[k, r] > floor else 0.0
+            resp[k, r] = r_k
+            total[r] += r_k
+            sum_r_log_r[r] += r_k * logs[k, r]
     for k in range(K):
         for r in range(n):
-            shares[k, r] *= weight[r] / total[r]
+            resp[k, r] *= weight[r] / total[r]

@@ -1,6 +1,6 @@
-"""Rows of any kind as points, so that clusters can be looked for before there is a model: near points are alike.
+"""Feature embeddings of rows of any distribution, for initialization by k-means: similar rows are near each other.
 
-Only a start is made of them: nothing here enters a likelihood.
+They only initialize EM: nothing here enters a likelihood.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.mixture.mixture import Mixture
 
-WORDS = 4.0  # columns that a bag of words beside other parts counts as
-THIRDS = 3  # pieces of a sequence that are told apart
-WIDEST = 64  # coordinates of counts of very many words: projected at random, distances stay what they are
+WORDS = 4.0  # number of columns that a block of word counts is weighted as, next to other components
+THIRDS = 3  # segments of a sequence that are averaged separately
+WIDEST = 64  # dimensions of very wide counts: random projection approximately keeps distances
 
 
 @singledispatch
 def embedded(distribution: Any, x: Any, weight: Array) -> Array:
-    """Points (n, e) for rows of a distribution: its columns with variance 1, gaps at their mean."""
+    """Points (n, e) for rows of a distribution: its columns with variance 1, missing values at the column mean."""
     return standardized(x, weight)
 
 
 @embedded.register
 def _(distribution: Poisson, x: Any, weight: Array) -> Array:
-    """Square roots of counts have one variance, whatever the rate."""
+    """Square roots of counts: the variance-stabilizing transform of Poisson counts."""
     if issparse(x) and x.shape[1] > WIDEST:
         return _projected_roots(csr_array(x), weight)
     return standardized(np.sqrt(np.maximum(dense(x), 0.0)), weight)
@@ -45,14 +45,14 @@ def _(distribution: Poisson, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: NegativeBinomial, x: Any, weight: Array) -> Array:
-    """As Poisson counts where rows are sparse: roots, which tame a long tail."""
+    """As Poisson counts where rows are sparse: square roots, which shorten a long tail."""
     if not issparse(x):
         return standardized(x, weight)
     return _projected_roots(csr_array(x), weight) if x.shape[1] > WIDEST else standardized(np.sqrt(dense(x)), weight)
 
 
 def _projected_roots(counts: Any, weight: Array) -> Array:
-    """Square roots of sparse counts, each column with variance 1, projected at random: nothing wide is dense."""
+    """Square roots of sparse counts, each column with variance 1, by a random projection: nothing wide is dense."""
     roots = counts.astype(np.float64)
     roots.data = np.sqrt(np.maximum(roots.data, 0.0))
     share = weight / weight.sum()
@@ -65,7 +65,7 @@ def _projected_roots(counts: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: VonMises, x: Any, weight: Array) -> Array:
-    """Points of circles: a whole turn is no distance; a gap lies in the middle."""
+    """Points on the unit circle: angles 2π apart coincide; a missing value lies at the center."""
     angle = dense(x)
     sides = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
     return np.where(np.isnan(sides), 0.0, sides)
@@ -73,7 +73,7 @@ def _(distribution: VonMises, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: Multinomial, x: Any, weight: Array) -> Array:
-    """Square roots of shares: their distance is Hellinger's."""
+    """Square roots of proportions: their Euclidean distance is the Hellinger distance."""
     counts = csr_array(x) if issparse(x) else csr_array(np.nan_to_num(np.asarray(x, dtype=np.float64)))
     total = np.asarray(counts.sum(axis=1)).ravel()
     roots = counts.astype(np.float64)
@@ -104,7 +104,7 @@ def by_thirds(frames: Array, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: Categorical, x: Any, weight: Array) -> Array:
-    """One coordinate a level: two different levels are 1 apart; a level not known, or a gap, lies between all."""
+    """One-hot coding: two different levels are at distance 1; unknown levels and missing values lie at the center."""
     codes = distribution.encode(x)
     points = np.full((len(codes), distribution.size), 1.0 / distribution.size)
     known = codes >= 0
@@ -114,17 +114,21 @@ def _(distribution: Categorical, x: Any, weight: Array) -> Array:
 
 @embedded.register
 def _(distribution: Product, x: Any, weight: Array) -> Array:
-    """The parts side by side: a column of numbers has variance 1, two levels are 1 apart, words count as some columns.
+    """Concatenated components: numeric columns have variance 1, levels are at distance 1, word counts count as WORDS.
 
-    A part is not scaled by its own spread: where nearly all rows have one level, the others would lie far out.
+    A component is not scaled by its own variance: where nearly all rows have one level, the others would lie far out.
     """
     rows = distribution._cut(x)
     return np.concatenate(
-        [_said(part, embedded(part, rows[name], weight), weight) for name, part in distribution.components], axis=1
+        [
+            _scaled_word_counts(part, embedded(part, rows[name], weight), weight)
+            for name, part in distribution.components
+        ],
+        axis=1,
     )
 
 
-def _said(distribution: Any, points: Array, weight: Array) -> Array:
+def _scaled_word_counts(distribution: Any, points: Array, weight: Array) -> Array:
     if not isinstance(distribution, Multinomial):
         return points
     return points * np.sqrt(WORDS / max(_spread(points, weight), 1e-300))
@@ -146,7 +150,7 @@ def _(distribution: Mixture, x: Any, weight: Array) -> Array:
 
 
 def dense(x: Any) -> Array:
-    """Rows as an array of numbers, sparse ones written out."""
+    """Rows as a dense array of numbers."""
     return np.asarray(x.toarray() if issparse(x) else x, dtype=np.float64)
 
 

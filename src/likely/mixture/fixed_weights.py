@@ -1,4 +1,4 @@
-"""Weights that are known: learning leaves them alone."""
+"""Known mixture weights: a point-mass prior that learning does not change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.distributions.categorical.categorical import Categorical
 
 @dataclass(frozen=True, eq=False)
 class GivenWeights(Value):
-    """A prior of a mixture's weights that is sure of them: all its probability lies on one point.
+    """Point-mass prior of a mixture's weights: they are known and not learned.
 
     >>> GivenWeights([0.9, 0.1]).point().probs
     array([0.9, 0.1])
@@ -32,25 +32,25 @@ class GivenWeights(Value):
         self._set(probs=probs)
 
     def update(self, stats: Any) -> GivenWeights:
-        """Itself: nothing is learned."""
+        """The prior itself: nothing is learned."""
         return self
 
     def point(self, rule: str = "mode") -> Categorical:
-        """The distribution over the parts."""
+        """The distribution over the components."""
         return Categorical.trusted(probs=np.array(self.probs), levels=None)
 
     def draw(self, rng: Generator) -> Categorical:
-        """The same."""
+        """The known weights."""
         return self.point()
 
     def predictive(self) -> Categorical:
-        """The same."""
+        """The known weights."""
         return self.point()
 
     def log_evidence(self, stats: Any) -> float:
-        """log p of labels with these counts, in the order that they came."""
+        """log p of a sequence of labels with these counts."""
         return self.point().objective(stats)
 
     def log_density(self, model: Any) -> float:
-        """0: there is nothing to weigh."""
+        """0: a point mass adds no term to the objective."""
         return 0.0

@@ -1,4 +1,4 @@
-"""Where EM begins: rows of a sketch are dealt into groups, and each part learns from one group."""
+"""Initialization of EM: rows of a sketch are clustered, and each component is fitted to one cluster."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from likely.core.warnings import unheard
 from likely.mixture.embedding import embedded
 from likely.mixture.mixture import Mixture, MixtureStats
 
-SETTLING = 5  # rounds of EM after each split
-LLOYD = 12  # rounds of k-means on the sketch: a start need not be settled
+EM_STEPS = 5  # rounds of EM after each split
+LLOYD = 12  # k-means iterations on the sketch: an initialization need not converge
 
 
 def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str = "k-means++") -> Index:
-    """A group 0 … k − 1 for each row of a sketch (m,): fewer groups where fewer rows are distinct.
+    """Cluster index 0 … k − 1 of each row of a sketch (m,); fewer clusters where fewer rows are distinct.
 
-    `how`: "k-means++" (seeds far apart, then some rounds of k-means), "random" (seeds by weight alone), or "split"
-    (two groups, of which the wider is cut in two, and so on: LBG).
+    `how`: "k-means++" (k-means++ seeding, then some k-means iterations), "random" (seeds drawn by weight), or "split"
+    (the cluster of largest scatter is split in two, repeatedly: the LBG algorithm).
     """
     points = embedded(distribution, sketch.rows, sketch.weight)
     if how == "split":
@@ -39,36 +39,38 @@ def _random_seeds(points: Array, weight: Array, k: int, rng: Generator) -> Index
 
 
 def _nearest(points: Array, weight: Array, centers: Array, rounds: int) -> Index:
-    """The nearest center of each point, after some rounds of k-means; a center that lost all keeps its place."""
-    own = squared_distances(points, centers).argmin(axis=0)
+    """The nearest center of each point after some k-means iterations; an empty cluster keeps its center."""
+    assignment = squared_distances(points, centers).argmin(axis=0)
     for _ in range(rounds):
-        total = np.bincount(own, weight, len(centers))
+        total = np.bincount(assignment, weight, len(centers))
         sums = np.zeros_like(centers)
-        np.add.at(sums, own, points * weight[:, None])
+        np.add.at(sums, assignment, points * weight[:, None])
         centers = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centers)
         new = squared_distances(points, centers).argmin(axis=0)
-        if (new == own).all():
+        if (new == assignment).all():
             break
-        own = new
-    return own
+        assignment = new
+    return assignment
 
 
 def _by_splitting(points: Array, weight: Array, k: int) -> Index:
-    own = np.zeros(len(points), dtype=np.intp)
+    assignment = np.zeros(len(points), dtype=np.intp)
     for new in range(1, k):
-        scatters = [_scatter(points[own == g], weight[own == g]) for g in range(new)]
+        scatters = [_scatter(points[assignment == g], weight[assignment == g]) for g in range(new)]
         g = int(np.argmax(scatters))
         if not scatters[g] > 0:
             break  # no two distinct points are left in any group
-        mine = np.flatnonzero(own == g)
-        own[mine[halves(points[mine], weight[mine]) == 1]] = new
-        centers = np.stack([weight[own == j] @ points[own == j] / weight[own == j].sum() for j in range(new + 1)])
-        own = _nearest(points, weight, centers, LLOYD)
-    return own
+        members = np.flatnonzero(assignment == g)
+        assignment[members[halves(points[members], weight[members]) == 1]] = new
+        centers = np.stack(
+            [weight[assignment == j] @ points[assignment == j] / weight[assignment == j].sum() for j in range(new + 1)]
+        )
+        assignment = _nearest(points, weight, centers, LLOYD)
+    return assignment
 
 
 def halves(points: Array, weight: Array) -> Index:
-    """Points cut in two (0 or 1), across the direction in which they spread most, then settled by 2-means."""
+    """Split points in two (0 or 1) across their first principal direction, then refine by 2-means."""
     mean = weight @ points / weight.sum()
     z = (points - mean) * np.sqrt(weight)[:, None]
     direction = np.linalg.svd(z, full_matrices=False)[2][0]
@@ -89,47 +91,49 @@ def _scatter(points: Array, weight: Array) -> float:
 # ------------------------------------------------------------------ from groups
 
 
-def from_shares(blank: Mixture, x: Any, weight: Any, shares: Array, prior: Any) -> Mixture:
-    """A mixture whose parts learned from their shares (n, K) of rows; nothing is said of what a start is short of."""
+def from_responsibilities(blank: Mixture, x: Any, weight: Any, resp: Array, prior: Any) -> Mixture:
+    """A mixture fitted to responsibilities (n, K), one M-step; warnings about this initial model are suppressed."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
-    each = shares * w[:, None]
+    each = resp * w[:, None]
     with unheard():
-        parts = blank.components.collect(x, each)
-        stats = MixtureStats.trusted(counts=each.sum(axis=0), components=parts, entropy=np.zeros(()), seen=False)
+        components = blank.components.collect(x, each)
+        stats = MixtureStats.trusted(counts=each.sum(axis=0), components=components, entropy=np.zeros(()), seen=False)
         return blank.refit(stats, resolve_prior(blank, stats, prior))
 
 
 def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
-    """A mixture grown from one part: the one of most scatter is cut in two, and EM settles them, until there are K."""
+    """Incremental splitting: the component of largest scatter is split, followed by some EM iterations, up to K."""
     points, rows, weight = embedded(blank.components, sketch.rows, sketch.weight), sketch.rows, sketch.weight
-    shares = np.ones((len(weight), 1))
+    resp = np.ones((len(weight), 1))
     for k in range(1, blank.size + 1):
-        some = blank.components.some(np.arange(k))
-        model = from_shares(Mixture.trusted(weights=np.full(k, 1.0 / k), components=some), rows, weight, shares, prior)
+        selected = blank.components.some(np.arange(k))
+        model = from_responsibilities(
+            Mixture.trusted(weights=np.full(k, 1.0 / k), components=selected), rows, weight, resp, prior
+        )
         with unheard():
-            for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), SETTLING + 1):
+            for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), EM_STEPS + 1):
                 model = step.model
         if k < blank.size:
-            shares = split_shares(model.posterior(rows), points, weight)
+            resp = split_responsibilities(model.posterior(rows), points, weight)
     return model
 
 
-def split_shares(shares: Array, points: Array, weight: Array) -> Array:
-    """Shares (m, K + 1) where one half of the part of most scatter is a part of its own; it may get nothing."""
-    own = shares.argmax(axis=1)
-    scatters = [_scatter(points[own == g], weight[own == g]) for g in range(shares.shape[1])]
+def split_responsibilities(resp: Array, points: Array, weight: Array) -> Array:
+    """Responsibilities (m, K + 1) after splitting the component of largest scatter; the new one may be empty."""
+    assignment = resp.argmax(axis=1)
+    scatters = [_scatter(points[assignment == g], weight[assignment == g]) for g in range(resp.shape[1])]
     g = int(np.argmax(scatters))
-    new = np.zeros((len(shares), 1))
-    out = np.concatenate([shares, new], axis=1)
-    mine = np.flatnonzero(own == g)
+    new = np.zeros((len(resp), 1))
+    out = np.concatenate([resp, new], axis=1)
+    members = np.flatnonzero(assignment == g)
     if scatters[g] > 0:
-        taken = mine[halves(points[mine], weight[mine]) == 1]
-        out[taken, -1], out[taken, g] = out[taken, g], 0.0
+        moved = members[halves(points[members], weight[members]) == 1]
+        out[moved, -1], out[moved, g] = out[moved, g], 0.0
     return out
 
 
-def weights_by(blank: Mixture, counts: Array) -> Array:
-    """Weights by counts in the shape of the mixture's; a mixture without any count has them all alike."""
+def weights_from_counts(blank: Mixture, counts: Array) -> Array:
+    """Mixture weights proportional to counts, in the mixture's shape; uniform for a mixture without any count."""
     counts = counts.reshape(blank.weights.shape)
     total = counts.sum(axis=-1, keepdims=True)
     return np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / blank.size)

@@ -1,4 +1,4 @@
-"""Densities that stay as they are while their weights are learned: interpolation of models made elsewhere."""
+"""Linear interpolation of fixed densities: only the mixture weights are learned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from likely.mixture.mixture import Mixture
 
 @dataclass(frozen=True, eq=False)
 class FixedComponents(Distribution):
-    """A stack of densities that `refit` leaves alone: in a `Mixture` only the weights learn (Ney 6.1).
+    """A stack of fixed densities that `refit` does not change: in a `Mixture` only the weights are learned (Ney 6.1).
 
     >>> import likely as lk
     >>> FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)).n_parameters
@@ -35,12 +35,12 @@ class FixedComponents(Distribution):
     def __post_init__(self) -> None:
         if getattr(self.components, "members", None) is None:
             raise DomainError(
-                sentence("FixedComponents", "parts must be a stack", repr(self.components)[:60], "use Stack([...])")
+                sentence("FixedComponents", "components must be a stack", repr(self.components)[:60], "use Stack")
             )
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
-        """Whether a row is a sequence, as the parts have it."""
+        """Whether a row is a sequence, as the components define it."""
         return bool(getattr(self.components, "of_sequences", False))
 
     @property
@@ -50,12 +50,12 @@ class FixedComponents(Distribution):
 
     @property
     def dim(self) -> int:
-        """Number of columns of a row."""
+        """Number of columns per row."""
         return int(self.components.dim)
 
     @property
     def n_parameters(self) -> int:
-        """None is free."""
+        """Number of free parameters: none."""
         return 0
 
     def member(self, k: int) -> Any:
@@ -75,34 +75,34 @@ class FixedComponents(Distribution):
         return self.components.sample(n, rng)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FixedStats:
-        """How much each member was asked to explain, and how well it did."""
+        """Weight and log-likelihood of the rows assigned to each member."""
         n = n_rows(x)
         w = weights(weight, n, "FixedComponents")
         if labels is not None:
             at = checked_labels(labels, n, self.members, "FixedComponents")
-            shares = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
+            member_weight = (at[:, None] == np.arange(self.members)) * (1.0 if w is None else w[:, None])
         else:
-            shares = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
-            shares = np.broadcast_to(shares, (n, self.members))
+            member_weight = np.ones((n, self.members)) if w is None else w if w.ndim == 2 else w[:, None]
+            member_weight = np.broadcast_to(member_weight, (n, self.members))
         with np.errstate(invalid="ignore"):
-            each = np.where(shares > 0, shares * self.log_prob(x), 0.0)
-        return FixedStats.trusted(weight=shares.sum(axis=0), total=each.sum(axis=0))
+            each = np.where(member_weight > 0, member_weight * self.log_prob(x), 0.0)
+        return FixedStats.trusted(weight=member_weight.sum(axis=0), total=each.sum(axis=0))
 
     def refit(self, stats: Any, prior: Any = None) -> FixedComponents:
         """Itself."""
         return self
 
     def objective(self, stats: FixedStats, prior: Any = None) -> float:
-        """Log-likelihood of what was collected."""
+        """Log-likelihood of the collected rows."""
         return float(stats.total.sum())
 
     def weak_prior(self, stats: Any) -> None:
-        """Nothing is learned, so nothing is believed."""
+        """None: nothing is learned."""
 
 
 @dataclass(frozen=True, eq=False)
 class FixedStats(Addable, Value):
-    """Weight of the rows that each member explains, and their log-likelihood."""
+    """Weight of the rows assigned to each member, and their log-likelihood."""
 
     weight: Array  # (K,)
     total: Array  # (K,)
@@ -128,10 +128,10 @@ class FixedStats(Addable, Value):
 
 
 def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: Stop | None = None) -> Mixture:
-    """The mixture of given densities with the weights that explain rows best: learn them on rows held out.
+    """Mixture of given densities with maximum-likelihood weights: fit them on held-out rows.
 
     `densities` is a list, or a stack; `prior` a `MixturePrior` for the weights. The likelihood is concave in the
-    weights: EM finds the one maximum.
+    weights: EM finds the global maximum.
 
     >>> import likely as lk
     >>> near, far = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0], 25.0)

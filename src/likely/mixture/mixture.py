@@ -1,4 +1,4 @@
-"""A mixture: which member a row came from is hidden, or, in a classifier, was seen."""
+"""Finite mixture models: density, posterior probabilities of the components, and the E- and M-step of EM."""
 
 from __future__ import annotations
 
@@ -34,31 +34,29 @@ from likely.distributions.statistics_subtraction import less, without
 from likely.mixture import responsibilities
 from likely.mixture.fixed_weights import GivenWeights
 from likely.mixture.mixture_moments import (
-    goes_round,
+    is_circular,
     mixed_cdf,
     mixed_covariance,
     mixed_mean,
     mixed_quantile,
     mixed_variance,
 )
-from likely.mixture.responsibilities import Unsettled, settled
+from likely.mixture.responsibilities import ResponsibilityAccumulator, weighted_responsibilities
 
 SUM_TO_ONE = 1e-9
-LONG = 10**8  # rows × parts × pairs of columns in one look from which compiled loops, 0.3 s to load, pay over an EM run
-FLOOR = 1e-12  # weight of a part that a sparse prior has emptied
-WHOLE = (
-    16  # parts up to which any distribution may take many rows with labels at once: some need a number a row and part
-)
+LONG = 10**8  # rows × components × column pairs in one E-step from which compiled loops (0.3 s to load) pay off
+FLOOR = 1e-12  # weight of a component that a sparse prior has emptied
+WHOLE = 16  # components up to which any distribution may take many labeled rows at once: some store (n, K) numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution):
     """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
-    `components` is a stack of K members: a classifier has one per class. With labels given (`labels`) learning takes
-    one pass; with labels hidden it is EM; with some of them given (`log_mask`, a log-mask) it is both at once.
-    Where a row is impossible under every member, the posterior is the prior.
-    Weights (C, M) make a stack of C mixtures, of M parts each, over one stack of C·M parts: a mixture per class.
+    `components` is a stack of K members: a classifier has one per class. With given labels (`labels`) learning takes
+    one pass; with hidden labels it is EM; with partially known labels (`log_mask`) it is semi-supervised EM.
+    Where a row has density 0 under every component, the posterior is the prior.
+    Weights (C, M) make a stack of C mixtures, of M components each, over one stack of C·M: one mixture per class.
 
     >>> import likely as lk
     >>> m = Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
@@ -74,7 +72,7 @@ class Mixture(Distribution):
         w = parameter(self.weights, "Mixture", "weights")
         members = getattr(self.components, "members", None)
         if members is None or w.ndim not in (1, 2) or w.size != members or not members:
-            expected = "parts must be a stack with one weight per member"
+            expected = "components must be a stack with one weight per member"
             raise ShapeError(sentence("Mixture", expected, f"{w.shape} weights, {members} members"))
         if (w < 0).any() or (np.abs(w.sum(axis=-1) - 1) > SUM_TO_ONE).any():
             raise DomainError(sentence("Mixture", "weights must not be negative and sum to 1", w.tolist()))
@@ -82,7 +80,7 @@ class Mixture(Distribution):
 
     @property
     def members(self) -> int | None:
-        """Number of mixtures C in a stack; None for one mixture, whatever the number of its parts."""
+        """Number of mixtures C in a stack; None for one mixture, whatever the number of its components."""
         return len(self.weights) if self.weights.ndim == 2 else None
 
     def member(self, c: int) -> Mixture:
@@ -95,34 +93,34 @@ class Mixture(Distribution):
     def some(self, index: Any) -> Mixture:
         """Some mixtures, as a stack."""
         if self.members is None:
-            remedy = "take parts: Mixture(weights, mixture.components.some(index))"
+            remedy = "take components: Mixture(weights, mixture.components.some(index))"
             raise DomainError(sentence("Mixture.some", "a stack of mixtures is needed", "one mixture", remedy))
         at = np.asarray(index)[:, None] * self.size + np.arange(self.size)
         return Mixture.trusted(weights=self.weights[index], components=self.components.some(at.ravel()))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """The least variance in any direction of any part, where parts have covariances."""
+        """The smallest eigenvalue of any component's covariance, where components have covariances."""
         return getattr(self.components, "smallest_eigenvalue", None)
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
-        """Whether a row is a sequence, as the parts have it."""
+        """Whether a row is a sequence, as the components define it."""
         return bool(getattr(self.components, "of_sequences", False))
 
     @property
     def dim(self) -> int:
-        """Number of columns of a row."""
+        """Number of columns per row."""
         return int(self.components.dim)
 
     @property
     def size(self) -> int:
-        """Number of parts K of a mixture."""
+        """Number of components K of a mixture."""
         return int(self.weights.shape[-1])
 
     @property
     def n_parameters(self) -> int:
-        """Those of the parts, and K − 1 weights a mixture."""
+        """Free parameters of the components, and K − 1 weights per mixture."""
         return int(self.components.n_parameters) + (self.size - 1) * (self.members or 1)
 
     @cached_property
@@ -131,13 +129,13 @@ class Mixture(Distribution):
             return np.log(self.weights.ravel())
 
     def with_weights(self, weights: Any) -> Mixture:
-        """The same parts with other probabilities: a class prior changed after training."""
+        """The same components with other weights: class priors changed after training."""
         return Mixture(weights, self.components)
 
     # ---------------------------------------------------------------- density
 
     def log_joint(self, x: Any) -> Array:
-        """log w_k p_k(x) of each row under each part (n, K)."""
+        """log w_k p_k(x) of each row under each component (n, K)."""
         return self._over(x, self._joint, self.weights.size)
 
     def log_prob(self, x: Any) -> Array:
@@ -145,23 +143,23 @@ class Mixture(Distribution):
         return self._over(x, self.log_prob_block, self.members)
 
     def log_prob_block(self, block: Any) -> Array:
-        """The same for rows that the cache holds, where NumPy was told to say nothing."""
+        """The same for a block of rows that fits into the cache; the caller has set np.errstate to ignore."""
         joint = self._joint(block)
-        return _log_total(joint) if self.members is None else self._total_of_each(joint)
+        return _logsumexp(joint) if self.members is None else self._log_prob_per_mixture(joint)
 
     def log_posterior(self, x: Any) -> Array:
-        """log p(k | x) of each row (n, K), in float64 whatever the rows are: costs weigh small probabilities."""
-        self._only_one("log_posterior")
+        """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
+        self._require_single("log_posterior")
         return self._over(x, lambda block: self._settled(self._joint(block)), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
-        """p(k | x) of each row (n, K): one exponential each, where exp(log_posterior) would take two."""
-        self._only_one("posterior")
+        """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
+        self._require_single("posterior")
         return self._over(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
 
-    def _only_one(self, doing: str) -> None:
+    def _require_single(self, doing: str) -> None:
         if self.members is not None:
-            expected = f"{doing} is that of one mixture"
+            expected = f"{doing} is defined for one mixture"
             raise DomainError(sentence("Mixture", expected, f"a stack of {self.members}", "take member(c) first"))
 
     def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
@@ -173,7 +171,7 @@ class Mixture(Distribution):
         return map_rows(f, x, columns, dtype)
 
     def _rows_like(self, x: Any) -> Any:
-        """Something with rows that can be sliced: sequences, where parts are densities of them, and else a table."""
+        """Data whose rows can be sliced: sequences where components are densities of sequences, else a table."""
         if self.of_sequences:
             return Ragged.of(x)
         if hasattr(x, "shape") or isinstance(x, Ragged):
@@ -181,24 +179,24 @@ class Mixture(Distribution):
         return Columns.of(x) if isinstance(x, dict) else np.asarray(x, dtype=np.float64)
 
     def most_probable(self, block: Any) -> Index:
-        """The part of the largest posterior for each row of a block (n,)."""
+        """The component of largest posterior probability for each row of a block (n,)."""
         joint = self._joint(block)
         best = joint.argmax(axis=1)
         none = np.isneginf(joint[np.arange(len(best)), best])
-        if none.any():  # no part can explain these: the prior decides
+        if none.any():  # density 0 under every component: the prior decides
             best[none] = self.weights.argmax()
         return best
 
     def _joint(self, block: Any) -> Array:
-        out = self._score(_in_double(block))
+        out = self._score(_as_float64(block))
         out += self._log_weights
         return out
 
     def _best_joint(self, block: Any) -> Array:
-        """The same where parts that are mixtures count by their own best part, as the maximum approximation has it."""
+        """The same where components that are mixtures count by their own best component, as in hard EM."""
         if not getattr(self.components, "hides_labels", False):
             return self._joint(block)
-        return np.asarray(self.components.best_log_prob(_in_double(block)) + self._log_weights)
+        return np.asarray(self.components.best_log_prob(_as_float64(block)) + self._log_weights)
 
     def best_log_prob(self, block: Any) -> Array:
         """log of the largest w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
@@ -207,10 +205,10 @@ class Mixture(Distribution):
 
     @cached_property
     def _score(self) -> Callable[[Any], Array]:
-        """log p_k(x) of a block's rows (n, K): what stays in cache needs no second cutting into blocks."""
+        """log p_k(x) of the rows of a block (n, K), without cutting it into blocks again."""
         return getattr(self.components, "log_prob_block", self.components.log_prob)
 
-    def _total_of_each(self, joint: Array) -> Array:
+    def _log_prob_per_mixture(self, joint: Array) -> Array:
         """log p of each row under each mixture of a stack (n, C)."""
         logs = joint.T.reshape(len(self.weights), self.size, -1)
         top = logs.max(axis=1)
@@ -221,36 +219,36 @@ class Mixture(Distribution):
     def _settled(self, joint: Array) -> Array:
         joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
         joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
-        return self._prior_where_none(joint, self._log_weights)
+        return self._prior_where_impossible(joint, self._log_weights)
 
     def _shares(self, joint: Array) -> Array:
         with np.errstate(invalid="ignore"):
             joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
             np.exp(joint, out=joint)
             joint /= np.add.reduce(joint, axis=1, keepdims=True)
-        return self._prior_where_none(joint, self.weights)
+        return self._prior_where_impossible(joint, self.weights)
 
-    def _prior_where_none(self, posterior: Array, prior: Array) -> Array:
-        none = np.isnan(posterior[:, 0]).nonzero()[0]  # −inf − (−inf): a row that no part can explain
+    def _prior_where_impossible(self, posterior: Array, prior: Array) -> Array:
+        none = np.isnan(posterior[:, 0]).nonzero()[0]  # −inf − (−inf): density 0 under every component
         if len(none):
             posterior[none] = prior
         return posterior
 
     def sample(self, n: int, rng: Generator, **how: Any) -> Any:
-        """n rows, each from a part drawn by weight; a stack gives (n, C, …). `how` goes to the parts."""
+        """n rows, each from a component drawn by weight; a stack gives (n, C, …). `how` goes to the components."""
         if self.members is not None:
             return side_by_side([self.member(c).sample(n, rng, **how) for c in range(self.members)])
         return self.sample_labeled(n, rng, **how)[0]
 
     def sample_labeled(self, n: int, rng: Generator, **how: Any) -> tuple[Any, Index]:
-        """n rows, and the part that each came from; `how` goes to the parts, as the `length` of sequences."""
+        """n rows and the component of each; `how` goes to the components, such as the `length` of sequences."""
         label = np.sort(rng.choice(self.size, n, p=self.weights / self.weights.sum()))
         counts = np.bincount(label, minlength=self.size)
         draws = [self.components.member(k).sample(int(c), rng, **how) for k, c in enumerate(counts) if c]
         order = rng.permutation(n)
         return (_stacked(draws)[order] if draws else self.components.member(0).sample(0, rng)), label[order]
 
-    # ----------------------------------------------------------- what parts know
+    # ------------------------------------------------------- moments, quantiles
 
     @property
     def mean(self) -> Array:
@@ -259,12 +257,12 @@ class Mixture(Distribution):
 
     @property
     def variance(self) -> Array:
-        """Of each column, within and between parts: (d,), or (C, d) for a stack."""
+        """Variance of each column, within and between components: (d,), or (C, d) for a stack."""
         return mixed_variance(self.weights, self.components)
 
     @property
     def covariance(self) -> Array:
-        """Within and between parts: (d, d), or (C, d, d) for a stack."""
+        """Covariance, within and between components: (d, d), or (C, d, d) for a stack."""
         try:
             return mixed_covariance(self.weights, self.components)
         except DomainError as error:
@@ -272,56 +270,56 @@ class Mixture(Distribution):
 
     @property
     def cdf(self) -> Callable[[Any], Array]:
-        """P(X ≤ x) of numbers, where parts of one column have it; (n, C) for a stack.
+        """P(X ≤ x) of numbers, for univariate components that have it; (n, C) for a stack.
 
         >>> import likely as lk
         >>> two = lk.Mixture([0.5, 0.5], lk.Gaussian([[0.0], [4.0]], 1.0))
         >>> two.cdf([2.0]), two.quantile(0.5).round(6).tolist(), two.mean, two.variance
         (array([0.5]), 2.0, array([2.]), array([5.]))
         """
-        self._on_the_line("cdf")
+        self._require_univariate("cdf")
         return lambda x: mixed_cdf(self.weights, self.components, one_column(x, None))
 
     @property
     def quantile(self) -> Callable[[Any], Array]:
-        """The smallest x with P(X ≤ x) ≥ p, where parts of one column have it; (n, C) for a stack."""
-        self._on_the_line("quantile")
+        """The smallest x with P(X ≤ x) ≥ p, for univariate components that have it; (n, C) for a stack."""
+        self._require_univariate("quantile")
         return self._quantile
 
     def _quantile(self, p: Any) -> Array:
         p = np.asarray(p, dtype=np.float64)
         if self.members is not None:
-            return np.stack([one._quantile(p) for one in self._each], axis=-1)
+            return np.stack([one._quantile(p) for one in self._mixtures], axis=-1)
         return mixed_quantile(self.weights, self.components, p)
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, of one column: (1,), or (C, 1) for a stack."""
-        self._on_the_line("median")
+        """The median of a univariate mixture: (1,), or (C, 1) for a stack."""
+        self._require_univariate("median")
         return np.asarray(self._quantile(0.5))[..., None]
 
-    def _on_the_line(self, name: str) -> None:
-        """A property, so that `hasattr` tells whether the parts can."""
+    def _require_univariate(self, name: str) -> None:
+        """Raise `NotKnown`, so that `hasattr` is False, unless the components are univariate with cdf and quantile."""
         can = all(hasattr(self.components.member(0), verb) for verb in ("cdf", "quantile"))
-        if self.dim != 1 or not can or goes_round(self.components):
-            expected = f"{name} needs parts of one column, no angles, that have cdf and quantile"
+        if self.dim != 1 or not can or is_circular(self.components):
+            expected = f"{name} needs univariate components, not angles, that have cdf and quantile"
             got = f"{type(self.components).__name__} of {self.dim} columns"
             raise NotKnown(sentence("Mixture", expected, got, REMEDIES[name]))
 
     # --------------------------------------------------------------- learning
 
-    takes_parts = True  # `collect` cuts them for itself, as suits its parts and what is known of the labels
-    hides_labels = True  # so that `fit(hard=True)` can give each row to one part
+    takes_parts = True  # `collect` cuts blocks itself, depending on the components and on the labels
+    hides_labels = True  # so that `fit(hard=True)` can assign each row to one component
 
     def collect(
         self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Array | None = None, hard: bool = False
     ) -> MixtureStats:
-        """Weight of each part, and the parts' statistics: of the rows that each owns, or of its share of every row.
+        """E-step: weights of the components, and their statistics of labeled rows or of rows times responsibilities.
 
-        `labels` (n,) is the part that each row came from (−1: nobody); `given` (n, K) a log-mask, 0 where a row
-        may come from a part and −inf where not. Without `labels` this is an E-step at this model, and `hard` gives
-        each row to its most probable part. In a stack, `weight` (n, C) and `labels` speak of the mixtures, whose parts
-        are hidden.
+        `labels` (n,) is the component of each row (−1: none); `log_mask` (n, K) is 0 where a row may come from a
+        component and −inf where not. Without `labels` this is an E-step at this model, and `hard` assigns
+        each row to its most probable component (hard EM). In a stack, `weight` (n, C) and `labels` refer to mixtures,
+        whose components are hidden.
         """
         x = Ragged.of(x) if self.of_sequences else x
         n = n_rows(x)
@@ -331,47 +329,48 @@ class Mixture(Distribution):
             mahalanobis.load_loops()
             responsibilities.load_loops()
         if n <= ROWS * BLOCKS and labels is None and log_mask is None and not hard:
-            stats = self._in_one_sweep(x, w)
+            stats = self._collect_in_one_pass(x, w)
             if stats is not None:
                 return stats
-        whole = labels is not None and (isinstance(self.components, Gaussian) or self.size <= WHOLE)
-        if n > (ROWS * BLOCKS if whole else ROWS):
+        in_one_block = labels is not None and (isinstance(self.components, Gaussian) or self.size <= WHOLE)
+        if n > (ROWS * BLOCKS if in_one_block else ROWS):
             blocks = Blocks.of(x, w, labels=labels, log_mask=log_mask)
-            blocks = blocks.whole() if whole else blocks
+            blocks = blocks.whole() if in_one_block else blocks
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels, b.log_mask, hard), blocks)
         if labels is not None:
             labels = checked_labels(labels, n, self.members or self.size, "Mixture")
-            return self._of_labels(x, w, labels, hard) if self.members else self._seen(x, w, labels, hard)
-        return self._hidden(x, w, log_mask, hard)
+            collect = self._collect_stack_labeled if self.members else self._collect_labeled
+            return collect(x, w, labels, hard)
+        return self._collect_unlabeled(x, w, log_mask, hard)
 
     def _check_weight(self, w: Array | None, n: int) -> None:
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
-            wanted = f"one entry per row ({n})" if self.members is None else f"a column a mixture ({self.members})"
+            wanted = f"one entry per row ({n})" if self.members is None else f"one column per mixture ({self.members})"
             raise ShapeError(sentence("Mixture", f"weight must have {wanted}", w.shape))
 
-    def _seen(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
-        counts = np.bincount(labels + 1, w, self.size + 1)[1:].astype(np.float64)  # the first are nobody's
-        parts = self.components.collect(x, w, labels=labels, **self._deeper(hard))
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=np.zeros(()), seen=True)
+    def _collect_labeled(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
+        counts = np.bincount(labels + 1, w, self.size + 1)[1:].astype(np.float64)  # label −1: no component
+        components = self.components.collect(x, w, labels=labels, **self._hard_option(hard))
+        return MixtureStats.trusted(counts=counts, components=components, entropy=np.zeros(()), seen=True)
 
-    def _deeper(self, hard: bool) -> dict[str, bool]:
-        """What parts that are mixtures themselves are told."""
+    def _hard_option(self, hard: bool) -> dict[str, bool]:
+        """The option `hard` for components that are mixtures themselves."""
         return {"hard": True} if hard and getattr(self.components, "hides_labels", False) else {}
 
-    def _of_labels(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
-        """Each mixture of a stack looks at its own rows only."""
+    def _collect_stack_labeled(self, x: Any, w: Array | None, labels: Index, hard: bool) -> MixtureStats:
+        """Collect each mixture of a stack from the rows of its own label."""
         out = []
-        for c, one in enumerate(self._each):
-            mine = np.flatnonzero(labels == c)
-            out.append(one.collect(x[mine], None if w is None else w[mine], hard=hard))
+        for c, one in enumerate(self._mixtures):
+            own_rows = np.flatnonzero(labels == c)
+            out.append(one.collect(x[own_rows], None if w is None else w[own_rows], hard=hard))
         return self.joined_stats([s.as_stack() for s in out])
 
     @cached_property
-    def _each(self) -> list[Mixture]:
+    def _mixtures(self) -> list[Mixture]:
         return [self.member(c) for c in range(self.members or 0)]
 
     def joined_stats(self, parts: list[MixtureStats]) -> MixtureStats:
-        """Statistics of runs of members as those of all."""
+        """Concatenated statistics of consecutive groups of members."""
         return MixtureStats.trusted(
             counts=np.concatenate([s.counts for s in parts]),
             components=joined(self.components, [s.components for s in parts]),
@@ -379,95 +378,95 @@ class Mixture(Distribution):
             seen=all(s.seen for s in parts),
         )
 
-    def _hidden(self, x: Any, w: Array | None, log_mask: Array | None, hard: bool) -> MixtureStats:
+    def _collect_unlabeled(self, x: Any, w: Array | None, log_mask: Array | None, hard: bool) -> MixtureStats:
         with np.errstate(all="ignore"):
             joint = self._best_joint(x) if hard else self._joint(x)
             joint = joint if log_mask is None else self._masked(joint, log_mask)
             if hard:
-                return self._hardened(x, w, joint)
-            shares, entropy = self._responsible(joint, w)
-        parts = self.components.collect(x, shares.T)
-        counts = shares.sum(axis=1).reshape(self.weights.shape)
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
+                return self._collect_hard(x, w, joint)
+            resp, entropy = self._responsibilities(joint, w)
+        components = self.components.collect(x, resp.T)
+        counts = resp.sum(axis=1).reshape(self.weights.shape)
+        return MixtureStats.trusted(counts=counts, components=components, entropy=entropy, seen=False)
 
     def _masked(self, joint: Array, log_mask: Array) -> Array:
-        """The joint where a label is known, or partly: also of a row that the parts it may come from cannot explain."""
+        """The log-joint with a log-mask added; where no allowed component has a density, the weights replace it."""
         joint = joint + log_mask
         none = np.flatnonzero(np.isneginf(joint.max(axis=1)))
         if len(none):
             joint[none] = np.log(np.maximum(self.weights, 1e-300)) + log_mask[none]
         return joint
 
-    def _in_one_sweep(self, x: Any, w: Array | None) -> MixtureStats | None:
-        """E-step and sums with features formed once; None where that does not apply."""
+    def _collect_in_one_pass(self, x: Any, w: Array | None) -> MixtureStats | None:
+        """E-step for a Gaussian mixture with quadratic features computed once; None where that does not apply."""
         if self.members is not None or not isinstance(self.components, Gaussian):
             return None
         z = rows(x, self.dim, "Mixture")
-        unsettled = Unsettled(len(z), w)
+        accumulator = ResponsibilityAccumulator(len(z), w)
         with np.errstate(all="ignore"):
-            parts = shared_sweep(self.components, z, self._log_weights, unsettled.shares)
-        if parts is None or not unsettled.all_explained:
+            components = shared_sweep(self.components, z, self._log_weights, accumulator.responsibilities)
+        if components is None or not accumulator.all_possible:
             return None
-        counts = np.array(parts.weight if isinstance(parts, Moments) else parts.rows)
-        entropy = np.asarray(unsettled.entropy(self.weights, []))
-        return MixtureStats.trusted(counts=counts, components=parts, entropy=entropy, seen=False)
+        counts = np.array(components.weight if isinstance(components, Moments) else components.rows)
+        entropy = np.asarray(accumulator.entropy(self.weights, []))
+        return MixtureStats.trusted(counts=counts, components=components, entropy=entropy, seen=False)
 
-    def _responsible(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
-        """Weighted p(k | x) of each part (K, n), and the entropies of labels, () or (C,), in place of the joint."""
+    def _responsibilities(self, joint: Array, w: Array | None) -> tuple[Array, Array]:
+        """Weighted responsibilities p(k | x) (K, n), and the entropies of labels, () or (C,); overwrites the joint."""
         logs = np.ascontiguousarray(joint.T)
         if self.members is None:
-            shares, entropy = settled(logs, self.weights, w)
-            return shares, np.asarray(entropy)
+            resp, entropy = weighted_responsibilities(logs, self.weights, w)
+            return resp, np.asarray(entropy)
         each = logs.reshape(self.members, self.size, -1)
         of = [w if w is None or w.ndim == 1 else np.ascontiguousarray(w[:, c]) for c in range(self.members)]
-        out = [settled(each[c], self.weights[c], of[c]) for c in range(self.members)]
-        return np.concatenate([shares for shares, _ in out]), np.array([entropy for _, entropy in out])
+        out = [weighted_responsibilities(each[c], self.weights[c], of[c]) for c in range(self.members)]
+        return np.concatenate([resp for resp, _ in out]), np.array([entropy for _, entropy in out])
 
-    def _hardened(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:
-        """The maximum approximation: a row belongs to its most probable part, and nothing else is possible."""
+    def _collect_hard(self, x: Any, w: Array | None, joint: Array) -> MixtureStats:
+        """Hard EM (classification EM): each row belongs to its most probable component alone."""
         C, M, n = self.members or 1, self.size, len(joint)
         best = joint.T.reshape(C, M, n).argmax(axis=1)
         none = np.isneginf(np.take_along_axis(joint.T.reshape(C, M, n), best[:, None, :], axis=1)[:, 0])
         best = np.where(none, self.weights.reshape(C, M).argmax(axis=1)[:, None], best)
         if self.members is None:
-            return self._seen(x, w, best[0], True).replace(seen=False)
-        shares = np.zeros((C, M, n))
-        np.put_along_axis(shares, best[:, None, :], 1.0, axis=1)
+            return self._collect_labeled(x, w, best[0], True).replace(seen=False)
+        resp = np.zeros((C, M, n))
+        np.put_along_axis(resp, best[:, None, :], 1.0, axis=1)
         if w is not None:
-            shares *= w if w.ndim == 1 else w.T[:, None, :]
-        parts = self.components.collect(x, shares.reshape(C * M, n).T, **self._deeper(True))
-        return MixtureStats.trusted(counts=shares.sum(axis=2), components=parts, entropy=np.zeros(C), seen=False)
+            resp *= w if w.ndim == 1 else w.T[:, None, :]
+        components = self.components.collect(x, resp.reshape(C * M, n).T, **self._hard_option(True))
+        return MixtureStats.trusted(counts=resp.sum(axis=2), components=components, entropy=np.zeros(C), seen=False)
 
     def refit(self, stats: MixtureStats, prior: Any = None) -> Mixture:
-        """Weights by relative frequency (or their posterior mode), and each part from its own statistics."""
-        of_weights, of_parts = (None, None) if prior is None else (prior.weights, prior.components)
-        if of_weights is None and not stats.counts.sum() > 0:
+        """M-step: weights by relative frequency (or posterior mode), each component from its own statistics."""
+        weight_prior, component_prior = (None, None) if prior is None else (prior.weights, prior.components)
+        if weight_prior is None and not stats.counts.sum() > 0:
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
-        if of_weights is None:
+        if weight_prior is None:
             w = self._frequencies(stats.counts)
-        elif isinstance(of_weights, GivenWeights):
-            w = np.array(np.broadcast_to(of_weights.probs, self.weights.shape))
+        elif isinstance(weight_prior, GivenWeights):
+            w = np.array(np.broadcast_to(weight_prior.probs, self.weights.shape))
         else:
-            w = weights_mode(of_weights.alpha, stats.counts)
-        return Mixture.trusted(weights=w, components=self.components.refit(stats.components, of_parts))
+            w = weights_mode(weight_prior.alpha, stats.counts)
+        return Mixture.trusted(weights=w, components=self.components.refit(stats.components, component_prior))
 
     def _frequencies(self, counts: Array) -> Array:
-        total = counts.sum(axis=-1, keepdims=True)  # a mixture that saw nothing keeps what it had
+        total = counts.sum(axis=-1, keepdims=True)  # a mixture without data keeps its weights
         return np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.weights)
 
     def objective(self, stats: MixtureStats, prior: Any = None) -> float:
-        """Expected log-likelihood + entropy of the hidden labels + log prior."""
-        of_parts = None if prior is None else prior.components
+        """Expected complete-data log-likelihood + entropy of the hidden labels + log prior."""
+        component_prior = None if prior is None else prior.components
         value = float(xlogy(stats.counts, self.weights).sum() + stats.entropy.sum())
-        value += float(self.components.objective(stats.components, of_parts))
+        value += float(self.components.objective(stats.components, component_prior))
         if prior is not None and prior.weights is not None:
             edge = np.where(np.asarray(getattr(prior.weights, "alpha", 1.0)) < 1, FLOOR, 0.0)  # as in `weights_mode`
             value += float(np.sum(prior.weights.log_density(categorical(np.maximum(self.weights, edge)))))
         return value
 
     def pruned(self, least: float = EMPTY) -> Mixture:
-        """The mixture without parts whose weight is next to nothing."""
-        self._only_one("pruned")
+        """The mixture without components of negligible weight."""
+        self._require_single("pruned")
         alive = np.flatnonzero(self.weights > least)
         if len(alive) == self.size:
             return self
@@ -477,31 +476,31 @@ class Mixture(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """That of the parts."""
+        """log of the smoothing constant of the components."""
         return float(getattr(self.components, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: MixtureStats) -> Any:
-        """The parts' weak prior; the weights, which counts determine well, have none."""
+        """Weak prior of the components; the weights, which counts determine well, have none."""
         from likely.mixture.priors import MixturePrior
 
         return MixturePrior(None, self.components.weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: MixtureStats) -> Any:
-        """The parts' statistics that a weak prior is scaled by: a start is not taken at its word."""
+        """Statistics of the components that a weak prior is scaled by, softened where labels are hidden."""
         tied = untied(self.components) is not self.components
-        if stats.seen or self.size == 1:  # of one part nothing is hidden
+        if stats.seen or self.size == 1:  # with one component no label is hidden
             return stats.components
         return softened(stats.components, 1 if tied else self.members or 1, one_covariance(self.components))
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureStats(Addable, Value):
-    """How much each part explains, and each part's own statistics."""
+    """Sufficient statistics of a mixture: the weight of each component, and each component's own statistics."""
 
     counts: Array  # (K,), or (C, M) for a stack
     components: Any
     entropy: Array  # () or (C,): of the hidden labels, in nats
-    seen: bool = True  # the labels were given
+    seen: bool = True  # the labels were observed
 
     @property
     def complete(self) -> bool:
@@ -510,7 +509,7 @@ class MixtureStats(Addable, Value):
 
     @property
     def filled(self) -> bool:
-        """True if parts filled gaps in."""
+        """True if components imputed missing values."""
         return bool(getattr(self.components, "filled", False))
 
     @property
@@ -520,12 +519,12 @@ class MixtureStats(Addable, Value):
 
     @property
     def unit(self) -> str:
-        """What that is called."""
+        """Name of the unit that gains are measured per: "row", or what the components count."""
         return str(getattr(self.components, "unit", "row"))
 
     @property
     def units(self) -> float:
-        """What a gain is measured by: rows, or what the parts say, such as the frames of sequences."""
+        """Number of units: rows, or what the components count, such as frames of sequences."""
         return float(getattr(self.components, "units", self.total_weight))
 
     def __add__(self, other: MixtureStats) -> MixtureStats:
@@ -546,25 +545,25 @@ class MixtureStats(Addable, Value):
         return self.replace(counts=self.counts[None], entropy=self.entropy[None])
 
     def member(self, c: Any) -> MixtureStats:
-        """The statistics of one mixture of a stack, or of some; parts that mixtures share are not told apart."""
+        """The statistics of one mixture of a stack, or of several; components shared by mixtures are not separated."""
         M = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * M + np.arange(M)).ravel()
-        parts = self.components.member(at)
-        return self.replace(counts=self.counts[c], components=parts, entropy=np.asarray(self.entropy[c]))
+        components = self.components.member(at)
+        return self.replace(counts=self.counts[c], components=components, entropy=np.asarray(self.entropy[c]))
 
 
 @without.register
 def _(stats: MixtureStats, part: Any) -> Any:
     counts = less(stats.counts, part.counts)
-    parts = without(stats.components, part.components)
-    return stats.replace(counts=counts, components=parts, entropy=np.asarray(stats.entropy - part.entropy))
+    components = without(stats.components, part.components)
+    return stats.replace(counts=counts, components=components, entropy=np.asarray(stats.entropy - part.entropy))
 
 
 def weights_mode(alpha: Array, counts: Array) -> Array:
-    """Weights (…, K) that maximize Σ (n_k + α_k − 1) log w_k.
+    """MAP weights (…, K): they maximize Σ (n_k + α_k − 1) log w_k.
 
-    Where a sparse prior (α < 1) turns a term negative, the maximum is at the edge: such a part is emptied. The edge is
-    FLOOR, not 0, where the density of the prior would be infinite and nothing could be compared any more.
+    Where a sparse prior (α < 1) makes a coefficient negative, the maximum is on the boundary: the component is removed.
+    Its weight is FLOOR, not 0, where the prior density would be infinite and objectives could not be compared.
     """
     gain = counts + (alpha - 1)
     if (np.asarray(alpha) >= 1).all():
@@ -589,7 +588,7 @@ def _floored(gain: Array) -> Array:
         alive &= ~low
 
 
-def _log_total(joint: Array) -> Array:
+def _logsumexp(joint: Array) -> Array:
     top = joint.max(axis=1)
     joint -= top[:, None]
     total = np.log(np.exp(joint, out=joint).sum(axis=1)) + top
@@ -605,21 +604,21 @@ def _stacked(draws: list[Any]) -> Any:
 
 
 def level_counts(counts: Array) -> Any:
-    """Weights of parts as counts of levels: what a Dirichlet distribution learns from."""
+    """Component weights as counts of levels: the statistics of a Dirichlet prior."""
     from likely.distributions.categorical.categorical import LevelCounts
 
     return LevelCounts.trusted(counts=counts, rows=np.asarray(counts.sum()))
 
 
 def categorical(probs: Array) -> Any:
-    """Weights as a distribution over the parts."""
+    """Weights as a categorical distribution over the components."""
     from likely.distributions.categorical.categorical import Categorical
 
     return Categorical.trusted(probs=probs, levels=None)
 
 
-def _in_double(block: Any) -> Any:
-    """Rows in double precision: answers to single precision would come back rounded, and shares be made of them."""
+def _as_float64(block: Any) -> Any:
+    """Rows in double precision: float32 log-densities would be rounded before they become responsibilities."""
     if isinstance(block, Columns) and block.dtype == np.float32:
-        return Columns({name: _in_double(part) for name, part in block.items()})
+        return Columns({name: _as_float64(part) for name, part in block.items()})
     return block.astype(np.float64) if isinstance(block, np.ndarray) and block.dtype == np.float32 else block

@@ -1,4 +1,4 @@
-"""What a mixture can say because its parts can: moments and distribution functions mix, quantiles come by halving."""
+"""Moments, distribution functions and quantiles of mixtures, from those of the components."""
 
 from __future__ import annotations
 
@@ -19,53 +19,55 @@ from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.distributions.univariate.von_mises_sum import VonMisesSum
 
-HALVINGS = 1100  # at most: from the largest numbers to the smallest; adjacent ones are reached after 60 or so
+HALVINGS = 1100  # at most, from the largest numbers to the smallest; adjacent ones are reached after 60 or so
 
 
-def mixed_mean(weights: Array, parts: Any) -> Array:
+def mixed_mean(weights: Array, components: Any) -> Array:
     """Σ w_k E_k[x]: (d,), or (C, d) for weights (C, M)."""
-    return _by_weight(weights, _of_each(parts, "mean"))
+    return _weighted_sum(weights, _component_values(components, "mean"))
 
 
-def mixed_variance(weights: Array, parts: Any) -> Array:
-    """Σ w_k (Var_k[x] + (E_k[x] − E[x])²), column by column; infinite where a part's is, or where its mean is."""
-    means, variances = _of_each(parts, "mean"), _of_each(parts, "variance")
+def mixed_variance(weights: Array, components: Any) -> Array:
+    """Σ w_k (Var_k[x] + (E_k[x] − E[x])²) per column; infinite where a component's variance or mean is."""
+    means, variances = _component_values(components, "mean"), _component_values(components, "variance")
     with np.errstate(invalid="ignore"):
-        apart = means - _repeated(_by_weight(weights, means), weights)
-        found = _by_weight(weights, variances + apart**2)
+        deviation = means - _repeated(_weighted_sum(weights, means), weights)
+        found = _weighted_sum(weights, variances + deviation**2)
     return np.where(np.isnan(found), np.inf, found)
 
 
-def mixed_covariance(weights: Array, parts: Any) -> Array:
+def mixed_covariance(weights: Array, components: Any) -> Array:
     """Σ w_k (Cov_k[x] + (E_k[x] − E[x]) (E_k[x] − E[x])ᵀ): (d, d), or (C, d, d)."""
-    means, within = _of_each(parts, "mean").reshape(parts.members, -1), _covariances(parts)
-    apart = means - _repeated(_by_weight(weights, means), weights)
-    return _by_weight(weights, within + apart[:, :, None] * apart[:, None, :])
+    means, within = _component_values(components, "mean").reshape(components.members, -1), _covariances(components)
+    deviation = means - _repeated(_weighted_sum(weights, means), weights)
+    return _weighted_sum(weights, within + deviation[:, :, None] * deviation[:, None, :])
 
 
-def mixed_cdf(weights: Array, parts: Any, x: Array) -> Array:
+def mixed_cdf(weights: Array, components: Any, x: Array) -> Array:
     """Σ w_k P_k(X ≤ x) of numbers (…): (…), or (…, C)."""
     flat = np.ravel(x)
-    each = np.stack([np.ravel(part.cdf(flat)) for part in _members(parts)])  # (K, n)
-    return np.moveaxis(_by_weight(weights, each), -1, 0).reshape((*np.shape(x), *weights.shape[:-1]))
+    each = np.stack([np.ravel(component.cdf(flat)) for component in _members(components)])  # (K, n)
+    return np.moveaxis(_weighted_sum(weights, each), -1, 0).reshape((*np.shape(x), *weights.shape[:-1]))
 
 
-def mixed_quantile(weights: Array, parts: Any, p: Array) -> Array:
-    """The smallest x with P(X ≤ x) ≥ p (…) of one mixture (K,): between the quantiles of its parts, by halving."""
+def mixed_quantile(weights: Array, components: Any, p: Array) -> Array:
+    """The smallest x with P(X ≤ x) ≥ p (…) of one mixture (K,): bisection between the components' quantiles."""
     flat = np.ravel(p)
-    alive = [part for part, w in zip(_members(parts), weights, strict=True) if w > 0]
+    alive = [component for component, w in zip(_members(components), weights, strict=True) if w > 0]
     inside = (flat >= 0) & (flat <= 1)
-    asked = np.where(inside, flat, 0.5)
-    ends = np.stack([np.ravel(part.quantile(asked)) for part in alive])
-    found = _halved(lambda x: mixed_cdf(weights, parts, x), asked, ends.min(axis=0), ends.max(axis=0))
-    if all(is_discrete(part) for part in alive):  # whose distribution functions may forgive a little at a value
+    p_inside = np.where(inside, flat, 0.5)
+    ends = np.stack([np.ravel(component.quantile(p_inside)) for component in alive])
+    found = _bisection(lambda x: mixed_cdf(weights, components, x), p_inside, ends.min(axis=0), ends.max(axis=0))
+    if all(
+        is_discrete(component) for component in alive
+    ):  # whose distribution functions may have a tolerance at a value
         whole = np.rint(found)
         found = np.where(np.isclose(found, whole, rtol=0.0, atol=1e-6), whole, found)
     return np.where(inside, found, np.nan).reshape(np.shape(p))
 
 
-def _halved(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) -> Array:
-    """The least x in low … high with cdf(x) ≥ p, to the last bit; ends that are infinite are those of p = 0 and 1."""
+def _bisection(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) -> Array:
+    """Bisection for the least x in low … high with cdf(x) ≥ p, to the last bit; infinite ends belong to p = 0 and 1."""
     low, high = np.where(p == 1, high, low), np.where(p == 0, low, high)
     high = np.where(cdf(low) >= p, low, high)
     for _ in range(HALVINGS):
@@ -82,64 +84,66 @@ def _halved(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) ->
 # ------------------------------------------------------------------ parts, one by one
 
 
-def _members(parts: Any) -> list[Any]:
-    return [parts.member(k) for k in range(parts.members)]
+def _members(components: Any) -> list[Any]:
+    return [components.member(k) for k in range(components.members)]
 
 
-def _of_each(parts: Any, name: str) -> Array:
-    """The answer of each part (K, …), where all have one in numbers."""
-    if goes_round(parts):
-        raise _unknown(parts, name)
+def _component_values(components: Any, name: str) -> Array:
+    """A property of each component (K, …), where all have numeric ones."""
+    if is_circular(components):
+        raise _unknown(components, name)
     try:
-        several = isinstance(parts, Stack)
-        found = [getattr(part, name) for part in parts.components] if several else getattr(parts, name)
+        several = isinstance(components, Stack)
+        found = (
+            [getattr(component, name) for component in components.components] if several else getattr(components, name)
+        )
         out = np.asarray(found, dtype=np.float64)
     except (LikelyError, AttributeError, TypeError, ValueError) as error:
-        raise _unknown(parts, name) from error
-    if out.ndim < 1 or len(out) != parts.members:
-        raise _unknown(parts, name)
+        raise _unknown(components, name) from error
+    if out.ndim < 1 or len(out) != components.members:
+        raise _unknown(components, name)
     return out
 
 
-def goes_round(parts: Any) -> bool:
-    """True for angles: what mixes by weight there are arrows, not numbers."""
-    return isinstance(parts.member(0), VonMises | VonMisesSum)
+def is_circular(components: Any) -> bool:
+    """True for angles: their circular means do not mix by weight."""
+    return isinstance(components.member(0), VonMises | VonMisesSum)
 
 
-def _unknown(parts: Any, name: str) -> NotKnown:
-    expected = f"no {name} is known of a mixture of {type(parts).__name__}"
+def _unknown(components: Any, name: str) -> NotKnown:
+    expected = f"no {name} is available for a mixture of {type(components).__name__}"
     return NotKnown(sentence("Mixture", expected, remedy="average draws, see expect"))
 
 
-def _covariances(parts: Any) -> Array:
+def _covariances(components: Any) -> Array:
     """Covariances (K, d, d), diagonal where columns are independent."""
-    if isinstance(parts, Stack):
-        return np.stack([_one_covariance(part) for part in _members(parts)])
-    return np.broadcast_to(_one_covariance(parts), (parts.members, parts.dim, parts.dim))
+    if isinstance(components, Stack):
+        return np.stack([_one_covariance(component) for component in _members(components)])
+    return np.broadcast_to(_one_covariance(components), (components.members, components.dim, components.dim))
 
 
 def _one_covariance(distribution: Any) -> Array:
     """(d, d), or (K, d, d) of a stack."""
     if isinstance(distribution, Gaussian) or hasattr(distribution, "covariance_matrix"):
         return np.asarray(distribution.covariance_matrix)
-    apart = (
+    independent = (
         isinstance(distribution, ColumnDistribution | Poisson | Bernoulli)
         or getattr(distribution, "kind", "full") != "full"
     )
-    if apart or (distribution.dim == 1 and not hasattr(distribution, "covariance")):
+    if independent or (distribution.dim == 1 and not hasattr(distribution, "covariance")):
         lead = () if distribution.members is None else (distribution.members,)
         v = np.asarray(distribution.variance, dtype=np.float64).reshape((*lead, distribution.dim))
         return np.asarray(v[..., None] * np.eye(distribution.dim))
     return np.asarray(distribution.covariance, dtype=np.float64)
 
 
-def _by_weight(weights: Array, each: Array) -> Array:
-    """Σ w_k a_k of (K, …), or (C, …) for weights (C, M); what has no weight does not count, were it infinite."""
+def _weighted_sum(weights: Array, each: Array) -> Array:
+    """Σ w_k a_k of (K, …), or (C, …) for weights (C, M); components of weight 0 are left out, even infinite ones."""
     w = weights.reshape(*weights.shape, *(1,) * (each.ndim - 1))
     terms = np.where(w > 0, each.reshape(*weights.shape, *each.shape[1:]), 0.0)
     return np.asarray((w * terms).sum(axis=weights.ndim - 1))
 
 
 def _repeated(mixed: Array, weights: Array) -> Array:
-    """One row per part (K, …) again."""
+    """One row per component (K, …) again."""
     return np.repeat(mixed, weights.shape[-1], axis=0) if weights.ndim == 2 else mixed[None]

@@ -1,4 +1,4 @@
-"""A mixture's prior has the mixture's shape: one for the weights, one for the parts."""
+"""Prior of a mixture: a prior of the weights and a prior of the components."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.mixture.mixture import Mixture, categorical, level_counts
 
 @dataclass(frozen=True, eq=False)
 class MixturePrior(Value):
-    """What we believe of a `Mixture`; None, the default, leaves weights or parts to maximum likelihood.
+    """Prior of a `Mixture`; None, the default, means maximum likelihood for the weights or the components.
 
     >>> import likely as lk
     >>> MixturePrior(lk.Dirichlet([2.0, 2.0]), None).weights.mode
@@ -38,34 +38,34 @@ class MixturePrior(Value):
                 raise DomainError(sentence("MixturePrior", f"{name} must be a prior or None", repr(given)[:60], remedy))
 
     def update(self, stats: Any) -> MixturePrior:
-        """The posterior of weights and parts."""
+        """The posterior of weights and components."""
         weights = None if self.weights is None else self.weights.update(level_counts(stats.counts))
         return MixturePrior(weights, None if self.components is None else self.components.update(stats.components))
 
     def point(self, rule: str = "mode") -> Mixture:
-        """The Mixture of the weights' and the parts' points."""
+        """The Mixture at the point estimates of weights and components."""
         weights, parts = self._both("point")
         return Mixture(weights.point(rule).probs, parts.point(rule))
 
     def draw(self, rng: Generator) -> Mixture:
-        """A Mixture with weights and parameters drawn."""
+        """A Mixture with weights and parameters drawn from the prior."""
         weights, parts = self._both("draw")
         return Mixture(weights.draw(rng).probs, parts.draw(rng))
 
     def predictive(self) -> Mixture:
-        """The Mixture of the parts' predictives, each as likely as a next row would be its own."""
+        """Posterior predictive: the mixture of the components' predictive distributions, with mean weights."""
         weights, parts = self._both("predictive")
         return Mixture(weights.predictive().probs, parts.predictive())
 
     def log_evidence(self, stats: Any) -> float:
-        """log p(labels) + log p(rows | labels), for statistics of rows whose labels were seen."""
+        """log p(labels) + log p(rows | labels), for statistics of labeled rows."""
         weights, parts = self._both("log_evidence")
         if not stats.complete:
-            raise DomainError(sentence("MixturePrior.log_evidence", "labels and entries must have been seen"))
+            raise DomainError(sentence("MixturePrior.log_evidence", "labels and entries must be observed"))
         return float(weights.log_evidence(level_counts(stats.counts)) + np.sum(parts.log_evidence(stats.components)))
 
     def log_density(self, model: Mixture) -> float:
-        """log p of a mixture's parameters; what has no prior adds nothing."""
+        """log prior density of a mixture's parameters; what has no prior adds 0."""
         of_weights = 0.0 if self.weights is None else self.weights.log_density(categorical(model.weights))
         return float(
             of_weights + (0.0 if self.components is None else np.sum(self.components.log_density(model.components)))
@@ -74,6 +74,6 @@ class MixturePrior(Value):
     def _both(self, doing: str) -> tuple[Dirichlet, Any]:
         if self.weights is None or self.components is None:
             raise DomainError(
-                sentence(f"MixturePrior.{doing}", "weights and parts need priors", "None for one of them")
+                sentence(f"MixturePrior.{doing}", "weights and components need priors", "None for one of them")
             )
         return self.weights, self.components

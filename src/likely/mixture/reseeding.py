@@ -1,4 +1,4 @@
-"""A component that died begins anew: the heaviest of the others is cut in two, and one half is its own."""
+"""Reseeding of empty components: each takes one half of the rows of the heaviest component."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from likely.core.arrays import Array
 from likely.core.fit_report import EMPTY
 from likely.core.sketch import Sketch
 from likely.mixture.embedding import embedded
-from likely.mixture.initialization import from_shares, halves
+from likely.mixture.initialization import from_responsibilities, halves
 from likely.mixture.mixture import Mixture
 
 
-def revived(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
-    """The mixture with its dead components set into the heaviest ones, learned from a sketch of the rows."""
+def reseeded(model: Mixture, sketch: Sketch, prior: Any) -> Mixture:
+    """The mixture with its empty components reseeded from the heaviest ones, fitted to a sketch of the rows."""
     points = embedded(model.components, sketch.rows, sketch.weight)
-    shares = model.posterior(sketch.rows)
+    resp = model.posterior(sketch.rows)
     for k in np.flatnonzero(model.weights <= EMPTY):
-        shares = _split(shares, points, sketch.weight, int(k))
-    return from_shares(model, sketch.rows, sketch.weight, shares, prior)
+        resp = _split(resp, points, sketch.weight, int(k))
+    return from_responsibilities(model, sketch.rows, sketch.weight, resp, prior)
 
 
-def _split(shares: Array, points: Array, weight: Array, into: int) -> Array:
-    """Shares (m, K) where component `into` has taken one half of the heaviest one's rows that are not all alike."""
-    own = shares.argmax(axis=1)
-    for heavy in np.argsort(-(weight @ shares), kind="stable"):
-        mine = np.flatnonzero(own == heavy)
-        if _differ(points[mine]):
-            taken = mine[halves(points[mine], weight[mine]) == 1]
-            shares = shares.copy()
-            shares[taken, into] += shares[taken, heavy]
-            shares[taken, heavy] = 0.0
-            return shares
-    return shares
+def _split(resp: Array, points: Array, weight: Array, into: int) -> Array:
+    """Responsibilities (m, K) after component `into` took half of the rows of the heaviest one whose rows differ."""
+    assignment = resp.argmax(axis=1)
+    for heavy in np.argsort(-(weight @ resp), kind="stable"):
+        members = np.flatnonzero(assignment == heavy)
+        if _differ(points[members]):
+            moved = members[halves(points[members], weight[members]) == 1]
+            resp = resp.copy()
+            resp[moved, into] += resp[moved, heavy]
+            resp[moved, heavy] = 0.0
+            return resp
+    return resp
 
 
 def _differ(points: Array) -> bool:

@@ -1,4 +1,4 @@
-"""Who is responsible for a row: shares p(k | x) of K members, and how unsure they are."""
+"""Responsibilities p(k | x) of K components and the entropy of the hidden labels, in the log domain."""
 
 from __future__ import annotations
 
@@ -9,75 +9,75 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array
 
-NOTHING = -230.0  # log of a share that is none: 1e-100; smaller ones would be numbers that processors are slow with
+LOG_FLOOR = -230.0  # log of a negligible responsibility, 1e-100: below it, arithmetic on subnormal numbers is slow
 
 
-def settled(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Array, float]:
-    """Shares (K, n) of log-joints, times the weight of each row, and Σ weight · entropy. `logs` is used up.
+def weighted_responsibilities(logs: Array, prior: Array, weight: Array | None = None) -> tuple[Array, float]:
+    """Responsibilities (K, n) from log-joints, times the weight of each row, and Σ weight · entropy; overwrites `logs`.
 
-    Where all are −inf, no member can explain a row: the prior (K,) decides. Inside, NumPy must have been told to
-    say nothing.
+    Where all are −inf, the row has density 0 under every component: the prior (K,) is taken. The caller has set
+    np.errstate to ignore.
     """
-    unsettled = Unsettled(logs.shape[1], weight)
-    shares = unsettled.shares(logs, slice(None))
-    return shares, unsettled.entropy(prior, [(slice(None), shares)])
+    accumulator = ResponsibilityAccumulator(logs.shape[1], weight)
+    resp = accumulator.responsibilities(logs, slice(None))
+    return resp, accumulator.entropy(prior, [(slice(None), resp)])
 
 
 def load_loops() -> None:
-    """Import the compiled version of `settled`: worth it before many rows are scored; the results are the same bits."""
+    """Import the compiled version: worth its load time before many rows; the results are equal bit for bit."""
     import likely.mixture._loops  # noqa: F401
 
 
-class Unsettled:
-    """Rows whose shares are found strip by strip; what is left to settle is done for all of them at the end."""
+class ResponsibilityAccumulator:
+    """Responsibilities computed block by block; rows of density 0 are completed at the end."""
 
     def __init__(self, n: int, weight: Array | None) -> None:
         self.weight = np.ones(n) if weight is None else np.array(weight)
-        self.total, self.unsure = np.empty((2, n))
+        self.total, self.sum_r_log_r = np.empty((2, n))
         self.loops = sys.modules.get("likely.mixture._loops")
 
-    def shares(self, logs: Array, at: slice) -> Array:
-        """Shares (K, rows) of the rows `at`, times their weight."""
-        total, unsure = self.total[at], self.unsure[at]
+    def responsibilities(self, logs: Array, at: slice) -> Array:
+        """Responsibilities (K, rows) of the rows `at`, times their weight."""
+        total, sum_r_log_r = self.total[at], self.sum_r_log_r[at]
         if self.loops is None:
-            return _by_numpy(logs, self.weight[at], total, unsure)
+            return _by_numpy(logs, self.weight[at], total, sum_r_log_r)
         top = np.empty(logs.shape[1])
-        self.loops.drop(logs, top, NOTHING)
-        shares = np.exp(logs)
-        self.loops.share_out(logs, shares, NOTHING, self.weight[at], total, unsure)
-        return shares
+        self.loops.subtract_max(logs, top, LOG_FLOOR)
+        resp = np.exp(logs)
+        self.loops.normalize_to_weight(logs, resp, LOG_FLOOR, self.weight[at], total, sum_r_log_r)
+        return resp
 
     def entropy(self, prior: Array, strips: list[tuple[slice, Array]]) -> float:
-        """Σ weight · entropy; rows that no member can explain get their shares by the prior."""
-        entropy = np.log(self.total) - self.unsure / self.total
+        """Σ weight · entropy; rows of density 0 under every component get the prior as responsibilities."""
+        entropy = np.log(self.total) - self.sum_r_log_r / self.total
         if not self.total.all():
             none = self.total == 0
             entropy[none] = -xlogy(prior, prior).sum()
-            for at, shares in strips:
+            for at, resp in strips:
                 here = np.flatnonzero(none[at])
-                shares[:, here] = prior[:, None] * self.weight[at][here]
+                resp[:, here] = prior[:, None] * self.weight[at][here]
         return float(entropy @ self.weight)
 
     @property
-    def all_explained(self) -> bool:
-        """True if some member can explain each row."""
+    def all_possible(self) -> bool:
+        """True if every row has positive density under some component."""
         return bool(self.total.all())
 
 
-def _by_numpy(logs: Array, weight: Array, total: Array, unsure: Array) -> Array:
+def _by_numpy(logs: Array, weight: Array, total: Array, sum_r_log_r: Array) -> Array:
     logs -= logs.max(axis=0)
-    np.copyto(logs, NOTHING, where=~(logs > NOTHING))
-    shares = np.exp(logs)
-    shares *= logs > NOTHING
-    total[:] = _one_by_one(shares)
-    logs *= shares
-    unsure[:] = _one_by_one(logs)
-    shares *= weight / total
-    return shares
+    np.copyto(logs, LOG_FLOOR, where=~(logs > LOG_FLOOR))
+    resp = np.exp(logs)
+    resp *= logs > LOG_FLOOR
+    total[:] = _sum_over_components(resp)
+    logs *= resp
+    sum_r_log_r[:] = _sum_over_components(logs)
+    resp *= weight / total
+    return resp
 
 
-def _one_by_one(numbers: Array) -> Array:
-    """Sums over members (n,), one member after another: of a single row NumPy would add pairs, to other bits."""
+def _sum_over_components(numbers: Array) -> Array:
+    """Sums over components (n,), one after another: NumPy's pairwise sum of a single row has other rounding."""
     out = np.array(numbers[0])
     for row in numbers[1:]:
         out += row

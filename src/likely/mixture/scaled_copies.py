@@ -1,4 +1,4 @@
-"""One Gaussian at several sizes: the wide one is there for the rows that do not belong."""
+"""Gaussians with common mean and scaled covariances: the contamination model for outliers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from likely.distributions.stacks.stack_statistics import joined
 
 @dataclass(frozen=True, eq=False)
 class ScaledCopies(Distribution):
-    """A stack N(μ, f Σ) for each factor f: mean and covariance are shared, sizes differ.
+    """A stack N(μ, f Σ), one member for each factor f: mean and covariance are shared, the scale differs.
 
     `Mixture([1 − ε, ε], ScaledCopies(g, [1, α]))` is Tukey's contamination model (Ney 6.1). With a base stack of C
     members, the stack has C · F: all factors of the first, then of the second.
@@ -57,17 +57,17 @@ class ScaledCopies(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the base: factors are given."""
+        """Free parameters: those of the base; factors are fixed."""
         return self.base.n_parameters
 
     @property
     def smallest_eigenvalue(self) -> float:
-        """The least variance in any direction."""
+        """The smallest eigenvalue of any covariance."""
         return self.base.smallest_eigenvalue * float(self.factors.min())
 
     @cached_property
     def gaussian(self) -> Gaussian:
-        """The same stack, written out."""
+        """The same stack as independent Gaussians."""
         mean, spread, F = np.atleast_2d(self.base.mean), self.base.covariance, len(self.factors)
         spread = spread[None] if self.base.members is None else spread
         sizes = np.tile(self.factors, len(mean)).reshape(-1, *[1] * (spread.ndim - 1))
@@ -80,7 +80,7 @@ class ScaledCopies(Distribution):
         return self.gaussian.member(k)
 
     def some(self, index: Any) -> Any:
-        """Whole bases stay together; other choices are no longer tied, and are Gaussians."""
+        """Whole bases stay tied; other selections are independent Gaussians."""
         F, at = len(self.factors), np.asarray(index)
         whole = len(at) % F == 0 and bool((at.reshape(-1, F) == at[::F, None] + np.arange(F)).all())
         if not (whole and (at[::F] % F == 0).all()):
@@ -103,7 +103,7 @@ class ScaledCopies(Distribution):
         return self.gaussian.collect(x, weight, labels=labels)
 
     def refit(self, stats: Any, prior: Any = None) -> ScaledCopies:
-        """Mean and covariance from all sizes together: a row of the wide one counts 1/f, and spreads f times as far."""
+        """Mean and covariance pooled over the members: a row of factor f has weight 1/f; Σ is divided by all rows."""
         stats = self.gaussian._suited(stats)
         F, C = len(self.factors), self.base.members
         fitted = [self._one(c, stats.member(np.arange(c * F, (c + 1) * F)), prior) for c in range(C or 1)]
@@ -115,41 +115,41 @@ class ScaledCopies(Distribution):
     def _one(self, c: int, stats: Any, prior: Any) -> Gaussian:
         base = self.base if self.base.members is None else self.base.member(c)
         each = [stats.member(f) * float(1.0 / self.factors[f]) for f in range(len(self.factors))]
-        together, rows = sum(each[1:], each[0]), np.asarray(stats.weight.sum(axis=0))
-        if not together.total_weight > 0 and prior is None:
+        pooled, rows = sum(each[1:], each[0]), np.asarray(stats.weight.sum(axis=0))
+        if not pooled.total_weight > 0 and prior is None:
             return base
         if prior is not None:
-            return self._with_prior(base, together, rows, prior)
-        one = base.refit(together)
-        ratio = np.divide(together.weight, rows, out=np.ones_like(rows), where=rows > 0)
-        ratio = ratio if base.kind != "spherical" else np.asarray(together.weight.sum() / max(rows.sum(), 1e-300))
+            return self._with_prior(base, pooled, rows, prior)
+        one = base.refit(pooled)
+        ratio = np.divide(pooled.weight, rows, out=np.ones_like(rows), where=rows > 0)
+        ratio = ratio if base.kind != "spherical" else np.asarray(pooled.weight.sum() / max(rows.sum(), 1e-300))
         return one.replace(covariance=np.asarray(one.covariance * ratio))
 
-    def _with_prior(self, base: Gaussian, together: Any, rows: Array, prior: Any) -> Gaussian:
-        """The posterior mode: means are known as well as Σ n/f rows tell, covariances as well as Σ n."""
-        posterior = base._suited_prior(prior).update(together)
-        more = rows - together.weight
+    def _with_prior(self, base: Gaussian, pooled: Any, rows: Array, prior: Any) -> Gaussian:
+        """The posterior mode: Σ n/f pseudo-rows determine the means, Σ n rows the covariances."""
+        posterior = base._suited_prior(prior).update(pooled)
+        more = rows - pooled.weight
         if base.kind == "spherical":
-            more = np.asarray(np.sum(more * np.ones(self.dim) if isinstance(together, Moments) else more))
+            more = np.asarray(np.sum(more * np.ones(self.dim) if isinstance(pooled, Moments) else more))
         return base._in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
 
     def objective(self, stats: Any, prior: Any = None) -> float:
-        """What `refit` maximizes: the prior is met once a base."""
+        """What `refit` maximizes: expected log-likelihood, plus the log prior once per base."""
         value = self.gaussian.objective(stats)
         if prior is not None:
             value += float(np.sum(self.base._suited_prior(prior).log_density(self.base)))
         return value
 
     def weak_prior(self, stats: Any) -> Any:
-        """That of a Gaussian, scaled by rows as they count here: the far ones hardly."""
+        """Weak prior of a Gaussian, scaled by the rows with their weights 1/f."""
         stats, F = self.gaussian._suited(stats), len(self.factors)
-        each = [self._together(stats.member(np.arange(c * F, (c + 1) * F))) for c in range(self.base.members or 1)]
+        each = [self._pooled(stats.member(np.arange(c * F, (c + 1) * F))) for c in range(self.base.members or 1)]
         return self.base.weak_prior(
             each[0] if self.base.members is None else joined(self.base, list(map(_as_stack, each)))
         )
 
-    def _together(self, stats: Any) -> Any:
-        """The moments of all sizes as rows of the first: of their own number, and of its spread."""
+    def _pooled(self, stats: Any) -> Any:
+        """Pooled moments in the scale of the base: scatter and mean weighted by 1/f, total weight kept."""
         parts = [stats.member(f) * float(1.0 / self.factors[f]) for f in range(len(self.factors))]
         total = sum(parts[1:], parts[0])
         rows = {"weight": np.asarray(stats.weight.sum(axis=0))}

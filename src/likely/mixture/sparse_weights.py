@@ -1,4 +1,4 @@
-"""A prior that empties components: what explains too few rows to pay for its parameters is given up."""
+"""Sparse Dirichlet prior of mixture weights: components whose likelihood gain is below their cost are removed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 
-FEW = 12.0  # rows: a part that explains fewer costs as much, else many tiny parts would be cheaper than a large one
+FEW = 12.0  # rows: a component with fewer costs the same, else many tiny components would be cheaper than a large one
 
 
 class Price(NamedTuple):
-    """What a mixture's parts have to pay for: the parameters of each, and those that all of them share.
+    """Parameter counts that enter the message length: per component, and shared by all components.
 
     >>> import likely as lk, numpy as np
     >>> Price.of(lk.Gaussian(np.zeros((3, 2)), np.stack([np.eye(2)] * 3)))
@@ -28,23 +28,23 @@ class Price(NamedTuple):
 
     @classmethod
     def of(cls, parts: Any) -> Price:
-        """Of a stack of parts; of a single one all parameters are its own."""
+        """The counts of a stack of components; of a single component all parameters are its own."""
         one = float(parts.some(np.array([0])).n_parameters)
         own = (float(parts.n_parameters) - one) / (parts.members - 1) if parts.members > 1 else one
         return cls(own, one - own)
 
     def prior(self, size: int, rows: float) -> SparseWeights:
-        """Each part must explain half as many rows as it has parameters.
+        """Prior that requires each component to explain half as many rows as it has parameters.
 
-        No more is asked than half of what an average part explains: else all parts of a rich model would go at once.
+        It is at most half of the rows of an average component: else all components of a rich model would go at once.
         """
         return SparseWeights.costing(size, min(0.5 * self.own, 0.5 * rows / size))
 
     def message_length(self, weights: Array, rows: float, log_likelihood: float) -> float:
         """N/2 Σ log(n w_k) + k/2 log n + S/2 log n − log-likelihood, in nats   (Figueiredo, Leitão and Jain 1999).
 
-        N parameters of each of k parts are known from its own n w_k rows, S shared ones and the weights from all.
-        Infinite where a part explains no more rows than half its parameters; a single part is always possible.
+        Each of the k components has N parameters, estimated from n w_k rows; S shared ones and the weights from all.
+        Infinite where a component explains at most N/2 rows; a single component is always possible.
 
         >>> round(Price(2.0, 0.0).message_length(np.array([0.5, 0.5]), 100.0, -150.0), 3)
         162.429
@@ -61,9 +61,9 @@ class Price(NamedTuple):
 class SparseWeights(Value):
     """log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
 
-    A part that explains fewer than 1 − α rows gets no weight. With 1 − α half the number of a part's parameters
-    this is the message length of Figueiredo and Jain (2002): emptied parts are those that do not pay for themselves.
-    It has a mode, and neither a mean nor draws.
+    A component that explains fewer than 1 − α rows gets weight 0. With 1 − α half the number of its parameters
+    this is the minimum message length criterion of Figueiredo and Jain (2002).
+    The prior has a mode, and neither a mean nor draws.
 
     >>> SparseWeights.costing(3, 4.0).alpha
     array([-3., -3., -3.])
@@ -83,15 +83,15 @@ class SparseWeights(Value):
 
     @classmethod
     def costing(cls, size: int, rows: float) -> SparseWeights:
-        """Each of `size` parts must explain more than so many rows."""
+        """Each of `size` components must explain more than `rows` rows."""
         return cls(np.full(size, 1.0 - rows))
 
     def update(self, stats: Any) -> SparseWeights:
-        """Counts added; what they do not yet pay for stays below 1."""
+        """α plus counts; entries below 1 remain where counts are too small."""
         return SparseWeights.trusted(alpha=self.alpha + stats.counts)
 
     def point(self, rule: str = "mode") -> Categorical:
-        """The weights of highest density; parts that do not pay for themselves have next to none."""
+        """The weights of highest density; components with too few rows have weight next to 0."""
         from likely.mixture.mixture import weights_mode
 
         if rule != "mode":
@@ -99,20 +99,20 @@ class SparseWeights(Value):
         return Categorical.trusted(probs=weights_mode(self.alpha, np.zeros_like(self.alpha)), levels=None)
 
     def log_density(self, model: Categorical) -> Any:
-        """Σ (α − 1) log w_k, without the constant that an improper distribution lacks."""
+        """Σ (α − 1) log w_k, without a normalizing constant: the prior is improper."""
         with np.errstate(divide="ignore"):
             return ((self.alpha - 1) * np.log(model.probs)).sum(axis=-1)
 
     def draw(self, rng: Any) -> Any:
-        """Not possible: the distribution is improper."""
+        """Raises: the prior is improper."""
         raise self._improper("draws")
 
     def predictive(self) -> Any:
-        """Not possible: the distribution is improper."""
+        """Raises: the prior is improper."""
         raise self._improper("predictive distribution")
 
     def log_evidence(self, stats: Any) -> float:
-        """Not possible: the distribution is improper."""
+        """Raises: the prior is improper."""
         raise self._improper("evidence")
 
     def _improper(self, what: str) -> DomainError:

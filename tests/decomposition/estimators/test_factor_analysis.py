@@ -1,4 +1,4 @@
-"""PPCA and factor analysis: densities and transformers at once, with gaps, weights and streams."""
+"""PPCA and factor analysis: densities and transformers at once, with missing values, weights and streams."""
 
 from __future__ import annotations
 

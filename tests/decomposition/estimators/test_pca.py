@@ -1,4 +1,4 @@
-"""PCA as scikit-learn has it, exact in chunks, and honest about the digits that it needs."""
+"""PCA against scikit-learn: chunks equal the batch, and the choice between scatter and R factor."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_it_changes_the_route_where_the_scatter_is_blind_and_says_so(rng):
         assert PCA(2).fit(X).route_ == "scatter"  # what was asked for is in plain sight
         assert PCA(route="scatter").fit(X).n_components_ == 2
         assert PCA(route="qr").fit(X).n_components_ == 4
-    with pytest.warns(FitWarning, match="cannot tell from rounding"):
+    with pytest.warns(FitWarning, match="at the rounding level"):
         PCA(4).partial_fit(X)
 
 

@@ -90,7 +90,7 @@ def test_what_is_neither_0_nor_1():
         lk.fit(stack(), x)
     x[4444, 3] = np.nan
     assert np.isfinite(stack().log_prob(x)).all()
-    with pytest.raises(DataError, match="no gaps"):
+    with pytest.raises(DataError, match="no missing values"):
         stack().log_prob(sp.csr_array(x))
 
 

@@ -1,10 +1,10 @@
-"""The compiled sweep against its slow twin."""
+"""The compiled Gibbs sweep against its reference implementation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from likely.distributions.binary._loops import sweep_signs
+from likely.distributions.binary._loops import gibbs_sweep
 
 
 def test_a_sweep_visits_columns_in_turn():
@@ -17,6 +17,6 @@ def test_a_sweep_visits_columns_in_turn():
     slow, fast, couple = z.copy(), z.copy(), z @ J
     for j in range(6):
         slow[:, j] = np.where(2 * (0.7 * slow @ J[:, j] + field[j]) > chance[:, j], 1.0, -1.0)
-    sweep_signs(fast, couple, field, 0.7, J, chance)
+    gibbs_sweep(fast, couple, field, 0.7, J, chance)
     assert np.array_equal(fast, slow) and not np.array_equal(fast, z)
     assert np.allclose(couple, fast @ J, atol=1e-12)

@@ -1,4 +1,4 @@
-"""Cut expansions as distributions: the positive part adds up to one, and scores, draws, gaps and sums agree."""
+"""Truncated expansions: the positive part sums to one, and log p, draws, missing values and sums agree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_beyond_all_cells_sums_are_refused():
 def test_gaps_in_learning_are_told():
     x = np.array([[0.0, np.nan], [1, 1], [0, 1], [1, 0]])
     for distribution in (lk.Walsh, lk.Bahadur):
-        with pytest.warns(lk.FitWarning, match="rows have gaps"):
+        with pytest.warns(lk.FitWarning, match="missing values: means are over"):
             distribution.fit(x)
 
 

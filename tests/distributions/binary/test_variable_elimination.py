@@ -1,4 +1,4 @@
-"""Summing columns out one by one against all cells."""
+"""Variable elimination against enumeration of all cells."""
 
 from __future__ import annotations
 

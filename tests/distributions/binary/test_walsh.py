@@ -1,4 +1,4 @@
-"""Expansions in signs: the notes' numbers, all cells, and what is negative is said to be."""
+"""Walsh and Bahadur expansions against the notes' numbers and enumeration, with warnings of negative values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_numbers_of_the_notes():
 
 def test_what_is_negative_is_told():
     cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
-    with pytest.warns(lk.FitWarning, match="1 row lies where the cut expansion is not positive"):
+    with pytest.warns(lk.FitWarning, match="1 row lies where the truncated expansion is not positive"):
         assert cut.log_prob([[0, 0], [1, 1]])[0] == -np.inf
     twins = learned(lk.Bahadur, np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0]]), 2)
     x = all_cells(3)
@@ -152,11 +152,11 @@ def test_bad_input_is_named():
     assert distribution.log_prob([[0, 0.5, 1]])[0] == -np.inf
     with pytest.raises(lk.DomainError, match=f"at most {MOST:,} sets"):
         lk.Walsh.blank(np.zeros((1, 400)), order=3)
-    with pytest.raises(lk.DomainError, match="add up to 1"):
+    with pytest.raises(lk.DomainError, match="sum to 1"):
         lk.Walsh.of([0.5, 0.6])
     with pytest.raises(lk.ShapeError, match="cells"):
         lk.Walsh.of([0.5, 0.2, 0.3])
-    with pytest.raises(lk.DomainError, match="larger"):
+    with pytest.raises(lk.DomainError, match="nor sums exceed"):
         SignSums([1.0, 1.0], [1.0, 2.0], 0.0, 1, 1)
 
 

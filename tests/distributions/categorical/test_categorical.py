@@ -1,4 +1,4 @@
-"""The categorical distribution: levels of every kind, exact frequencies, and what was not observed."""
+"""The categorical distribution: levels of every type, exact frequencies, and missing values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chow's tree against all trees and all cells."""
+"""The Chow–Liu tree against all trees and all cells."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_too_many_levels_for_em_are_told():
     distribution = lk.ChowTree.blank(x)
     stats = distribution.collect(x)
     assert stats.complete and stats.pairs[:101, 101:].sum() == 199
-    with pytest.warns(lk.FitWarning, match="a pair counts where both of it were seen"):
+    with pytest.warns(lk.FitWarning, match="available pairs are counted"):
         distribution.refit(stats)
 
 
@@ -273,7 +273,7 @@ def test_bad_input_is_named():
         lk.ChowTree.blank(np.arange(600.0)[:, None])
     with pytest.raises(lk.DataError, match="8,192"):
         lk.ChowTree.blank(np.random.default_rng(0).random((500, 20)))
-    with pytest.raises(lk.DomainError, match="no circles"):
+    with pytest.raises(lk.DomainError, match="no cycles"):
         lk.ChowTree([1, 0], np.full((2, 2, 2), 0.5), ([0, 1], [0, 1]))
     with pytest.raises(lk.DomainError, match="table 0 must hold probabilities"):
         lk.ChowTree([-1], np.full((1, 2, 2), 0.6), ([0, 1],))

@@ -1,4 +1,4 @@
-"""The Dirichlet distribution as a distribution of probabilities, and as what we believe of a Categorical."""
+"""The Dirichlet distribution as a density, and as conjugate prior of a Categorical."""
 
 from __future__ import annotations
 

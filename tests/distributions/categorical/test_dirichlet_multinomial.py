@@ -1,4 +1,4 @@
-"""Pólya's urn against SciPy, enumeration and its own construction."""
+"""The Dirichlet-multinomial distribution against SciPy, enumeration and its own construction."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_a_refit_goes_on_from_the_distribution_of_before(kind, monkeypatch):
     stats = distribution.collect(x)
     prior = distribution.weak_prior(stats) if kind == "prior" else None
     distribution = distribution.refit(stats, prior)
-    looks, hill = [], dirichlet_multinomial_fit._hill
-    monkeypatch.setattr(dirichlet_multinomial_fit, "_hill", lambda *at: looks.append(1) or hill(*at))
+    looks, hill = [], dirichlet_multinomial_fit._objective
+    monkeypatch.setattr(dirichlet_multinomial_fit, "_objective", lambda *at: looks.append(1) or hill(*at))
     warm = distribution.refit(stats, prior)
     assert len(looks) <= 5 and warm.objective(stats, prior) >= distribution.objective(stats, prior) - 1e-10
     np.testing.assert_allclose(warm.alpha, distribution.alpha, rtol=1e-9)

@@ -231,7 +231,7 @@ def test_sparse_rows_that_are_wrong_are_named():
     x = sp.csr_array(words(5000, 30)).astype(float)
     at = x.indptr[4321]
     m, (row, column) = stack(), (4321, int(x.indices[at]))
-    for bad, text in ((np.nan, "no gaps"), (np.inf, "finite")):
+    for bad, text in ((np.nan, "no missing values"), (np.inf, "finite")):
         x.data[at] = bad
         for attempt in (m.collect, m.log_prob):
             with pytest.raises(DataError, match=rf"{text}.* row {row}, column {column}"):

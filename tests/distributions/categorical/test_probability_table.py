@@ -1,4 +1,4 @@
-"""Finite tables: Herbst's forgeries, sums by enumeration, and mistakes that are named."""
+"""Probability tables: Herbst's examples, sums by enumeration, and error messages."""
 
 from __future__ import annotations
 

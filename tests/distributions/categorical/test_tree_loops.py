@@ -1,4 +1,4 @@
-"""The compiled sums over a tree against all cells."""
+"""The compiled expected pair counts on a tree against enumeration."""
 
 from __future__ import annotations
 

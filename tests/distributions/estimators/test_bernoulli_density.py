@@ -1,4 +1,4 @@
-"""Yes and no: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
+"""Bernoulli density: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_gaps_and_infinities(answers):
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
     d = BernoulliDensity(prior=None).fit(X)
     assert np.allclose(d.probs_, np.nanmean(X, axis=0)) and np.isfinite(d.score_samples(X)).all()
-    with pytest.raises(lk.DataError, match="no gaps"):
+    with pytest.raises(lk.DataError, match="no missing values"):
         BernoulliDensity().fit(sp.csr_array(X))
     X[3, 2] = np.inf
     with pytest.raises(lk.DataError, match="row 3, column 2"):

@@ -175,7 +175,7 @@ def test_gaps_are_filled_by_what_was_seen(name):
 
 def test_columns_that_look_like_numbers_are_told():
     rng = np.random.default_rng(0)
-    with pytest.warns(lk.FitWarning, match="2 columns look like real numbers.*probability 0.*bins"):
+    with pytest.warns(lk.FitWarning, match="2 columns look like real numbers.*probability 0.*bin them"):
         lk.ChowTreeDensity().fit(rng.normal(size=(100, 2)))
     with pytest.warns(lk.FitWarning, match=r"1 column looks like real numbers .*\(x1: 30 values\)"):
         lk.ChowTreeDensity().fit(np.column_stack([np.arange(30) % 3, rng.normal(size=30)]))  # few rows, no value twice

@@ -1,4 +1,4 @@
-"""Word frequencies: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
+"""Multinomial density: against scikit-learn's naive Bayes, sparse against dense, streams against batches."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_gaps_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
         warnings.simplefilter("error")
         d = MultinomialDensity(tol=1e-9).fit(X)
     assert d.n_iter_ > 1 and np.isfinite(d.score_samples(X)).all()
-    with pytest.raises(lk.DataError, match=r"no gaps.*dense"):
+    with pytest.raises(lk.DataError, match=r"no missing values.*dense"):
         MultinomialDensity().fit(sp.csr_array(X))
 
 

@@ -1,4 +1,4 @@
-"""Trees over columns of words: the same as over their codes, and words come back as words."""
+"""Chow–Liu trees over columns of strings: the same as over their codes, and decoding."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_word_that_is_none_of_them_is_missing_to_a_classifier_and_impossible_t
 
 def test_what_is_wrong_is_said():
     _, cells = table()
-    with pytest.raises(lk.DataError, match="words are of 1 columns, got 2 columns"):
+    with pytest.raises(lk.DataError, match="words are given for 1 columns, got 2 columns"):
         lk.ChowTreeDensity(words=WORDS[:1]).fit(cells)
     for bad in ([], ["blue", "red"], [["a", "a"], ["b"]], [[], ["b"]]):
         with pytest.raises(lk.DomainError, match="different words for each column"):

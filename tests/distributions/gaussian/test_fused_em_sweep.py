@@ -37,7 +37,7 @@ def gap(m, got, want):
 
 
 def swept(m, x, w=None):
-    stats = m._in_one_sweep(np.ascontiguousarray(x), w)
+    stats = m._collect_in_one_pass(np.ascontiguousarray(x), w)
     assert stats is not None  # else the test would test nothing
     return stats
 
@@ -104,7 +104,7 @@ def test_thin_covariances(thin):
     covariance[:4] = turn @ np.diag([1.0, 1.0, thin**2]) @ turn.T
     m = Mixture(np.full(16, 1 / 16), Gaussian(parts.mean, covariance))
     x = m.sample(1000, rng)
-    stats = m._in_one_sweep(x, None)
+    stats = m._collect_in_one_pass(x, None)
     shares = softmax(log_probs(m.components, x) + np.log(m.weights), axis=1)
     if stats is None:  # too thin even for that: the general way has to be right, then
         stats = m.collect(x)
@@ -121,7 +121,7 @@ def test_rows_far_out_are_left_to_the_general_way():
     m = Mixture(np.full(16, 1 / 16), gaussians("full", 16, 3))
     x = m.sample(500, rng)
     x[7] = 1e9
-    assert m._in_one_sweep(x, None) is None
+    assert m._collect_in_one_pass(x, None) is None
     stats = m.collect(x)
     assert stats.counts.sum() == pytest.approx(500.0) and np.isfinite(stats.components.scatter).all()
     far = int(m.log_joint(x[7:8]).argmax())
@@ -135,7 +135,7 @@ def test_rows_with_gaps_are_left_to_the_general_way(kind):
     m = Mixture(np.full(16, 1 / 16), gaussians(kind, 16, 3))
     x = m.sample(300, rng)
     x[5, 1] = np.nan
-    assert m._in_one_sweep(x, None) is None
+    assert m._collect_in_one_pass(x, None) is None
     assert m.collect(x).counts.sum() == pytest.approx(300.0)
 
 
@@ -151,7 +151,7 @@ def test_few_members_and_ties_are_left_to_the_general_way():
     rng = np.random.default_rng(7)
     tied = Mixture(np.full(5, 0.2), gaussians("tied"))
     x = tied.sample(100, rng)
-    assert tied._in_one_sweep(x, None) is None and tied.collect(x).counts.sum() == pytest.approx(100.0)
+    assert tied._collect_in_one_pass(x, None) is None and tied.collect(x).counts.sum() == pytest.approx(100.0)
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
@@ -165,7 +165,7 @@ def test_a_far_member_is_summed_about_its_own_mean(kind, monkeypatch):
     )  # fmt: skip
     m = Mixture(np.full(16, 1 / 16), parts)
     x = m.sample(4000, rng)
-    stats = m._in_one_sweep(x, None)
+    stats = m._collect_in_one_pass(x, None)
     stats = m.collect(x) if stats is None else stats
     weight, _, scatter = by_dense_sums(x, softmax(plain_joint(m, x), axis=1))
     want = scatter[0] if kind == "full" else np.diagonal(scatter[0])

@@ -1,4 +1,4 @@
-"""The gamma distribution as a distribution of positive numbers, and as what we believe of a Poisson rate."""
+"""The gamma distribution as a density, and as conjugate prior of a Poisson rate."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_gamma_serves_waits_and_counts():
     assert counts.likelihood == "poisson" and (counts.shape[0], counts.rate[0]) == (10.0, 3.0)
     assert isinstance(waits.predictive(), lk.Lomax) and isinstance(counts.predictive(), lk.NegativeBinomial)
     assert isinstance(waits.draw(np.random.default_rng(0)), lk.Exponential)
-    with pytest.raises(lk.DomainError, match="of must be"):
+    with pytest.raises(lk.DomainError, match="likelihood must be"):
         lk.Gamma(1.0, 1.0, likelihood="normal")
     with pytest.raises(lk.DomainError, match="counts or of waiting times"):
         prior.update(lk.ChiSquare(1.0).collect([1.0]))

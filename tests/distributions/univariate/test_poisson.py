@@ -405,7 +405,7 @@ def test_sparse_rows_that_are_no_counts(distribution):
         distribution.collect(odd)
     with pytest.raises(DataError, match=r"counts must be whole numbers, got 1.5 at row 0, column 1"):
         type(distribution).fit(odd[:2])
-    with pytest.raises(DataError, match="sparse rows must have no gaps"):
+    with pytest.raises(DataError, match="sparse rows must have no missing values"):
         distribution.log_prob(sp.csr_array([[np.nan, 0.0, 0.0]]))
 
 

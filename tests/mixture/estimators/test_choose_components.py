@@ -1,4 +1,4 @@
-"""How many components: what each way must answer where the answer is known, and what it must say of itself."""
+"""Choosing the number of components: each criterion on data with a known answer, and the printed table."""
 
 from typing import Any
 
@@ -138,7 +138,7 @@ def test_an_unsettled_fit_is_said_with_its_number() -> None:
 def test_one_distinct_row_is_one_component(rows: Any) -> None:
     choice = choose_components(lk.MixtureDensity(random_state=0), rows)
     assert choice.numbers == [1] and choice.best == {"bic": 1, "held-out": 1, "prior": 1}
-    assert "distinct rows: 1" in str(choice) and "no rows could be left out" in str(choice)
+    assert "distinct rows: 1" in str(choice) and "no rows could be held out" in str(choice)
 
 
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
@@ -146,7 +146,7 @@ def test_there_are_no_more_components_than_distinct_rows(by: str) -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 3, axis=0)
     choice = choose_components(lk.MixtureDensity(random_state=0), X, range(1, 11), by=(by,))
     assert choice.numbers == [1, 2, 3, 4] and choice.distinct == 4 and choice.best[by] <= 4
-    assert "larger numbers were left out; distinct rows: 4" in str(choice)
+    assert "larger numbers were skipped; distinct rows: 4" in str(choice)
     assert choose_components(lk.MixtureDensity(random_state=0), X, [8], by=(by,)).numbers == [4]
     assert choose_components(lk.MixtureDensity(random_state=0), X, [2], by=(by,)).distinct is None
 

@@ -1,4 +1,4 @@
-"""What broke mixtures once: columns that say nothing, rows in another order, small streams, ties of every component."""
+"""Hazards of mixtures: uninformative columns, row order, small streams, ties of every component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures, clusters and factors on real data: published figures, and scikit-learn from the same start."""
+"""Mixtures, clusters and factors on real data: published figures, and scikit-learn from the same initialization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaussians with few causes, learned from rows: probabilistic PCA and factor analysis."""
+"""Probabilistic PCA and factor analysis: Gaussians with low-rank plus diagonal covariance."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from likely.distributions.priors.pseudo_observations import EarlierRows
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
-LOOK = 4096  # rows that a first look takes where nothing is missing
-SEEN = 1e-10  # of the largest variance: directions of less have none
+LOOK = 4096  # rows for an initial Gaussian where nothing is missing
+RANK = 1e-10  # of the largest eigenvalue: smaller ones count as 0
 PATIENCE = 3  # numbers of factors tried after the best so far
 
 
 class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
-    """What both have in common: `model_` is a `FactorGaussian`, `transform` gives the factors' posterior means."""
+    """Base of PPCA and FactorAnalysis: `model_` is a `FactorGaussian`, `transform` gives posterior means of factors."""
 
     _model_types = (FactorGaussian,)
     _kind: str
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: their statistics are added to those of all rows before."""
+        """Fit with more rows: their statistics are added to those of all rows before."""
         super().partial_fit(X, y, sample_weight)
         if self.n_components is None:
             best = self._best_for(self.stats_)
@@ -52,23 +52,23 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         return self
 
     def transform(self, X: Any) -> Any:
-        """Posterior means of the factors (n, q); entries that are missing say nothing."""
+        """Posterior means of the factors (n, q); missing entries are integrated out."""
         check_is_fitted(self)
         return self.model_.scores(self._rows(X, reset=False))
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows from factors (n, q), without noise: μ + W z."""
+        """Rows reconstructed from factors (n, q), without noise: μ + W z."""
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
 
     @property
     def components_(self) -> Array:
-        """The loadings of each factor (q, d), one per row."""
+        """The loadings (q, d), one row per factor."""
         return self.model_.loadings.T
 
     @property
     def noise_variance_(self) -> Any:
-        """Noise: a number for PPCA, one per column (d,) for factor analysis."""
+        """Noise variance: a number for PPCA, one per column (d,) for factor analysis."""
         return float(self.model_.noise_variance) if self._kind == "spherical" else self.model_.noise_variance
 
     @property
@@ -78,7 +78,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     @property
     def covariance_(self) -> Array:
-        """The covariance written out (d, d): W Wᵀ + Ψ."""
+        """The covariance (d, d): W Wᵀ + Ψ."""
         return self.model_.covariance_matrix
 
     @property
@@ -96,21 +96,21 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
     def _first(self, X: Any, weight: Any) -> FactorGaussian:
-        """Mean and variance of each column; with gaps those of all rows, so that order and copies do not matter."""
-        look = self._look(X, weight, self._kind)
+        """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
+        initial = self._initial_gaussian(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
         return FactorGaussian.trusted(
-            mean=look.mean, loadings=loadings, noise_variance=look.covariance, kind=self._kind
+            mean=initial.mean, loadings=loadings, noise_variance=initial.covariance, kind=self._kind
         )
 
     def _factors(self, X: Any, weight: Any) -> int:
-        """How many: the number asked for, or the best."""
+        """Number of factors: as given, or the best by BIC."""
         number = self._best(X, weight) if self.n_components is None else int(self.n_components)
         refuse_too_many(number, X.shape[1], type(self).__name__)
         return number
 
-    def _look(self, X: Any, weight: Any, kind: str) -> Gaussian:
-        """A Gaussian to begin with; where nothing is missing, learning ends at the same place from any."""
+    def _initial_gaussian(self, X: Any, weight: Any, kind: str) -> Gaussian:
+        """Initial Gaussian; where nothing is missing, the result does not depend on it."""
         with np.errstate(all="ignore"):
             whole = np.isfinite(np.sum(X))
         if whole:
@@ -119,27 +119,27 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         if np.isnan(X).all():
             remedy = "at least one entry must be a number"
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
-        return first_look(X, weight, kind)
+        return initial_gaussian(X, weight, kind)
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        """Where nothing is missing the search begins anew, so that chunks end where the batch does."""
+        """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))
         return model, stats
 
     def _best(self, X: Any, weight: Any) -> int:
-        """The number of factors by BIC, from the covariance of these rows; with gaps, one learned by EM."""
+        """Number of factors of least BIC, from the covariance of these rows, estimated by EM with missing values."""
         with unheard():
-            start = self._look(X, weight, "full")
+            start = self._initial_gaussian(X, weight, "full")
             found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
         return self._best_for(found.stats)
 
     def _best_for(self, stats: Any) -> int:
         n = max(stats.total_weight, 2.0)
-        if self.prior is None or isinstance(self.prior, str):  # columns that no row shows have no say
+        if self.prior is None or isinstance(self.prior, str):  # columns without observations are excluded
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with unheard():
-            return best_principal(stats, n) if self._kind == "spherical" else best_analysis(stats, n, self.prior)
+            return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
 
     def _named_columns(self) -> AbstractContextManager[None]:
         name = type(self).__name__
@@ -151,18 +151,18 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
 
 class PPCA(FactorDensity):
-    """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with one noise for all columns.
+    """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.
 
-    PCA with a likelihood: rows may have gaps (NaN), `score_samples` tells what is novel (Herbst 6.3), and it can stand
-    in a `MixtureDensity` or a `BayesClassifier`.
+    PCA with a likelihood: rows may have missing values (NaN), `score_samples` supports novelty detection (Herbst 6.3),
+    and it can be a component of a `MixtureDensity` or a class density of a `BayesClassifier`.
 
-    - **n_components**: number of factors; None takes the one of 0, 1, … with the least BIC for the rows given (0:
-      nothing moves columns together, and `transform` gives no column).
+    - **n_components**: number of factors; None takes the one of 0, 1, … with the least BIC for the given rows (0:
+      no correlated columns, and `transform` gives no column).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`EarlierRows.weak`); None is maximum likelihood; or a prior of a full Gaussian.
-    - **method**: "closed" takes eigenvectors; "em" iterates over the hidden factors and ends at the same place.
-    - **max_iter, tol**: of the EM iteration that gaps, or `method="em"`, make necessary.
-    - **random_state**: of the start of `method="em"`.
+    - **method**: "closed" uses eigenvectors; "em" iterates over the latent factors and converges to the same optimum.
+    - **max_iter, tol**: of EM, which missing values or `method="em"` require.
+    - **random_state**: of the initialization of `method="em"`.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -189,7 +189,7 @@ class PPCA(FactorDensity):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d), NaN where nothing was observed; `y` is ignored."""
+        """Fit to rows X (n, d), NaN for missing values; `y` is ignored."""
         if self.method == "closed":
             return super().fit(X, y, sample_weight)
         self._validate_params()
@@ -201,24 +201,24 @@ class PPCA(FactorDensity):
         return self._adopt(report)
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:
-        """EM that treats factors, and gaps, as hidden."""
+        """EM with latent factors and missing values."""
         blocks, model = Blocks.of(X, weight), self._first(X, weight)
         first = next(iterate(model, blocks, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
-        stats = _seen_by(model, stats, blocks)
+        stats = _statistics_under(model, stats, blocks)
         trace = [model.objective(stats, prior)]
         for _ in range(self.max_iter):
             better = model.em_step(stats, prior)
-            told = _seen_by(better, stats, blocks)
-            trace.append(better.objective(told, prior))
+            new_stats = _statistics_under(better, stats, blocks)
+            trace.append(better.objective(new_stats, prior))
             if not trace[-1] >= trace[-2] - FALLS * max(abs(trace[-2]), stats.total_weight):
-                reason = "the next step would be worse: noise is so small that rounding decides; ask for fewer factors"
+                reason = "the next step would be worse: the noise variance is at rounding level; use fewer factors"
                 return FitReport(model, stats, prior, False, reason, trace[:-1])
-            model, stats = better, told
+            model, stats = better, new_stats
             if abs(trace[-1] - trace[-2]) <= self.tol * stats.total_weight:
-                return FitReport(model, stats, prior, True, f"gain below {self.tol:g} a row", trace)
-        reason = f"{self.max_iter} refits made, the objective still moving"
+                return FitReport(model, stats, prior, True, f"gain below {self.tol:g} per row", trace)
+        reason = f"{self.max_iter} refits made, the objective still increasing"
         return FitReport(model, stats, prior, False, reason, trace)
 
     def _start(self, model: FactorGaussian, stats: Any) -> FactorGaussian:
@@ -233,12 +233,12 @@ class PPCA(FactorDensity):
 
 
 class FactorAnalysis(FactorDensity):
-    """Factor analysis: `model_` is a `FactorGaussian` with a noise for each column.
+    """Factor analysis: `model_` is a `FactorGaussian` with one noise variance per column.
 
-    Unlike PPCA it does not care about the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the entry of
-    largest size in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three in a row
-    do no better); Newton's method finds the maximum (`distributions.gaussian.factor_fits`), and EM goes round it only
-    where rows have gaps.
+    Unlike PPCA it is invariant to the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the entry of
+    largest absolute value in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three
+    in a row do not improve the BIC); Newton's method finds the maximum (`distributions.gaussian.factor_fits`), in EM
+    where rows have missing values.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -259,40 +259,40 @@ class FactorAnalysis(FactorDensity):
         self.tol = tol
 
     def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
-        """Only without factors there is a closed form."""
+        """A closed form exists only without factors."""
         if report.stats.complete and report.model.factors:
-            report = replace(report, reason="nothing was missing: one search by Newton's method over all noise")
+            report = replace(report, reason="nothing was missing: Newton's method over the noise variances")
         return super()._adopt(report, rows)
 
 
-def first_look(X: Any, weight: Any, kind: str) -> Gaussian:
-    """Mean and variance of what was seen of each column, over all rows; 0 and 1 where nothing was."""
+def initial_gaussian(X: Any, weight: Any, kind: str) -> Gaussian:
+    """Mean and variance of the observed entries of each column, over all rows; 0 and 1 where there are none."""
     near = Gaussian.blank(X[:LOOK], kind="diagonal")
-    seen: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
-    variance = np.where(seen.variance > 0, seen.variance, np.clip(np.abs(seen.mean), 1.0, 1e150) ** 2)
-    some = seen.observed > 0
+    observed: Any = Threads().total(partial(gather, near), Blocks.of(X, weight))
+    variance = np.where(observed.variance > 0, observed.variance, np.clip(np.abs(observed.mean), 1.0, 1e150) ** 2)
+    some = observed.observed > 0
     spread = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance[some].mean()
-    return Gaussian.trusted(mean=np.where(some, seen.mean, 0.0), covariance=np.array(spread), kind=kind)
+    return Gaussian.trusted(mean=np.where(some, observed.mean, 0.0), covariance=np.array(spread), kind=kind)
 
 
-def _seen_by(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:
-    """What a model sees in rows with gaps; without gaps all see the same."""
+def _statistics_under(model: FactorGaussian, stats: Any, blocks: Blocks) -> Any:
+    """Statistics of rows with missing values under a model; without missing values they do not depend on it."""
     return stats if stats.complete else Threads().total(partial(gather, model), blocks)
 
 
 def _with_factors(model: FactorGaussian, number: int) -> FactorGaussian:
-    """The same without loadings, for so many factors."""
+    """The same Gaussian with zero loadings for this number of factors."""
     return model.replace(loadings=np.zeros((*model.mean.shape, number)))
 
 
-def best_principal(stats: Any, n: float) -> int:
-    """The number of factors with one noise for all columns that has the least BIC, from eigenvalues alone.
+def ppca_factors_by_bic(stats: Any, n: float) -> int:
+    """The number of factors of PPCA with the least BIC, from eigenvalues alone.
 
     For q factors log p = −½ n [Σ_{i ≤ q} log λᵢ + (d − q) log σ²] + a constant. A weak prior keeps eigenvalues
     positive where rows are few.
     """
     values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
-    values = values[values > SEEN * values[0]]  # a direction in which nothing varies would make all others factors
+    values = values[values > RANK * values[0]]  # a direction of variance 0 would make all others factors
     d = len(values)
     q = np.arange(max(min(d - 1, int(n) - 1), 0) + 1)
     rest = np.cumsum(values[::-1])[::-1][q] / (d - q)
@@ -300,10 +300,10 @@ def best_principal(stats: Any, n: float) -> int:
     return int(q[np.argmin((d * q - q * (q - 1) // 2) * np.log(n) - 2 * fit)])
 
 
-def best_analysis(stats: Any, n: float, prior: Any) -> int:
-    """The number of factors with a noise for each column that has the least BIC, of 0, 1, … until none improves.
+def factors_by_bic(stats: Any, n: float, prior: Any) -> int:
+    """The number of factors of factor analysis with the least BIC, of 0, 1, … until none improves.
 
-    At most as many as a covariance can tell: (d − q)² ≥ d + q (Ledermann).
+    At most as many as a covariance identifies: (d − q)² ≥ d + q (Ledermann bound).
     """
     d = len(stats.shift)
     blank = FactorGaussian.trusted(

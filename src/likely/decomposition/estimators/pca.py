@@ -1,4 +1,4 @@
-"""Principal component analysis with scikit-learn's face."""
+"""Principal component analysis (PCA), incremental and with missing values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from likely.decomposition.principal_subspace import (
     Spectrum,
     axes_of,
     dependent,
-    hides_more,
+    gram_loses_rank,
     number,
     refuse_gaps,
     spectrum,
@@ -32,29 +32,29 @@ from likely.distributions.gaussian.scatter_qr import ScatterRoot, centered_rows,
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import DensityEstimator
 
-PART = 4  # blocks a part: 200,000 rows are then a dozen parts, and two cores end together
+PART = 4  # blocks per task: 200,000 rows are then a dozen tasks, and two cores finish together
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Learn the principal axes: `principal_` is a `PrincipalSubspace`, `stats_` what was learned of the rows.
+    """Principal component analysis: `principal_` is a `PrincipalSubspace`, `stats_` the sufficient statistics.
 
-    - **n_components**: how many axes; a number below 1 is the share of the variance that they must hold; None keeps
-      every direction in which a variance can be told from rounding.
+    - **n_components**: number of axes; a number below 1 is the proportion of variance that they must explain; None
+      keeps every direction whose variance exceeds rounding.
     - **whiten**: divide coordinates by their standard deviations.
     - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
-      which costs more and keeps what lies below 3e-7 of the largest. "auto" begins with the scatter (with
-      fewer rows than columns: with the small matrix of their products) and changes to "qr", with a warning, where
-      an axis that was asked for lies below that. Constant columns, copies and sums of others are no reason: what is
-      left of them is looked up in the rows. `route_` says which way was taken.
+      which costs more and resolves singular values below 3e-7 of the largest. "auto" begins with the scatter (with
+      fewer rows than columns: with their Gram matrix) and changes to "qr", with a warning, where
+        a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
+        not trigger it. `route_` is the route taken.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
     `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first
-    chunk; a stream cannot go back to its rows, so it warns where the scatter may have lost an axis.
+    chunk; a stream cannot read its rows again, so it warns where the scatter may have lost an axis.
 
-    Rows may have missing entries (NaN), except with route="qr": mean and scatter are then those of a Gaussian, found by
-    EM, and `transform` gives such a row the coordinates that are expected given what was observed of it. In a stream
-    with missing entries, each chunk is filled by what the chunks before it told. A model of the noise, and a
-    likelihood, has `PPCA`.
+    Rows may have missing entries (NaN), except with route="qr": mean and scatter are then estimated by EM for a
+    Gaussian, and `transform` gives such a row its expected coordinates given the observed entries. In a stream
+    with missing entries, each chunk is completed under the model of the chunks before it. `PPCA` has a noise model and
+    a likelihood.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [5.0, 1.0, 0.1]
@@ -76,7 +76,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.route = route
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the axes of rows X (n, d); `y` is ignored."""
+        """Fit the axes to rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True)
         n, d = X.shape
@@ -86,35 +86,39 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             stats = self._expected(X, weight)
             return self._adopt(stats, axes_of(stats, spectrum(stats, self.n_components), self.n_components), "scatter")
         wide = self.route == "auto" and n <= d
-        way = "gram" if wide else "qr" if self.route == "qr" else "scatter"
-        stats = self._gathered(X, weight, way)
+        taken = "gram" if wide else "qr" if self.route == "qr" else "scatter"
+        stats = self._gathered(X, weight, taken)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
-        if self.route == "auto" and not found.sees(wanted) and not self._sees_all(stats, found, X):
-            way, stats = "qr", self._gathered(X, weight, "qr")
+        if self.route == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, X):
+            taken, stats = "qr", self._gathered(X, weight, "qr")
             found = spectrum(stats)
-            _say_so(found, number(found, self.n_components))
-        return self._adopt(stats, axes_of(stats, found, self.n_components), way)
+            _warn_of_route(found, number(found, self.n_components))
+        return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: their statistics are added to those of all rows before."""
+        """Fit with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "principal_")
         X, weight = self._checked(X, sample_weight, reset=first)
         self._refuse_too_many(X.shape[1])
         rooted = self.route == "qr" if first else isinstance(self.stats_, ScatterRoot)
-        way = "qr" if rooted else "scatter"
-        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, way)
+        taken = "qr" if rooted else "scatter"
+        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, taken)
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
         wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
-        if way == "scatter" and stats.total_weight > X.shape[1] and not found.sees(_asked(stats, found, wanted)):
-            text = "PCA: an axis that was asked for has a variance that the scatter cannot tell from rounding"
-            tell(f'{text}, and a stream keeps the scatter only: keep fewer, or use route="qr"')
-        return self._adopt(stats, axes_of(stats, found, wanted), way)
+        if (
+            taken == "scatter"
+            and stats.total_weight > X.shape[1]
+            and not found.sees(_requested_axes(stats, found, wanted))
+        ):
+            text = "PCA: a requested axis has a variance at the rounding level of the scatter"
+            tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use route="qr"')
+        return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
     def transform(self, X: Any) -> Any:
-        """Coordinates along the axes (n, q); of a row with missing entries, those that are expected of it."""
+        """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
         X = self._rows(X, reset=False)
         if any_missing(X):
@@ -123,7 +127,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows from coordinates (n, q): what the axes hold of them."""
+        """Rows reconstructed from coordinates (n, q)."""
         check_is_fitted(self)
         return self.principal_.restore(X, white=self.whiten)
 
@@ -152,7 +156,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """Share of the total variance along each axis (q,)."""
+        """Explained variance ratio of each axis (q,)."""
         return self.principal_.shares
 
     @property
@@ -162,7 +166,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def relative_error_(self) -> float:
-        """Share of the variance that the axes do not represent."""
+        """Proportion of the variance that the axes do not explain."""
         return self.principal_.relative_error()
 
     @property
@@ -172,7 +176,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
-    _rows: Any = DensityEstimator._rows  # the border is that of the densities
+    _rows: Any = DensityEstimator._rows  # input validation is that of the densities
     _checked: Any = DensityEstimator._checked
 
     def _adopt(self, stats: Any, principal: PrincipalSubspace, route: str) -> Self:
@@ -193,24 +197,24 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.route != "qr"  # to learn from
         return tags
 
-    def _sees_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
-        """True if all axes are wanted, and rows have nothing more in the directions that products do not show."""
+    def _resolves_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
+        """True if all axes are wanted, and rows have no variance in the directions that the Gram matrix loses."""
         if self.n_components is not None:
             return False
         if isinstance(stats, ScatterRoot):
-            return not hides_more(np.asarray(stats.root))
+            return not gram_loses_rank(np.asarray(stats.root))
         rank, flat = dependent(stats)
         if not found.sees(rank):
             return False
-        # a singular value of an R factor is seen from 1e-13 of the largest; squares are kept as in the scatter
+        # singular values of an R factor are resolved down to 1e-13 of the largest; squares as in the scatter
         left = map_rows(lambda b: (rows(b, len(flat), "PCA") - stats.mean) @ flat, X, flat.shape[1])
         return bool((np.einsum("nm,nm->m", left, left) <= ROOTED * len(left)).all())
 
-    def _gathered(self, X: Any, weight: Any, way: str) -> Any:
+    def _gathered(self, X: Any, weight: Any, taken: str) -> Any:
         """Statistics of the rows: moments, an R factor, or (with few rows) the centered rows themselves."""
         known = getattr(self, "stats_", None)
         origin = _origin(X) if known is None else known.origin
-        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centered_rows}[way]
+        take: Any = {"scatter": moments.of_rows, "qr": root_of_rows, "gram": centered_rows}[taken]
 
         def collect(block: Block) -> Any:
             x = rows(block.x, X.shape[1], "PCA")
@@ -221,13 +225,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise moments.overflow("PCA")
             return stats
 
-        if way == "gram":
+        if taken == "gram":
             return collect(Block(X, weight))
         blocks = Blocks.of(X, weight, blocks=PART)
-        return Threads().total(collect, blocks.whole() if way == "scatter" else blocks)
+        return Threads().total(collect, blocks.whole() if taken == "scatter" else blocks)
 
     def _expected(self, X: Any, weight: Any) -> Any:
-        """Statistics of rows with missing entries: by EM, or in a stream by what is known so far."""
+        """Statistics of rows with missing entries: by EM, or in a stream under the model so far."""
         refuse_infinite(X, "PCA")
         known = getattr(self, "stats_", None)
         if self.route == "qr" or isinstance(known, ScatterRoot):
@@ -238,7 +242,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Threads().total(lambda block: distribution.collect(block.x, block.weight), Blocks.of(X, weight))
 
     def _check_state(self) -> None:
-        """After a file was read: axes and statistics must be of one width."""
+        """After reading a file: axes and statistics must have the same width."""
         principal, stats = getattr(self, "principal_", None), getattr(self, "stats_", None)
         if principal is None and stats is None:
             return
@@ -246,15 +250,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sound = isinstance(principal, PrincipalSubspace) and isinstance(stats, moments.Moments | ScatterRoot)
         sound = sound and type(width) is int and principal.dim == width and stats.shift.shape == (width,)  # type: ignore[union-attr]
         if not (sound and getattr(self, "route_", None) in ("scatter", "qr", "gram")):
-            raise DataError(sentence("PCA", "what was learned must fit together", type(principal).__name__))
+            raise DataError(sentence("PCA", "axes and statistics must be of equal width", type(principal).__name__))
 
 
 def _whole(components: Any) -> bool:
     return isinstance(components, Integral)
 
 
-def _asked(stats: Any, found: Spectrum, wanted: Any) -> int:
-    """The number of axes that a stream is asked for: all means every column that is not constant."""
+def _requested_axes(stats: Any, found: Spectrum, wanted: Any) -> int:
+    """The number of axes requested in a stream: None means every column that is not constant."""
     if wanted is not None:
         return number(found, wanted)
     rank, flat = dependent(stats)
@@ -268,11 +272,11 @@ def _origin(X: Any) -> Array:
     return np.where(np.isfinite(near), near, 0.0)
 
 
-def _say_so(found: Any, kept: int) -> None:
-    """Tell that an R factor was used, which takes longer: an axis was asked for that the scatter could not see."""
+def _warn_of_route(found: Any, kept: int) -> None:
+    """Warn that an R factor was used, which takes longer: the scatter could not resolve a requested axis."""
     top = float(found.values[0])
     smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0
     tell(
         f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
-        'the scatter matrix, which cannot show it (route="scatter" forbids this, route="qr" asks for it)',
+        'the scatter matrix, which cannot resolve it (route="scatter" forbids this, route="qr" asks for it)',
     )

@@ -1,1 +1,1 @@
-"""Binary columns: Bernoulli, log-linear (Ising) models, Rademacher-Walsh and Bahadur expansions."""
+"""Binary data: Bernoulli, log-linear (Ising) models, Rademacher–Walsh and Bahadur expansions."""

@@ -1,9 +1,9 @@
-"""The constant of signs that like or dislike each other: chains meet the couplings step by step and keep count.
+"""Annealed importance sampling: the partition function of an Ising model, and draws from it.
 
-Annealed importance sampling (Neal 2001) is unbiased for Z whatever the number of steps; steps and chains only make its
-error small, and the error is estimated from the chains themselves. Where the distribution has more hills than the
-chains found, the estimate is too small, and so is its error: against that there are chains with several beginnings,
-which must agree.
+Annealed importance sampling (Neal 2001) is unbiased for Z for any number of temperatures; temperatures and chains
+only reduce its error, which is estimated from the chains. Where the distribution has modes that no
+chain found, the estimate is too small, and so is its error: therefore chains start from several initial
+distributions, whose estimates must agree.
 """
 
 from __future__ import annotations
@@ -18,71 +18,71 @@ from likely.core.engine import one_blas_thread
 from likely.core.warnings import tell
 from likely.distributions.binary.sign_products import pair_matrix, split_sizes
 
-CHAINS, TEMPERATURES, SWEEPS = 400, 100, 20  # sweeps after the last temperature for draws
-FEWEST, WIDE = 10, 3.0  # temperatures: so few at least; all of them where couplings spread log p by so much
-GOOD, APART = 0.05, 2.0  # an error of log Z that is small; standard errors by which two runs may differ
-WORK = 60_000_000  # chains × temperatures × columns that it may take, begun with so many chains
-PLAIN = 0.2  # nats: an error of log Z that is told
-SEED = 2001  # of every annealing: the same statistics give the same bits
+CHAINS, TEMPERATURES, SWEEPS = 400, 100, 20  # sweeps at the last temperature for draws
+FEWEST, WIDE = 10, 3.0  # minimum number of temperatures; standard deviation of log p from which all of them are used
+GOOD, APART = 0.05, 2.0  # a small error of log Z; standard errors by which two runs may differ
+WORK = 60_000_000  # chains × temperatures × columns at most
+PLAIN = 0.2  # nats: an error of log Z from which there is a warning
+SEED = 2001  # fixed, so that the same statistics give the same result
 
 
 class Annealed(NamedTuple):
-    """log Z with its standard error, the last states of the chains (n, d) of signs, and what each is worth (n,)."""
+    """log Z with its standard error, the final spins of the chains (n, d), and their importance weights (n,)."""
 
     log_z: float
     error: float
     states: Array
-    share: Array
+    weight: Array
 
 
 def annealed_enough(
     weights: Array, d: int, rng: Generator, start: Array | None = None, chains: int = CHAINS
 ) -> Annealed:  # fmt: skip
-    """log Z from chains of several beginnings, twice as many and twice as slow until they agree or work ends.
+    """log Z from chains with several initial distributions; chains and temperatures double until the runs agree.
 
-    Chains begin even, with the distribution's own fields, and with fields `start`: whichever hill one of them misses,
-    the others are not likely to miss. Fewer `chains` to begin with also end sooner: that is a rough answer with a
+    Chains start from uniform spins, from the model's own fields, and from fields `start`: a mode missed by one of them
+    is probably found by the others. Fewer initial `chains` also lower the maximum: a rough answer with a
     larger error.
     """
     n, steps, work = chains, temperatures(weights, d), WORK * (chains / CHAINS) ** 2
     begins = [np.zeros(d), None] + ([] if start is None else [start])
     while True:
         found = [annealed(weights, d, n, rng, start=one, steps=steps) for one in begins]
-        both, agree = _joined(found)
+        both, agree = _combined(found)
         if (agree and both.error <= GOOD) or 4 * len(begins) * n * steps * d > work:
             return both
         n, steps = 2 * n, 2 * steps
 
 
-def _joined(found: list[Annealed]) -> tuple[Annealed, bool]:
-    """All runs as one, and whether they agree.
+def _combined(found: list[Annealed]) -> tuple[Annealed, bool]:
+    """The combined estimate of all runs, and whether they agree.
 
-    Runs that agree are averaged, all alike: a run that missed something looks more certain than it is. Where they do
-    not agree, one has missed a hill: the largest is nearest, as what is missed can only make Z look small, and half of
-    what they differ by is the error.
+    Runs that agree are averaged with equal weights: a run that missed a mode underestimates its own error. Where they
+    disagree, one has missed a mode: the largest estimate is taken, as a missed mode makes Z too small, and half of
+    the difference is the error.
     """
     z, error = np.array([one.log_z for one in found]), np.array([one.error for one in found])
     top = int(z.argmax())
     ratio = np.exp(z - z[top])
-    share = np.concatenate([r * one.share for r, one in zip(ratio, found, strict=True)]) / ratio.sum()
+    weight = np.concatenate([r * one.weight for r, one in zip(ratio, found, strict=True)]) / ratio.sum()
     states = np.concatenate([one.states for one in found])
     if (z[top] - z <= APART * np.hypot(error, error[top])).all():
         spread = float(np.linalg.norm(ratio * error) / ratio.sum())
-        return Annealed(float(z[top] + np.log(ratio.mean())), spread, states, share), True
-    return Annealed(float(z[top]), max(float(error[top]), 0.5 * float(z[top] - z.min())), states, share), False
+        return Annealed(float(z[top] + np.log(ratio.mean())), spread, states, weight), True
+    return Annealed(float(z[top]), max(float(error[top]), 0.5 * float(z[top] - z.min())), states, weight), False
 
 
 def tell_of_error(error: float) -> None:
-    """Say so where log Z, and so every log p, may be off by more than a fifth of a nat."""
+    """Warn where log Z, and so every log p, has a standard error above 0.2 nats."""
     if error > PLAIN:
-        text = f"log Z is known to ±{error:.2g} nats only, and so is every log p"
-        tell(f"LogLinear: {text}: couplings are strong; comparisons of rows are not touched")
+        text = f"log Z, and so every log p, has a standard error of {error:.2g} nats"
+        tell(f"LogLinear: {text}: couplings are strong; differences of log p between rows are exact")
 
 
 def temperatures(weights: Array, d: int) -> int:
-    """How many steps couplings ask for: few where they hardly spread log p and are too weak to make a second hill.
+    """Number of temperatures: few where couplings are too weak for a second mode.
 
-    √Σ J² is their spread of log p over even cells; hills part where the largest eigenvalue of J comes to 1.
+    √Σ J² is the standard deviation of log p over uniform cells; modes separate where the largest eigenvalue of J is 1.
     """
     upper = pair_matrix(weights[d + 1 :], d)
     need = max(float(np.linalg.norm(upper)) / WIDE, float(np.linalg.eigvalsh(upper + upper.T)[-1]))
@@ -93,70 +93,70 @@ def annealed(
     weights: Array, d: int, n: int, rng: Generator, sweeps: int = 0, start: Array | None = None,
     steps: int | None = None,
 ) -> Annealed:  # fmt: skip
-    """log Z of fields and couplings from n chains.
+    """log Z of fields and couplings from n annealed chains.
 
-    Each begins with independent columns of fields `start` (d,), meets the couplings in `steps` temperatures, and
-    keeps count of what each step is worth; the mean of the counts is unbiased for Z, and its logarithm is jackknifed.
+    Each starts from independent spins with fields `start` (d,), is annealed to the model in `steps` temperatures, and
+    accumulates its log importance weight; the mean weight is unbiased for Z, and its logarithm is jackknifed.
     """
     steps = temperatures(weights, d) if steps is None else steps
     _, h, c = split_sizes(weights, d, 2)
     upper = pair_matrix(c, d)
     J = upper + upper.T
-    alone = np.clip(h if start is None else start, -2.0, 2.0)
-    z = np.where(rng.random((n, d)) < 1.0 / (1.0 + np.exp(-2.0 * alone)), 1.0, -1.0)
-    strength = np.full(n, float(np.logaddexp(alone, -alone).sum()))
+    initial_field = np.clip(h if start is None else start, -2.0, 2.0)
+    z = np.where(rng.random((n, d)) < 1.0 / (1.0 + np.exp(-2.0 * initial_field)), 1.0, -1.0)
+    log_weight = np.full(n, float(np.logaddexp(initial_field, -initial_field).sum()))
     with one_blas_thread():
-        couple = z @ J
+        local_field = z @ J
         for t in range(steps):
-            strength += (0.5 * np.einsum("nd,nd->n", couple, z) + z @ (h - alone)) / steps
+            log_weight += (0.5 * np.einsum("nd,nd->n", local_field, z) + z @ (h - initial_field)) / steps
             beta = (t + 1.0) / steps
-            sweep(z, couple, (1 - beta) * alone + beta * h, beta, J, rng)
+            sweep(z, local_field, (1 - beta) * initial_field + beta * h, beta, J, rng)
         for _ in range(sweeps):
-            sweep(z, couple, h, 1.0, J, rng)
-    top = strength.max()
-    share = np.exp(strength - top)
-    error = float(share.std(ddof=1) / share.mean() / np.sqrt(n)) if n > 1 else float("inf")
-    return Annealed(float(top + _log_mean(share)), error, z, share / share.sum())
+            sweep(z, local_field, h, 1.0, J, rng)
+    top = log_weight.max()
+    weight = np.exp(log_weight - top)
+    error = float(weight.std(ddof=1) / weight.mean() / np.sqrt(n)) if n > 1 else float("inf")
+    return Annealed(float(top + _log_mean(weight)), error, z, weight / weight.sum())
 
 
 def annealed_draws(weights: Array, d: int, n: int, rng: Generator) -> Array:
-    """Signs (n, d): annealed chains, chosen by what each is worth, then swept.
+    """Draws of spins (n, d): annealed chains, resampled by importance weight, then swept.
 
-    Without the choice a chain would keep the hill on which it happened to cool, however little that hill holds.
+    Without resampling a chain would stay in the mode in which it cooled, whatever its probability.
     """
     m = max(n, CHAINS)
-    found, _ = _joined([annealed(weights, d, m, rng, start=one) for one in (np.zeros(d), None)])
-    z = np.ascontiguousarray(found.states[resampled(found.share, n, rng)])
+    found, _ = _combined([annealed(weights, d, m, rng, start=one) for one in (np.zeros(d), None)])
+    z = np.ascontiguousarray(found.states[resampled(found.weight, n, rng)])
     _, h, c = split_sizes(weights, d, 2)
     J = pair_matrix(c, d)
     J = J + J.T
-    couple = z @ J
+    local_field = z @ J
     for _ in range(SWEEPS):
-        sweep(z, couple, h, 1.0, J, rng)
+        sweep(z, local_field, h, 1.0, J, rng)
     return z
 
 
-def resampled(share: Array, n: int, rng: Generator) -> Array:
-    """n numbers of chains, each as often as its share says (systematically), in random order."""
-    edges = np.cumsum(share)
+def resampled(weight: Array, n: int, rng: Generator) -> Array:
+    """Systematic resampling: n indices of chains in proportion to their weights, in random order."""
+    edges = np.cumsum(weight)
     at = np.searchsorted(edges, (np.arange(n) + rng.random()) / n * edges[-1], side="right")
-    return rng.permutation(np.minimum(at, len(share) - 1))
+    return rng.permutation(np.minimum(at, len(weight) - 1))
 
 
-def _log_mean(share: Array) -> float:
-    """log of the mean, without the bias that a logarithm has (jackknife)."""
-    n, plain = len(share), float(np.log(share.mean()))
-    rest = (share.sum() - share) / max(n - 1, 1)
-    if n < 2 or not (rest > 1e-3 * share.mean()).all():  # one chain is all: nothing is known of the bias
+def _log_mean(weight: Array) -> float:
+    """log of the mean, with jackknife bias correction."""
+    n, plain = len(weight), float(np.log(weight.mean()))
+    rest = (weight.sum() - weight) / max(n - 1, 1)
+    if n < 2 or not (rest > 1e-3 * weight.mean()).all():  # one chain dominates: the bias cannot be estimated
         return plain
     return n * plain - (n - 1) * float(np.log(rest).mean())
 
 
-def sweep(z: Array, couple: Array, h: Array, beta: float, J: Array, rng: Generator) -> None:
-    """One visit of every column by Gibbs' sampler, all chains side by side, in place."""
-    from likely.distributions.binary._loops import sweep_signs
+def sweep(z: Array, local_field: Array, h: Array, beta: float, J: Array, rng: Generator) -> None:
+    """One Gibbs sweep over every spin of all chains, in place."""
+    from likely.distributions.binary._loops import gibbs_sweep
 
     u = rng.random(z.shape)
-    u += 2.0**-60  # never 0, and no other number changes that could be seen
-    chance = np.log(u / (1.0 - u))
-    sweep_signs(z, couple, np.ascontiguousarray(h), float(beta), J, chance)
+    u += 2.0**-60  # never 0; other values are unchanged
+    logit_u = np.log(u / (1.0 - u))
+    gibbs_sweep(z, local_field, np.ascontiguousarray(h), float(beta), J, logit_u)

@@ -1,4 +1,4 @@
-"""The Bahadur–Lazarsfeld expansion: independent coins, corrected by correlations of two, three, … of them."""
+"""Bahadur–Lazarsfeld expansion: independent Bernoulli columns, corrected by correlations of second and higher order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutDistribution
+from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
@@ -28,13 +28,13 @@ from likely.numerics.walsh_hadamard import all_cells
 
 
 @dataclass(frozen=True, eq=False)
-class Bahadur(CutDistribution):
+class Bahadur(TruncatedExpansion):
     """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
-    all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Cut between, **it can be
-    negative**: `value` shows it as it is; the distribution is its positive part, as with `Walsh`. Missing entries (NaN)
-    are summed out. A column that is certain (p = 0 or 1) has no correlations.
+    all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it
+    can be negative**: `value` shows the expansion; the distribution is its positive part, as with `Walsh`. Missing
+    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations.
 
     >>> distribution = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
     >>> distribution.value([[0, 0], [0, 1], [1, np.nan]])
@@ -57,14 +57,14 @@ class Bahadur(CutDistribution):
         self._set(dim=int(probs.shape[-1]))
         r, order = self._sized("correlations", "Bahadur")
         if r.shape[:-1] != probs.shape[:-1]:
-            raise ShapeError(sentence("Bahadur", "probs and correlations must be of as many members", r.shape))
+            raise ShapeError(sentence("Bahadur", "probs and correlations must have the same members", r.shape))
         if (r[..., 0] != 1).any() or (r[..., 1 : self.dim + 1] != 0).any():
             raise DomainError(sentence("Bahadur", "correlations begin with 1, then 0 for each single column"))
         self._set(probs=probs, correlations=r, order=order)
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Bahadur:
-        """A first look: as many columns as the rows have, each an even coin, none correlated."""
+        """Initial model: independent columns with p = ½, as many as the rows have."""
         d = width_of(x, "Bahadur")
         order = checked_order(d, order, "Bahadur")
         lead = () if members is None else (members,)
@@ -75,10 +75,10 @@ class Bahadur(CutDistribution):
     # ---------------------------------------------------------------- density
 
     def value(self, x: Any) -> Array:
-        """The expansion itself, negative where it is: (n,), or (n, K) for a stack. NaN entries are summed out."""
+        """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
-            return np.stack([np.exp(base) * sums for base, sums in self._each(z, seen, binary)], axis=1)
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
+            return np.stack([np.exp(base) * sums for base, sums in self._each(z, observed, binary)], axis=1)
 
         return self._mapped(score, x)
 
@@ -87,15 +87,15 @@ class Bahadur(CutDistribution):
         negative = 0
         cut = self._positive is not None
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             nonlocal negative
             if cut:
-                p = self._from_cells(z, seen, binary)
+                p = self._from_cells(z, observed, binary)
                 negative += int(((p <= 0) & binary[:, None]).any(axis=1).sum())
                 with np.errstate(divide="ignore"):
                     return np.asarray(np.log(p))
             out, below = [], np.zeros(len(z), dtype=bool)
-            for base, sums in self._each(z, seen, binary):
+            for base, sums in self._each(z, observed, binary):
                 below |= (sums <= 0) & np.isfinite(base)
                 out.append(base + np.log(np.where(sums > 0, sums, 0.0)))
             negative += int(below.sum())
@@ -106,15 +106,15 @@ class Bahadur(CutDistribution):
             tell_of_negative("Bahadur", negative, self.members)
         return out
 
-    def _each(self, z: Array, seen: Mask, binary: Mask) -> list[tuple[Array, Array]]:
-        """For each member: log of the independent distribution (n,), and what multiplies it (n,)."""
+    def _each(self, z: Array, observed: Mask, binary: Mask) -> list[tuple[Array, Array]]:
+        """For each member: log-probability under independence (n,), and the correction factor (n,)."""
         found = []
         for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True):
             with np.errstate(divide="ignore"):
                 logs = np.where(z > 0, np.log(p), np.log1p(-p))
-            base = np.where(seen, logs, 0.0).sum(axis=1)
+            base = np.where(observed, logs, 0.0).sum(axis=1)
             base[~binary] = -np.inf
-            found.append((base, expanded(_standard(z, seen, p), r[None], self.order)[:, 0]))
+            found.append((base, expanded(_standard(z, observed, p), r[None], self.order)[:, 0]))
         return found
 
     def _raw_cells(self) -> Array:
@@ -143,7 +143,7 @@ class Bahadur(CutDistribution):
     # --------------------------------------------------------------- learning
 
     def refit(self, stats: SignSums, prior: Any = None) -> Bahadur:
-        """Relative frequencies, and averages of products of standardized columns.
+        """Relative frequencies, and means of products of standardized columns.
 
         >>> b = Bahadur.blank([[0, 0]])
         >>> b.refit(b.collect([[0, 0], [1, 1], [1, 1], [0, 0], [0, 1]])).correlations.round(4)
@@ -154,14 +154,14 @@ class Bahadur(CutDistribution):
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
         tell_of_gaps(stats, "Bahadur")
-        seen = stats.weight[..., 1 : self.dim + 1] > 0
-        probs = np.where(seen, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
+        observed = stats.weight[..., 1 : self.dim + 1] > 0
+        probs = np.where(observed, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
         r = self.replace(probs=probs)._standardized(stats)
         r[..., 0], r[..., 1 : self.dim + 1] = 1.0, 0.0
         return self.replace(probs=self._kept(probs, stats, "probs"), correlations=self._kept(r, stats, "correlations"))
 
     def _standardized(self, stats: SignSums) -> Array:
-        """The mean of Π zⱼ over the rows (..., M), z standardized by this distribution's probabilities.
+        """Mean of Π zⱼ over the rows (..., M), z standardized by this distribution's probabilities.
 
         Π (sⱼ − mⱼ) over signs s is a sum of products of signs over the subsets of S.
         """
@@ -179,8 +179,8 @@ class Bahadur(CutDistribution):
     def objective(self, stats: SignSums, prior: Any = None) -> float:
         """The log-likelihood to second order in r: Σ n₁ log p + n₀ log(1 − p) + N Σ_S (r_S r̂_S − ½ r_S²).
 
-        r̂_S is the mean of Π z over the rows: where r is it, the sum over S is largest. A cut expansion has no
-        likelihood that statistics could tell: it may be negative.
+        r̂_S is the mean of Π z over the rows, where the sum over S has its maximum. A truncated expansion has no
+        likelihood in terms of these statistics: it may be negative.
         """
         self._check(stats)
         n, s = stats.weight[..., 1 : self.dim + 1], stats.total[..., 1 : self.dim + 1]
@@ -193,11 +193,11 @@ class Bahadur(CutDistribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
 
-def _standard(z: Array, seen: Mask, p: Array) -> Array:
-    """(x − p)/√(p (1 − p)) of signs, 0 where nothing was seen or the column is certain."""
+def _standard(z: Array, observed: Mask, p: Array) -> Array:
+    """(x − p)/√(p (1 − p)) from signs, 0 for missing values and constant columns."""
     spread = np.sqrt(p * (1 - p))
     safe = np.where(spread > 0, spread, 1.0)
-    return np.where(seen & (spread > 0), (0.5 * (z + 1.0) - p) / safe, 0.0)
+    return np.where(observed & (spread > 0), (0.5 * (z + 1.0) - p) / safe, 0.0)
 
 
 def _central(raw: Array, m: Array, sets: Any, d: int) -> Array:

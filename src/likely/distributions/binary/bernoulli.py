@@ -1,4 +1,4 @@
-"""The Bernoulli distribution: each column is a coin of its own."""
+"""Bernoulli distribution of independent binary columns, dense or sparse, and its sufficient statistics."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from likely.distributions.distribution import Distribution, Estimate, in_units, 
 from likely.distributions.statistics.counts import exact_expectation, one_column, per_member
 from likely.distributions.unobserved_columns import tell_of_gaps
 
-NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it
-ROUNDING = 1e-13  # share of a column's weight that is left where all that was seen is subtracted from all
-BINARY = "values must be 0 or 1, or NaN where nothing was observed"
+NEVER, IMPOSSIBLE = -1e200, -1e100  # finite stand-in for log 0 in a product, and the threshold that detects it
+ROUNDING = 1e-13  # relative rounding error of counts obtained by subtraction
+BINARY = "values must be 0 or 1, or NaN for a missing value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +44,14 @@ class Bernoulli(Distribution):
     """log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
 
     One value with probabilities of a 1 (d,), or a stack of K members (K, d). With p = 0 or 1 the other value
-    has probability 0; so has what is neither 0 nor 1. NaN entries were not observed. Sparse rows (SciPy's
-    matrices) stay sparse; they cannot have gaps.
+    has probability 0; so has anything but 0 and 1. NaN is missing. SciPy sparse matrices stay sparse;
+    they cannot hold missing values.
 
     >>> Bernoulli([0.25, 1.0]).log_prob([[1, 1], [0, np.nan], [0, 0], [2, 1]]).round(4)
     array([-1.3863, -0.2877,    -inf,    -inf])
     """
 
-    one_distribution = True  # a prior is of this distribution or of none of it
+    one_distribution = True  # a prior belongs to the whole distribution
 
     probs: Array  # (d,) or (K, d)
 
@@ -83,7 +83,7 @@ class Bernoulli(Distribution):
         return self.replace(probs=self.probs[k].copy())
 
     def some(self, index: Any) -> Bernoulli:
-        """The stack of some members."""
+        """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
     @property
@@ -93,7 +93,7 @@ class Bernoulli(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         if is_sparse(x):
             x, score = SparseRows.of(x, self.dim, "Bernoulli"), self._sparse
         else:
@@ -103,17 +103,17 @@ class Bernoulli(Distribution):
     def _dense(self, block: Any) -> Array:
         z = rows(block, self.dim, "Bernoulli")
         refuse_infinite(z, "Bernoulli")
-        seen = ~np.isnan(z)
-        ones = np.where(seen, z, 0.0)
+        observed = ~np.isnan(z)
+        ones = np.where(observed, z, 0.0)
         possible: Mask = np.all(is_binary(ones), axis=1)
         ones = np.where(possible[:, None], ones, 0.0)
         odds, rests, certain = self._logs
         out = ones @ odds + rests.sum(axis=0)
-        gappy = np.flatnonzero(~seen.all(axis=1))
-        if len(gappy):
-            out[gappy] -= (~seen[gappy]).astype(np.float64) @ rests
-        failed = (seen - ones) @ certain if certain.any() else None
-        return _settled(out, failed, possible)
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if len(incomplete):
+            out[incomplete] -= (~observed[incomplete]).astype(np.float64) @ rests
+        failed = (observed - ones) @ certain if certain.any() else None
+        return _with_impossible(out, failed, possible)
 
     def _sparse(self, block: SparseRows) -> Array:
         odds, rests, certain = self._logs
@@ -121,11 +121,11 @@ class Bernoulli(Distribution):
         failed = certain.sum(axis=0) - block.matrix @ certain if certain.any() else None
         other = ~is_binary(block.matrix.data)
         possible = row_sums(other.astype(np.float64), block.matrix.indptr) == 0 if other.any() else np.True_
-        return _settled(out, failed, possible)
+        return _with_impossible(out, failed, possible)
 
     @cached_property
     def _logs(self) -> tuple[Array, Array, Array]:
-        """log p/(1 − p), log(1 − p) and p = 1, each (d, K) and finite: what is certain is looked at by itself."""
+        """log p/(1 − p), log(1 − p) and p = 1, each (d, K) and finite: probabilities 0 and 1 are treated separately."""
         p = self._each.T
         certain = p == 1
         with np.errstate(divide="ignore"):
@@ -146,23 +146,23 @@ class Bernoulli(Distribution):
 
     @property
     def median(self) -> Array:
-        """The smaller value that no more than half of the draws exceed, for each column."""
+        """The median of each column: the smallest value with P(X ≤ x) ≥ ½."""
         return np.where(self.probs > 0.5, 1.0, 0.0)
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) for one column; (n, K) for a stack."""
         z = one_column(x, self.members)
-        below = np.where(z >= 1, 1.0, np.where(z >= 0, 1.0 - self._one_chance(), 0.0))
+        below = np.where(z >= 1, 1.0, np.where(z >= 0, 1.0 - self._one_probability(), 0.0))
         return np.where(np.isnan(z), np.nan, below)
 
     def quantile(self, p: Any) -> Array:
         """The smallest x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack. NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
-        found = np.where(p > 1.0 - self._one_chance(), 1.0, 0.0)
+        found = np.where(p > 1.0 - self._one_probability(), 1.0, 0.0)
         return np.where((p >= 0) & (p <= 1), found, np.nan)
 
-    def _one_chance(self) -> Any:
+    def _one_probability(self) -> Any:
         if self.dim != 1:
             raise DomainError(sentence("Bernoulli", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.probs[..., 0]
@@ -174,7 +174,7 @@ class Bernoulli(Distribution):
 
     @property
     def mode(self) -> Array:
-        """The more likely value of each column (0 where both are alike)."""
+        """The more likely value of each column (0 for p = ½)."""
         return (self.probs > 0.5).astype(np.float64)
 
     def entropy(self, bits: bool = False) -> Any:
@@ -185,13 +185,13 @@ class Bernoulli(Distribution):
         )
 
     def kl(self, other: Bernoulli, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); member by member for stacks."""
         same_columns(self, other)
         p, q = self.probs, other.probs
         return in_units(lone((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all rows (by draws, where these are too many).
+        """E[g(x)], summed exactly over all rows (by Monte Carlo where these are too many).
 
         >>> Bernoulli([0.5, 0.25]).expect(lambda x: x[..., 0] * x[..., 1]).value
         np.float64(0.125)
@@ -208,17 +208,17 @@ class Bernoulli(Distribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Bernoulli:
-        """A first look: as many columns as the rows have, each an even coin."""
+        """Initial model: as many columns as the rows have, p = ½."""
         width = x.shape[1] if is_sparse(x) else rows(x, None, "Bernoulli").shape[1]
         if width == 0:
             raise ShapeError(sentence("Bernoulli", "at least one column is needed", n_rows(x)))
         return cls.trusted(probs=np.full((width,) if members is None else (members, width), 0.5))
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Trials:
-        """How often each column of rows (n, d), dense or sparse, was 1 and how often 0.
+        """Counts of ones and zeros per column of rows (n, d), dense or sparse.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
-        (−1: nobody). Missing entries do not count.
+        (−1: none). Missing entries are skipped.
         """
         n = n_rows(x)
         w = weights(weight, n, "Bernoulli")
@@ -233,15 +233,15 @@ class Bernoulli(Distribution):
 
     def _collect_dense(self, x: Array, shares: Any) -> Trials:
         refuse_infinite(x, "Bernoulli")
-        seen = ~np.isnan(x)
-        clean = bool(seen.all())
-        ones = x if clean else np.where(seen, x, 0.0)
+        observed = ~np.isnan(x)
+        clean = bool(observed.all())
+        ones = x if clean else np.where(observed, x, 0.0)
         bad = ~is_binary(ones)
         if bad.any():
             i, j = np.argwhere(bad)[0]
             raise BadEntry("Bernoulli", BINARY, x[i, j], int(i), int(j), "correct it, or replace it by NaN")
         return self._counted(
-            shares @ ones, shares @ np.ones(len(x)), None if clean else shares @ seen.astype(np.float64)
+            shares @ ones, shares @ np.ones(len(x)), None if clean else shares @ observed.astype(np.float64)
         )
 
     def _counted(self, ones: Any, rows: Any, weight: Any = None) -> Trials:
@@ -252,7 +252,7 @@ class Bernoulli(Distribution):
         return Trials.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
     def refit(self, stats: Trials, prior: Any = None) -> Bernoulli:
-        """The relative frequencies, which are the maximum-likelihood estimate, or with a prior the posterior mode.
+        """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> b = Bernoulli(0.5)
         >>> b.refit(b.collect([0, 1, 1, 1]))
@@ -275,7 +275,7 @@ class Bernoulli(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Trials) -> Any:
-        """A beta distribution worth one row, about the pooled mean."""
+        """Weak `Beta` prior: one pseudo-count about the pooled mean."""
         from likely.distributions.univariate.beta import Beta
 
         return Beta.weak(stats)
@@ -287,7 +287,7 @@ class Bernoulli(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Trials(Addable, Value):
-    """Sufficient statistics of a Bernoulli distribution: how often each column was 1, and how often 0."""
+    """Sufficient statistics of a Bernoulli distribution: counts of ones and zeros per column."""
 
     rows: Array  # (...): weight of the rows
     ones: Array  # (..., d)
@@ -306,9 +306,9 @@ class Trials(Addable, Value):
 
     @property
     def mean(self) -> Array:
-        """Share of ones among what was seen (..., d); 0 where nothing was."""
-        seen = self.ones + self.zeros
-        return np.divide(self.ones, seen, out=np.zeros_like(self.ones), where=seen > 0)
+        """Proportion of ones among the observed entries (..., d); 0 without observations."""
+        observed = self.ones + self.zeros
+        return np.divide(self.ones, observed, out=np.zeros_like(self.ones), where=observed > 0)
 
     @property
     def total_weight(self) -> float:
@@ -329,21 +329,21 @@ class Trials(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Pooled counts of all members."""
         return self if self.rows.ndim == 0 else self._each(lambda _, part: part.sum(axis=0))
 
     def member(self, k: Any) -> Self:
-        """The counts of one member of a stack, or of some."""
+        """The counts of one member of a stack, or of several."""
         return self._each(lambda _, part: np.array(part[k]))
 
 
 def is_binary(x: Array) -> Mask:
-    """Which entries are 0 or 1."""
+    """Mask of entries that are 0 or 1."""
     return (x == 0) | (x == 1)
 
 
-def _settled(out: Array, failed: Any, possible: Any) -> Array:
-    """What is impossible as −inf: a 1 where p = 0, a 0 where p = 1, what is neither."""
+def _with_impossible(out: Array, failed: Any, possible: Any) -> Array:
+    """Set impossible rows to −inf: a 1 where p = 0, a 0 where p = 1, a value that is neither."""
     out[out < IMPOSSIBLE] = -np.inf
     if failed is not None:
         out[failed > 0.5] = -np.inf

@@ -1,4 +1,4 @@
-"""What the expansions in binary columns share: they ask rows for the same sums, and are stacks in the same way."""
+"""Base of expansions in binary columns: a common sufficient statistic, stacks, mode and expectations."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likely.distributions.binary.log_linear_fit import EXACT
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
-    earlier_signs,
     number_of_sets,
+    pseudo_spin_sums,
     signs,
     sums_of_signs,
 )
@@ -25,13 +25,13 @@ from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.distribution import Distribution, Estimate, NotKnown
 from likely.distributions.statistics.counts import exact_expectation
 
-STRENGTH = 1.0  # rows that the weak prior is worth
+STRENGTH = 1.0  # pseudo-rows of the weak prior
 
 
 class SignDistribution(Distribution):
-    """A distribution of d columns of 0 and 1 with one number for each set of at most `order` of them (..., M).
+    """A distribution of d binary columns with one coefficient for each set of at most `order` of them (..., M).
 
-    A subclass names its arrays in `_arrays`; all have the stack's axis in front.
+    A subclass names its arrays in `_arrays`; all have the stack's axis first.
     """
 
     dim: int
@@ -40,10 +40,10 @@ class SignDistribution(Distribution):
     _arrays: tuple[str, ...] = ()
 
     def _sized(self, name: str, whose: str) -> tuple[Array, int]:
-        """Numbers of all sets (M,) or (K, M) of a constructor, and the order, checked."""
+        """Coefficients of all sets (M,) or (K, M) of a constructor, and the order, checked."""
         each = parameter(getattr(self, name), whose, name)
         if not (type(self.dim) is int and self.dim >= 1):
-            raise ShapeError(sentence(whose, "dim must be a whole number from 1 on", self.dim))
+            raise ShapeError(sentence(whose, "dim must be a positive integer", self.dim))
         order = checked_order(self.dim, self.order, whose)
         M = number_of_sets(self.dim, order)
         if each.ndim not in (1, 2) or each.shape[-1] != M or 0 in each.shape:
@@ -67,7 +67,7 @@ class SignDistribution(Distribution):
         return self.replace(**{name: np.array(getattr(self, name)[k]) for name in self._arrays})
 
     def some(self, index: Any) -> Self:
-        """The stack of some members."""
+        """Stack of the selected members."""
         return self.replace(**{name: getattr(self, name)[np.asarray(index)] for name in self._arrays})
 
     def _rows_of(self, x: Any) -> Any:
@@ -76,7 +76,7 @@ class SignDistribution(Distribution):
         return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
     def _mapped(self, score: Callable[[Array, Mask, Mask], Array], x: Any) -> Array:
-        """`score` (signs, seen, binary) → (n, K) of blocks of rows, (n,) for one value."""
+        """`score` (spins, observed, binary) → (n, K) over blocks of rows, (n,) for one value."""
         whose = type(self).__name__
 
         def evaluate(block: Any) -> Array:
@@ -86,7 +86,7 @@ class SignDistribution(Distribution):
         return map_rows(evaluate, self._rows_of(x), self.members)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all cells (by draws, where these are too many)."""
+        """E[g(x)], summed exactly over all cells (by Monte Carlo where these are too many)."""
         return exact_expectation(self, g, np.zeros(self.dim), np.ones(self.dim)) or super().expect(g, n, rng)
 
     @property
@@ -96,57 +96,57 @@ class SignDistribution(Distribution):
 
     @property
     def mode(self) -> Array:
-        """The most probable row (d,), or (K, d) for a stack: of all cells, or of order 1 column by column."""
+        """The most probable row (d,), or (K, d) for a stack: over all cells, or for order 1 column by column."""
         if self.order == 1:
             return np.asarray(self.mean > 0.5, dtype=np.float64)
         if self.dim > EXACT:
-            raise NotKnown("mode")  # said in words below
+            raise NotKnown("mode")  # the message is below
         best = self._cell_sizes().argmax(axis=1)
         found = ((best[:, None] >> np.arange(self.dim)[::-1]) & 1).astype(np.float64)
         return found if self.members else found[0]
 
     def _cell_sizes(self) -> Array:
-        """Of each member all cells (K, 2ᵈ), by numbers that are larger where p is."""
+        """For each member a monotone function of p in all cells (K, 2ᵈ)."""
         raise NotImplementedError
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Zeros and ones cannot be climbed."""
+            """Raises for `mode` with more columns: there is no search beyond enumeration."""
             if name == "mode":
                 expected = f"the mode is searched among all cells of at most {EXACT} columns"
-                remedy = "x = sample(n, rng); x[log_prob(x).argmax()] is the likeliest of n draws"
+                remedy = "x = sample(n, rng); x[log_prob(x).argmax()] is the most probable of n draws"
                 raise NotKnown(sentence(type(self).__name__, expected, self.dim, remedy))
             return super().__getattr__(name)
 
     # --------------------------------------------------------------- learning
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> SignSums:
-        """Sums of products of signs over rows (n, d), dense or sparse.
+        """Sufficient statistics: sums of products of spins over rows (n, d), dense or sparse.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1:
-        nobody).
+        none).
         """
         n, whose = n_rows(x), type(self).__name__
         w, x = weights(weight, n, whose), self._rows_of(x)
         if n > ROWS * BLOCKS:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         shares = shares_of(w, labels, n, self.members, whose)
-        z, seen, _ = signs(x, self.dim, whose, strict=True)
-        return self._summed(z, seen, shares)
+        z, observed, _ = signs(x, self.dim, whose, strict=True)
+        return self._summed(z, observed, shares)
 
-    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
-        return sums_of_signs(z, seen, shares, self.order, self.members)
+    def _summed(self, z: Array, observed: Mask, shares: Any) -> SignSums:
+        return sums_of_signs(z, observed, shares, self.order, self.members)
 
     def joined_stats(self, parts: list[SignSums]) -> SignSums:
-        """Statistics of several runs of members, as those of one stack."""
+        """Concatenated statistics of consecutive groups of members."""
         return parts[0].joined(parts)
 
     def weak_prior(self, stats: SignSums) -> Any:
-        """One row of independent columns about the pooled means."""
+        """One pseudo-row of independent columns about the pooled means."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_signs(stats, STRENGTH))
+        return EarlierData.trusted(distribution=self, stats=pseudo_spin_sums(stats, STRENGTH))
 
     def _check(self, stats: SignSums) -> None:
         wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))
@@ -161,12 +161,12 @@ class SignDistribution(Distribution):
             raise DataError(sentence(type(self).__name__, expected, "none", "or give a prior"))
 
     def _kept(self, fresh: Array, stats: SignSums, name: str) -> Array:
-        """New numbers (..., M or d) where a member saw anything, the old ones elsewhere."""
+        """New coefficients (..., M or d) where a member has data, the old ones elsewhere."""
         return np.where((stats.rows > 0)[..., None], fresh, getattr(self, name))
 
 
 def width_of(x: Any, whose: str) -> int:
-    """Number of columns of some rows."""
+    """Number of columns of rows."""
     d = x.shape[1] if is_sparse(x) else rows(x, None, whose).shape[1]
     if d == 0:
         raise ShapeError(sentence(whose, "at least one column is needed", n_rows(x)))

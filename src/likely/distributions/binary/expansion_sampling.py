@@ -1,10 +1,10 @@
-"""Draws of a cut expansion: a column at a time while all is positive; else chosen by importance, then moved.
+"""Sampling from truncated expansions: ancestral sampling if positive, else importance resampling and Gibbs moves.
 
-Leaving columns out of an expansion leaves out the sets that hold them, so the distribution of a column given those
+Marginalizing an expansion over a column drops the sets that contain it, so the conditional of a column given those
 before it is a ratio of two short sums. Where nothing is negative, that is exact. Where some cells are negative, the
-ratios are not those of the positive part, whose own sums nobody knows. But its value in any cell is known: rows are
-proposed a column at a time, each chosen in proportion to (positive part)/(probability of its proposal), and then moved
-by Gibbs' sampler, which leaves the positive part as it is.
+ratios are not those of the positive part, whose marginals are unknown. But its value in any cell is known: rows are
+proposed column by column, resampled in proportion to (positive part)/(proposal probability), and then moved
+by a Gibbs sampler, which leaves the positive part invariant.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from likely.core.warnings import tell
 from likely.distributions.binary.annealed_importance_sampling import resampled
 from likely.distributions.binary.sign_products import CHUNK, expanded, pair_matrix, products, sets_of, split_sizes
 
-TINY = 1e-300  # weight below which a prefix is one that cannot happen
-FLOOR = 0.02  # share of independent columns in each proposal, so that no cell is out of reach
-PROPOSALS, SWEEPS = 4000, 10  # rows proposed at least; visits of every column after the choice
-FEW = 50.0  # proposals of equal worth below which the draws are told to be doubtful
+TINY = 1e-300  # weight below which a prefix is impossible
+FLOOR = 0.02  # mixture weight of independent columns in each proposal, so that every cell can be proposed
+PROPOSALS, SWEEPS = 4000, 10  # minimum number of proposals; Gibbs sweeps after resampling
+FEW = 50.0  # effective sample size below which there is a warning
 
 
 class Proposed(NamedTuple):
-    """Columns as they enter the products (n, d), which of them are 1 (n, d), and log of what each row's proposal is."""
+    """Columns as they enter the products (n, d), which of them are 1 (n, d), and the log proposal probability."""
 
     z: Array
     ones: Array
@@ -34,23 +34,23 @@ class Proposed(NamedTuple):
 
 
 def drawn_rows(each: Array, probs: Array, d: int, order: int, n: int, rng: Generator, positive: bool) -> Array:
-    """Rows (n, d) of 0 and 1 from the positive part of Π base(x) · Σ_S c_S Π z; `positive`: there is no other."""
+    """Rows (n, d) of 0 and 1 from the positive part of Π base(x) · Σ_S c_S Π z; `positive`: everywhere."""
     if positive:
         return _proposed(each, probs, d, order, n, rng, 0.0).ones
     found = _proposed(each, probs, d, order, max(PROPOSALS, 2 * n), rng, FLOOR)
-    share = _importance(found, each, probs, order)
-    _tell_of_few(share)
-    at = resampled(share, n, rng)
+    importance = _importance(found, each, probs, order)
+    _tell_of_few(importance)
+    at = resampled(importance, n, rng)
     return _moved(found.z[at], found.ones[at], each, probs, order, rng)
 
 
 def _ends(probs: Array) -> tuple[Array, Array]:
-    """A standardized column where it is 1, and where it is 0 (d,)."""
+    """The standardized values of a 1 and of a 0 in each column (d,)."""
     return np.sqrt((1 - probs) / probs), -np.sqrt(probs / (1 - probs))
 
 
 def _proposed(each: Array, probs: Array, d: int, order: int, n: int, rng: Generator, floor: float) -> Proposed:
-    """Rows a column at a time, negative as 0, with a share `floor` of independent columns in each step."""
+    """Rows drawn column by column, negative values as 0, mixed with a share `floor` of independent columns."""
     parts, sets = split_sizes(each, d, order), sets_of(d, order)
     (high, low), log_chance = _ends(probs), np.zeros(n)
     z, x, weight = np.zeros((n, d)), np.zeros((n, d)), np.full(n, parts[0][0])
@@ -73,26 +73,24 @@ def _proposed(each: Array, probs: Array, d: int, order: int, n: int, rng: Genera
 
 
 def _importance(found: Proposed, each: Array, probs: Array, order: int) -> Array:
-    """What each proposed row is worth (n,), adding up to 1."""
+    """Normalized importance weights of the proposed rows (n,)."""
     value = np.maximum(expanded(found.z, each[None], order)[:, 0], 0.0)
     base = found.ones @ np.log(probs) + (1.0 - found.ones) @ np.log1p(-probs)
     with np.errstate(divide="ignore"):
         strength = np.log(value) + base - found.log_chance
-    share = np.exp(strength - strength.max()) if np.isfinite(strength.max()) else np.ones(len(strength))
-    return np.asarray(share / share.sum())
+    importance = np.exp(strength - strength.max()) if np.isfinite(strength.max()) else np.ones(len(strength))
+    return np.asarray(importance / importance.sum())
 
 
-def _tell_of_few(share: Array) -> None:
-    effective = 1.0 / float((share**2).sum())
+def _tell_of_few(importance: Array) -> None:
+    effective = 1.0 / float((importance**2).sum())
     if effective < FEW:
-        text = (
-            f"{len(share):,} proposed rows are worth {effective:.0f}: draws of the positive part stem from few of them"
-        )
-        tell(f"cut expansion: it is negative nearly everywhere; {text}; WalshDensity(log=True) stays positive")
+        text = f"{len(importance):,} proposed rows have an effective sample size of {effective:.0f}: few distinct draws"
+        tell(f"truncated expansion: it is negative nearly everywhere; {text}; WalshDensity(log=True) stays positive")
 
 
 def _moved(z: Array, ones: Array, each: Array, probs: Array, order: int, rng: Generator) -> Array:
-    """Gibbs' sampler on the positive part: every column given all others, all rows side by side."""
+    """Gibbs sampler for the positive part: every column given all others, all rows in parallel."""
     high, low = _ends(probs)
     ones, at = ones.copy(), _Pairs(z, each) if order <= 2 else _Sets(z, each, order)
     for _ in range(SWEEPS):
@@ -107,7 +105,7 @@ def _moved(z: Array, ones: Array, each: Array, probs: Array, order: int, rng: Ge
 
 
 class _Pairs:
-    """c + Σ c_j zⱼ + Σ c_ij zᵢ zⱼ as a line in each column, kept true as columns turn."""
+    """c + Σ c_j zⱼ + Σ c_ij zᵢ zⱼ as a linear function of each column, updated with each flip."""
 
     def __init__(self, z: Array, each: Array) -> None:
         d = z.shape[1]
@@ -128,7 +126,7 @@ class _Pairs:
 
 
 class _Sets:
-    """The same for sets of any size: a column's slope is summed anew over the sets that hold it."""
+    """The same for sets of any size: a column's slope is summed again over the sets that contain it."""
 
     def __init__(self, z: Array, each: Array, order: int) -> None:
         d = z.shape[1]
@@ -151,7 +149,7 @@ class _Sets:
 
 
 def _holding(j: int, each: Array, d: int, order: int) -> tuple[float, list[tuple[Index, Array]]]:
-    """The number of the set {j}, and of larger sets with j: their other columns (m, k − 1), and their numbers (m,)."""
+    """The coefficient of {j}, and of larger sets with j: their other columns (m, k − 1), and coefficients (m,)."""
     parts, found = split_sizes(each, d, order), []
     for sets, c in zip(sets_of(d, order)[1:], parts[2:], strict=True):
         mine = np.flatnonzero((sets == j).any(axis=1))

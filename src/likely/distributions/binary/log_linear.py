@@ -1,4 +1,4 @@
-"""The logarithm of a distribution of binary columns as a sum of products of signs: cut anywhere, it stays positive."""
+"""Log-linear (Ising) model of binary columns: exact up to 20 columns, beyond by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from likely.distributions.binary.annealed_importance_sampling import (
 )
 from likely.distributions.binary.binary_expansion import SignDistribution, width_of
 from likely.distributions.binary.log_linear_fit import EXACT, all_log_cells, exact_log_z, independent, most_likely
-from likely.distributions.binary.log_linear_pairs import learned_pairs, without_climbing
-from likely.distributions.binary.log_linear_update import ENOUGH, Averages, crowd_of, moved_pairs
-from likely.distributions.binary.persistent_chains import Crowd
+from likely.distributions.binary.log_linear_pairs import exact_candidates, learned_pairs
+from likely.distributions.binary.log_linear_update import ENOUGH, Averages, chains_of, moved_pairs
+from likely.distributions.binary.persistent_chains import PersistentChains
 from likely.distributions.binary.positive_part import completions
 from likely.distributions.binary.sign_products import (
     SignSums,
@@ -43,22 +43,23 @@ from likely.numerics.walsh_hadamard import expectations
 class LogLinear(SignDistribution):
     """log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
-    A log-linear model with interactions up to that order; the first number is −log Z. Order 1 is `Bernoulli`, order 2
-    the Boltzmann machine without hidden units, order d any positive distribution.
+    A log-linear model with interactions up to that order; the first weight is −log Z. Order 1 is `Bernoulli`, order 2
+    the Ising model (fully visible Boltzmann machine) of spins 2xⱼ − 1 with fields and couplings, order d any positive
+    distribution.
 
-    **Up to 20 columns everything is exact**: all 2ᵈ cells are summed, maximum likelihood is a convex problem, and gaps
-    (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is climbed with a crowd of sampling
-    chains under a heavy-tailed prior of the couplings, whose width is chosen by an estimate of what left-out rows would
-    say; a forest or independent columns are kept where they would do better. log Z comes by annealed importance
-    sampling, and `error` is its standard error, told where it exceeds 0.2; of sparse nets it is exact, and 0. Gaps
-    and higher orders are refused.
+    **Up to 20 columns everything is exact**: all 2ᵈ cells are summed, maximum likelihood is a convex problem, and
+    missing values (NaN) are integrated out. **With more columns**, order 1 is exact, too. Order 2 is fitted with
+    persistent Gibbs chains under a heavy-tailed prior of the couplings, whose width is chosen by an estimate of the
+    held-out likelihood; a Chow–Liu forest or independent columns are kept where they are estimated to be better. log Z
+    is estimated by annealed importance sampling, and `error` is its standard error, with a warning above 0.2; for
+    sparse coupling graphs it is exact, by variable elimination. Missing values and higher orders are refused.
 
     >>> distribution = LogLinear.normalized([0.0, 0.0, 0.0, 0.5], 2)       # two columns that like to be alike
     >>> np.exp(distribution.log_prob([[0, 0], [0, 1], [1, np.nan]])).round(4)
     array([0.3655, 0.1345, 0.5   ])
     """
 
-    weights: Array  # (M,) or (K, M): −log Z, then single columns, pairs, …
+    weights: Array  # (M,) or (K, M): −log Z, then fields of single columns, couplings of pairs, …
     dim: int = 1
     order: int = 2
     error: Any = 0.0  # (...): standard error of log Z; 0 where it is exact
@@ -71,7 +72,7 @@ class LogLinear(SignDistribution):
         error = np.asarray(self.error, dtype=np.float64)
         error = np.zeros(b.shape[:-1]) if error.ndim == 0 and not error.any() else error
         if error.shape != b.shape[:-1] or not (np.isfinite(error).all() and (error >= 0).all()):
-            raise DomainError(sentence("LogLinear", "error must be a number from 0 on for each member", error.shape))
+            raise DomainError(sentence("LogLinear", "error must be one nonnegative number per member", error.shape))
         self._set(weights=b, order=order, error=np.array(error))
         if self.dim <= EXACT or order == 1:
             with np.errstate(all="ignore"):
@@ -82,7 +83,7 @@ class LogLinear(SignDistribution):
 
     @classmethod
     def normalized(cls, weights: Any, dim: int, order: int = 2) -> LogLinear:
-        """The distribution with these weights (M,) or (K, M), whatever the first of them is: it becomes −log Z."""
+        """The distribution with these weights (M,) or (K, M), with the first of them replaced by −log Z."""
         b = np.array(weights, dtype=np.float64)
         b[..., 0] = 0.0
         self = cls.trusted(weights=b, dim=dim, order=order, error=np.zeros(b.shape[:-1]))
@@ -93,7 +94,7 @@ class LogLinear(SignDistribution):
 
     @classmethod
     def even(cls, dim: int, order: int = 2, members: int | None = None) -> LogLinear:
-        """All cells alike."""
+        """The uniform distribution over all cells."""
         order = checked_order(dim, order, "LogLinear")
         _refuse_high(dim, order)
         b = np.zeros((*(() if members is None else (members,)), number_of_sets(dim, order)))
@@ -102,45 +103,45 @@ class LogLinear(SignDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, order: int = 2) -> LogLinear:
-        """A first look: as many columns as the rows have, all cells alike."""
+        """Initial model: uniform, with as many columns as the rows have."""
         return cls.even(width_of(x, "LogLinear"), order, members)
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is missing."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             out = expanded(z, np.atleast_2d(self.weights), self.order)
-            gappy = np.flatnonzero(~seen.all(axis=1))
-            if len(gappy):
-                out[gappy] = self._marginal(z[gappy], seen[gappy])
+            incomplete = np.flatnonzero(~observed.all(axis=1))
+            if len(incomplete):
+                out[incomplete] = self._marginal(z[incomplete], observed[incomplete])
             return np.where(binary[:, None], out, -np.inf)
 
         return self._mapped(score, x)
 
-    def _marginal(self, z: Array, seen: Mask) -> Array:
-        """log p of what was seen of rows with gaps (n, K)."""
+    def _marginal(self, z: Array, observed: Mask) -> Array:
+        """log marginal probability of the observed entries of incomplete rows (n, K)."""
         out = np.zeros((len(z), self.members or 1))
         if self.order == 1:
             b = np.atleast_2d(self.weights)[:, 1:]
-            return np.asarray(z @ b.T - seen @ np.logaddexp(b, -b).T)
-        for some, cells in self._filled(z, seen):
+            return np.asarray(z @ b.T - observed @ np.logaddexp(b, -b).T)
+        for some, cells in self._filled(z, observed):
             for k, logs in enumerate(self._log_cells):
                 out[some, k] = logsumexp(logs[cells], axis=1)
-        out[~seen.any(axis=1)] = 0.0
+        out[~observed.any(axis=1)] = 0.0
         return out
 
-    def _filled(self, z: Array, seen: Mask) -> Iterator[tuple[Index, Index]]:
-        """Rows with the same gaps, a few at a time, and the cells that they may lie in (n, 2^gaps)."""
-        self._refuse_gaps(z, seen)
-        return completions(z, seen, self.dim)
+    def _filled(self, z: Array, observed: Mask) -> Iterator[tuple[Index, Index]]:
+        """Groups of rows with the same missing entries, and the cells that complete them (n, 2^missing)."""
+        self._refuse_gaps(z, observed)
+        return completions(z, observed, self.dim)
 
-    def _refuse_gaps(self, z: Array, seen: Mask) -> None:
+    def _refuse_gaps(self, z: Array, observed: Mask) -> None:
         if self.dim > EXACT:
-            j = int(np.argwhere(~seen)[0, 1])
-            expected = f"gaps can be integrated out in at most {EXACT} columns"
-            remedy = "fill them first, or use ChowTreeDensity or BernoulliDensity, which take gaps in any number"
+            j = int(np.argwhere(~observed)[0, 1])
+            expected = f"missing values are integrated out in at most {EXACT} columns"
+            remedy = "impute them first, or use ChowTreeDensity or BernoulliDensity"
             raise DataError(sentence("LogLinear", expected, f"NaN in column {j} of {self.dim}", remedy))
 
     @cached_property
@@ -149,7 +150,7 @@ class LogLinear(SignDistribution):
 
     @cached_property
     def _eliminated(self) -> list[Eliminated | None]:
-        """Of each member, all columns summed out one by one, where the net is sparse enough."""
+        """Variable elimination for each member, where the coupling graph is sparse enough."""
         return [eliminated(one, self.dim) for one in np.atleast_2d(self.weights)]
 
     def _cell_sizes(self) -> Array:
@@ -166,8 +167,8 @@ class LogLinear(SignDistribution):
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack.
 
-        Exact up to 20 columns, for order 1 and for sparse nets; else ends of Gibbs chains that were annealed and chosen
-        by their importance.
+        Exact up to 20 columns, for order 1 and for sparse coupling graphs; else final states of annealed Gibbs chains,
+        resampled by importance weight.
         """
         each = [self._drawn(k, n, rng) for k in range(self.members or 1)]
         return np.stack(each, axis=1) if self.members else each[0]
@@ -189,7 +190,7 @@ class LogLinear(SignDistribution):
 
     @cached_property
     def mean(self) -> Array:
-        """Probability of a 1 in each column; by draws, with more than 20 columns and order 2."""
+        """Probability of a 1 in each column; by Monte Carlo with more than 20 columns and order 2."""
         if self.order == 1:
             return 1.0 / (1.0 + np.exp(-2.0 * self.weights[..., 1:]))
         if self.dim > EXACT:
@@ -203,7 +204,7 @@ class LogLinear(SignDistribution):
             b = self.weights[..., 1:]
             return in_units(lone((np.logaddexp(b, -b) - b * np.tanh(b)).sum(axis=-1)), bits)
         if self.dim > EXACT:
-            remedy = "lk.entropy(distribution) estimates it by draws, with its error"
+            remedy = "lk.entropy(distribution) estimates it by Monte Carlo, with its error"
             expected = f"cells are summed for at most {EXACT} columns"
             raise DomainError(sentence("LogLinear.entropy", expected, self.dim, remedy))
         p = self.probabilities
@@ -211,13 +212,13 @@ class LogLinear(SignDistribution):
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
 
     def kl(self, other: LogLinear, bits: bool = False) -> Any:
-        """KL(self ‖ other) over all cells; stacks go member by member."""
+        """KL(self ‖ other) over all cells; member by member for stacks."""
         if other.dim != self.dim:
             raise ShapeError(sentence("LogLinear.kl", f"both distributions must have {self.dim} columns", other.dim))
         if self.order == other.order == 1:
             return in_units(lone(self._kl_of_coins(other)), bits)
         if self.dim > EXACT:
-            remedy = "lk.kl(distribution, other) estimates it by draws, with its error"
+            remedy = "lk.kl(distribution, other) estimates it by Monte Carlo, with its error"
             raise DomainError(
                 sentence("LogLinear.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
             )
@@ -226,7 +227,7 @@ class LogLinear(SignDistribution):
         return in_units(lone(each if self.members else each[0]), bits)
 
     def _kl_of_coins(self, other: LogLinear) -> Array:
-        """Σⱼ E[z] (b − c) − log Z + log Z′, column by column: order 1 has independent columns."""
+        """Σⱼ E[z] (b − c) − log Z + log Z′ for order 1, where columns are independent."""
         b, c = self.weights[..., 1:], other.weights[..., 1:]
         each = np.tanh(b) * (b - c) - np.logaddexp(b, -b) + np.logaddexp(c, -c)
         return np.asarray(np.maximum(each, 0.0).sum(axis=-1))
@@ -238,27 +239,27 @@ class LogLinear(SignDistribution):
 
     # --------------------------------------------------------------- learning
 
-    def _summed(self, z: Array, seen: Mask, shares: Any) -> SignSums:
-        whole = seen.all(axis=1)
-        if whole.all() or self.order == 1:  # columns that do not know each other learn each from what it shows
-            return super()._summed(z, seen, shares)
-        at, gappy = np.flatnonzero(whole), np.flatnonzero(~whole)
-        self._refuse_gaps(z, seen)
-        stats = super()._summed(z[at], seen[at], shares[:, at])
-        return stats + self._expected(z[gappy], seen[gappy], shares[:, gappy])
+    def _summed(self, z: Array, observed: Mask, shares: Any) -> SignSums:
+        whole = observed.all(axis=1)
+        if whole.all() or self.order == 1:  # independent columns each use their observed entries
+            return super()._summed(z, observed, shares)
+        at, incomplete = np.flatnonzero(whole), np.flatnonzero(~whole)
+        self._refuse_gaps(z, observed)
+        stats = super()._summed(z[at], observed[at], shares[:, at])
+        return stats + self._expected(z[incomplete], observed[incomplete], shares[:, incomplete])
 
-    def _expected(self, z: Array, seen: Mask, shares: Any) -> SignSums:
-        """Expected products of rows with gaps, and the entropy of what is hidden in them."""
+    def _expected(self, z: Array, observed: Mask, shares: Any) -> SignSums:
+        """Expected products of incomplete rows, and the entropy of their missing entries."""
         K, logs = self.members or 1, self._log_cells
         cells, entropy = np.zeros((K, 1 << self.dim)), np.zeros(K)
         share = np.stack(list(each_share(shares)))
         share = np.broadcast_to(share, (K, len(z)))
-        for some, ways in self._filled(z, seen):
+        for some, completing in self._filled(z, observed):
             for k in range(K):
-                part = logs[k][ways]
+                part = logs[k][completing]
                 whole = logsumexp(part, axis=1)
                 p = np.exp(part - whole[:, None])
-                np.add.at(cells[k], ways, share[k, some, None] * p)
+                np.add.at(cells[k], completing, share[k, some, None] * p)
                 entropy[k] += share[k, some] @ (whole - (p * part).sum(axis=1))
         total = expectations(cells)[:, places(self.dim, self.order)]
         weight = np.repeat(share.sum(axis=1)[:, None], total.shape[1], axis=1)
@@ -269,7 +270,7 @@ class LogLinear(SignDistribution):
         return SignSums.trusted(**parts, dim=self.dim, order=self.order, complete=False)
 
     def refit(self, stats: SignSums, prior: Any = None) -> LogLinear:
-        """Maximum likelihood: the weights whose expectations are the averages (beyond 20 columns: nearly).
+        """Maximum likelihood: the weights whose expectations equal the means of the data (approximately beyond 20).
 
         >>> distribution = LogLinear.even(2)
         >>> better = distribution.refit(distribution.collect([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]]))
@@ -290,13 +291,13 @@ class LogLinear(SignDistribution):
         distribution.__dict__["_precisions"] = [precision for *_, precision in found]
         return distribution
 
-    _precisions: ClassVar[list[float] | None] = None  # of the prior that a climb chose, while it is still known
+    _precisions: ClassVar[list[float] | None] = None  # of the selected prior, right after a fit
 
     def nearby(self, stats: SignSums, before: SignSums) -> LogLinear:
-        """What `refit` would give of statistics a little other than those `before`, which taught this distribution.
+        """The model refitted after a small change of the statistics from `before`, by a warm start.
 
-        Newton's method goes on from here, to 1e-5 nats per row; of more than 20 columns by one step along what chains
-        show, under the prior that the climb had chosen.
+        Newton's method continues from here, to 1e-5 nats per row; beyond 20 columns one Newton step with the covariance
+        estimated from chains, under the selected prior.
         """
         if self.order == 1 or (self.dim > EXACT and self._precisions is None):
             return self.refit(stats)
@@ -310,19 +311,19 @@ class LogLinear(SignDistribution):
             return b, error
         if self.dim <= EXACT:
             return most_likely(now.mean, b, self.dim, self.order, ENOUGH), 0.0
-        crowd, precision = self._crowds[k]
-        if crowd is None:
-            return without_climbing(now.mean, now.rows, self.dim).weights, 0.0
-        return moved_pairs(crowd, -float(b[0]), precision, was, now), error
+        chains, precision = self._persistent_chains[k]
+        if chains is None:
+            return exact_candidates(now.mean, now.rows, self.dim).weights, 0.0
+        return moved_pairs(chains, -float(b[0]), precision, was, now), error
 
     @cached_property
-    def _crowds(self) -> list[tuple[Crowd | None, float]]:
-        """Of each member that was climbed: chains, and the precision of the prior."""
+    def _persistent_chains(self) -> list[tuple[PersistentChains | None, float]]:
+        """For each member fitted by chains: the chains, and the precision of the prior."""
         each = zip(np.atleast_2d(self.weights), self._precisions or [], strict=True)
-        return [(crowd_of(one, self.dim) if np.isfinite(precision) else None, precision) for one, precision in each]
+        return [(chains_of(one, self.dim) if np.isfinite(precision) else None, precision) for one, precision in each]
 
     def objective(self, stats: SignSums, prior: Any = None) -> float:
-        """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of what was hidden (+ log prior)."""
+        """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of missing entries (+ log prior)."""
         self._check(stats)
         if self.order == 1:
             b = self.weights[..., 1:]
@@ -341,7 +342,7 @@ def _refuse_high(d: int, order: int) -> None:
 
 
 def _learned(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[Array, float, float]:
-    """Weights (M,) with −log Z in front, the standard error of log Z, and the precision of the prior in a climb."""
+    """Weights (M,) with −log Z first, the standard error of log Z, and the precision of the selected prior."""
     if order == 1:
         return independent(mean, d), 0.0, np.inf
     if d <= EXACT:
@@ -351,13 +352,13 @@ def _learned(mean: Array, n: float, start: Array, d: int, order: int) -> tuple[A
 
 
 def _averages(stats: SignSums) -> list[Averages]:
-    """The averages of each member."""
+    """The mean products of each member."""
     rows = np.atleast_1d(stats.rows).tolist()
     return [Averages(mean, n) for mean, n in zip(np.atleast_2d(stats.mean), rows, strict=True)]
 
 
 def _log_z(b: Array, d: int, order: int) -> float:
-    """log Z where it is exact: of order 1, or of few columns."""
+    """log Z where it is exact: of order 1, or for few columns."""
     return float(np.logaddexp(b[1:], -b[1:]).sum()) if order == 1 else exact_log_z(b, d, order)
 
 

@@ -1,4 +1,4 @@
-"""A log-linear distribution of few binary columns is learned and normalized exactly, over all cells.
+"""Exact maximum likelihood and normalization of log-linear models of few binary columns.
 
 Up to `EXACT` columns all 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
 problem solved by Newton's method: the Hessian's entry for sets S and T is E[φ_S φ_T] − E[φ_S] E[φ_T], and φ_S φ_T is
@@ -19,12 +19,12 @@ from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 EXACT = 20  # columns up to which all cells are summed
 NEWTON = 1500  # sets up to which Newton's equations are solved
 STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is rounding
-NOTHING = 1e-25  # twice the gain a row that a Newton step promises: beyond it the sums over cells are rounding
-SEEN = 1e-11  # a gain a row that the value can show
-FLAT = 1e-10  # information in a direction: where less is left, weights can run on without end
-HALVED = 8  # columns from which cells of pairs are a product of halves
-EDGE = 14.0  # a field of independent columns to begin with, where all rows agree
-FAR = 40.0  # a weight beyond it says that some set never varies
+NOTHING = 1e-25  # Newton decrement per row below which the sums over cells are rounding
+SEEN = 1e-11  # the smallest gain per row that the objective resolves
+FLAT = 1e-10  # eigenvalue of the information below which weights are unbounded
+HALVED = 8  # columns from which cells of pairwise models are computed by halves
+EDGE = 14.0  # initial field of a constant column
+FAR = 40.0  # a weight beyond it shows that some product is constant
 
 
 # ------------------------------------------------------------------- all the cells
@@ -40,7 +40,7 @@ def all_log_cells(weights: Array, d: int, order: int) -> Array:
 
 
 def _cells_of_pairs(weights: Array, d: int, order: int) -> Array:
-    """The same where no more than pairs act: halves of the columns meet in one product, a fifth of a transform's time.
+    """The same for pairwise models: one matrix product of two halves of the columns, a fifth of a transform's time.
 
     b + f(u) + g(v) + uᵀ J v for signs u of the first half and v of the second.
     """
@@ -60,7 +60,7 @@ def exact_log_z(weights: Array, d: int, order: int) -> float:
 
 
 def _exponentials(logs: Array) -> tuple[Array, float]:
-    """exp(logs − their largest), in place, and the logarithm of the sum of all."""
+    """exp(logs − maximum), in place, and the log-sum-exp."""
     top = float(logs.max())
     logs -= top
     np.exp(logs, out=logs)
@@ -70,8 +70,8 @@ def _exponentials(logs: Array) -> tuple[Array, float]:
 def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
     """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
 
-    `start`, a distribution, is tried against independent columns; a step that would not gain is halved. `enough` is the
-    gain a row below which no more steps are taken.
+    `start`, a distribution, is compared with independent columns; a step without gain is halved. `enough` is the
+    gain per row at which the iteration stops.
     """
     if len(mean) > NEWTON:
         return _by_gradients(mean, start, d, order)
@@ -83,41 +83,41 @@ def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = N
         step = _newton_step(gradient, q, d, order)
         if np.abs(gradient).max() <= SMALL or gradient @ step <= enough or np.abs(b).max() > FAR:
             break
-        better = _halved(b, step, float(gradient @ step), value, q, mean, d, order)
+        better = _line_search(b, step, float(gradient @ step), value, q, mean, d, order)
         if better is None:
             break
         b, value, q = better
     if enough > NOTHING:
         return _with_constant(b, mean, value)
-    flat = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
-    return _closed(b, mean, value, q, d, order, flat)
+    singular = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
+    return _finished(b, mean, value, q, d, order, singular)
 
 
-def _closed(b: Array, mean: Array, value: float, q: Array, d: int, order: int, flat: bool = False) -> Array:
-    """Weights with −log Z in front; a warning where there is no maximum."""
-    off = _off(mean, q, places(d, order))
-    if flat or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
-        text = "LogLinear: some products of columns never vary, so weights grow without end: give a prior"
-        tell(f"{text} (expectations are {off:.1e} off where it stopped)")
+def _finished(b: Array, mean: Array, value: float, q: Array, d: int, order: int, singular: bool = False) -> Array:
+    """Weights with −log Z first; a warning where the likelihood has no maximum."""
+    off = _max_error(mean, q, places(d, order))
+    if singular or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
+        text = "LogLinear: some products of columns are constant, so weights are unbounded: give a prior"
+        tell(f"{text} (expectations are off by {off:.1e} at the last step)")
     return _with_constant(b, mean, value)
 
 
 def _with_constant(b: Array, mean: Array, value: float) -> Array:
-    """−log Z in front: what the value a row has beside Σ b E[φ]."""
+    """−log Z first: mean log-likelihood per row minus Σ b E[φ]."""
     return np.concatenate([[value - float(b[1:] @ mean[1:])], b[1:]])
 
 
 def _better_start(mean: Array, start: Array, d: int) -> Array:
-    """The start, or independent columns, whichever explains the rows better; both have their −log Z."""
-    alone = np.zeros_like(mean)
-    alone[: d + 1] = independent(mean, d)
-    alone[1 : d + 1] = np.clip(alone[1 : d + 1], -EDGE, EDGE)
-    better = max((alone, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
+    """The start, or independent columns, whichever has the higher likelihood; both with −log Z."""
+    independent_b = np.zeros_like(mean)
+    independent_b[: d + 1] = independent(mean, d)
+    independent_b[1 : d + 1] = np.clip(independent_b[1 : d + 1], -EDGE, EDGE)
+    better = max((independent_b, start), key=lambda b: float(b[0] + b[1:] @ mean[1:]))
     return np.concatenate([[0.0], better[1:]])
 
 
 def _state(b: Array, mean: Array, d: int, order: int) -> tuple[float, Array]:
-    """Mean log-likelihood a row, and the expectations of all 2ᵈ products."""
+    """Mean log-likelihood per row, and the expectations of all 2ᵈ products."""
     cells, total = _exponentials(all_log_cells(b, d, order))
     q = expectations(cells)
     q /= q[0]
@@ -125,7 +125,7 @@ def _state(b: Array, mean: Array, d: int, order: int) -> tuple[float, Array]:
 
 
 def _information(q: Array, d: int, order: int) -> Array:
-    """Covariances of all products of signs but the empty one (M − 1, M − 1)."""
+    """Fisher information: covariances of all products of spins but the empty one (M − 1, M − 1)."""
     at = places(d, order)[1:]
     return np.asarray(q[at[:, None] ^ at] - q[at][:, None] * q[at])
 
@@ -142,17 +142,17 @@ def _newton_step(gradient: Array, q: Array, d: int, order: int) -> Array:
     return step if gradient @ step > 0 else gradient
 
 
-def _halved(b: Array, step: Array, gain: float, value: float, q: Array, mean: Array, d: int, order: int) -> Any:
-    """The first of step, step/2, … that gains; None where rounding is all there is.
+def _line_search(b: Array, step: Array, gain: float, value: float, q: Array, mean: Array, d: int, order: int) -> Any:
+    """Backtracking line search: the first of step, step/2, … with a gain; None at rounding level.
 
-    Where the promised gain is too small to be seen in the value, a whole step counts if the gradient shrinks.
+    Where the predicted gain is below the resolution of the objective, a full step is accepted if the gradient shrinks.
     """
     if gain < SEEN:
         found, after = _state(b + step, mean, d, order)
         at = places(d, order)
-        return (b + step, found, after) if _off(mean, after, at) < 0.5 * _off(mean, q, at) else None
+        return (b + step, found, after) if _max_error(mean, after, at) < 0.5 * _max_error(mean, q, at) else None
     top = float(np.abs(step).max())
-    t = min(1.0, 4.0 / top) if top > 0 else 1.0  # far from the summit a Newton step knows nothing
+    t = min(1.0, 4.0 / top) if top > 0 else 1.0  # far from the maximum a Newton step is unreliable
     for _ in range(40):
         new = b + t * step
         found, q = _state(new, mean, d, order)
@@ -162,12 +162,12 @@ def _halved(b: Array, step: Array, gain: float, value: float, q: Array, mean: Ar
     return None
 
 
-def _off(mean: Array, q: Array, at: Any) -> float:
+def _max_error(mean: Array, q: Array, at: Any) -> float:
     return float(np.abs(mean - q[at]).max())
 
 
 def _by_gradients(mean: Array, start: Array, d: int, order: int) -> Array:
-    """The same for very many sets, by a quasi-Newton method that needs no matrix."""
+    """The same for very many sets, by a quasi-Newton method without a Hessian."""
     from scipy.optimize import minimize
 
     def loss(b: Array) -> tuple[float, Array]:
@@ -180,10 +180,10 @@ def _by_gradients(mean: Array, start: Array, d: int, order: int) -> Array:
         options={"maxiter": 5000, "maxfun": 10_000, "ftol": 1e-15, "gtol": 1e-10},
     )  # fmt: skip
     b = np.concatenate([[0.0], found.x])
-    return _closed(b, mean, *_state(b, mean, d, order), d, order)
+    return _finished(b, mean, *_state(b, mean, d, order), d, order)
 
 
 def independent(mean: Array, d: int) -> Array:
-    """Weights (1 + d,) of columns that do not know each other: b = atanh E[z], log Z = Σ log 2 cosh b."""
+    """Weights (1 + d,) of independent columns: b = atanh E[z], log Z = Σ log 2 cosh b."""
     b = np.arctanh(np.clip(mean[1 : d + 1], -1 + 1e-15, 1 - 1e-15))
     return np.concatenate([[-float(np.logaddexp(b, -b).sum())], b])

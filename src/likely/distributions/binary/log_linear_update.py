@@ -1,9 +1,9 @@
-"""A distribution of signs moved a little: what a few rows fewer would have taught, for the price of a step.
+"""Refit of a log-linear model after a small change of the data, by one warm-started step (for cross-validation).
 
-Whoever leaves out a tenth of the rows, ten times, need not climb ten times: the distribution of all rows is next to
-each of the others. Up to `EXACT` columns Newton's method goes on from there with exact sums. Beyond, chains of the
-distribution show its curvature C, and as the climb had ended where E[φ] + pull is the average of the rows, the weights
-move by (C + pull)⁻¹ × the change of the averages; chains that follow tell by how much log Z changed.
+Cross-validation leaves out a tenth of the rows, ten times: the model of all rows is close to each of the others, so
+no full fit is needed. Up to `EXACT` columns Newton's method continues with exact sums. Beyond, chains of the model
+estimate its covariance C, and as the fit ended where E[φ] + penalty equals the mean of the rows, the weights
+move by (C + penalty)⁻¹ × the change of the means; the reweighted chains give the change of log Z.
 """
 
 from __future__ import annotations
@@ -25,56 +25,56 @@ from likely.distributions.binary.log_linear_pairs import (
     pull_of,
     refuse_constant,
 )
-from likely.distributions.binary.persistent_chains import Crowd, solved
+from likely.distributions.binary.persistent_chains import PersistentChains, solved
 
-FEWEST = 200  # chains
-ENOUGH = 1e-5  # nats a row: what more steps over all cells would still gain
+FEWEST = 200  # minimum number of chains
+ENOUGH = 1e-5  # nats per row: tolerance of Newton's method
 
 
 class Averages(NamedTuple):
-    """Averages of all products of signs (M,), and how many rows they are of."""
+    """Means of all products of spins (M,), and the number of rows."""
 
     mean: Array
     rows: float
 
 
-def crowd_of(weights: Array, d: int) -> Crowd:
-    """Chains of the distribution with weights (M,)."""
+def chains_of(weights: Array, d: int) -> PersistentChains:
+    """Chains of the model with weights (M,)."""
     n = max(min(int(MORE / d), LIMIT), FEWEST)
     rng = np.random.default_rng(SEED)
-    return Crowd(weights[1:], annealed_draws(weights, d, n, rng), rng)
+    return PersistentChains(weights[1:], annealed_draws(weights, d, n, rng), rng)
 
 
-def moved_pairs(crowd: Crowd, log_z: float, precision: float, before: Averages, now: Averages) -> Array:
-    """Weights (M,) after the averages went from `before`, which taught the crowd's distribution, to `now`.
+def moved_pairs(chains: PersistentChains, log_z: float, precision: float, before: Averages, now: Averages) -> Array:
+    """Weights (M,) after the means changed from `before`, at which the chains' model was fitted, to `now`.
 
     `precision` is that of the couplings' prior.
     """
-    refuse_constant(now.mean[1 : crowd.dim + 1])
+    refuse_constant(now.mean[1 : chains.dim + 1])
     with one_blas_thread():
-        change = _change(crowd, precision, before, now)
-        moved = Crowd(crowd.weights, crowd.states, np.random.default_rng(SEED))
-        log_z += _followed(moved, change)
+        change = _newton_change(chains, precision, before, now)
+        moved = PersistentChains(chains.weights, chains.states, np.random.default_rng(SEED))
+        log_z += _reweighted(moved, change)
     return np.concatenate([[-log_z], moved.weights])
 
 
-def _change(crowd: Crowd, precision: float, before: Averages, now: Averages) -> Array:
-    d, w = crowd.dim, crowd.weights
+def _newton_change(chains: PersistentChains, precision: float, before: Averages, now: Averages) -> Array:
+    d, w = chains.dim, chains.weights
     right = now.mean[1:] - before.mean[1:]
     for sign, each in ((1.0, before), (-1.0, now)):
-        away = w.copy()
-        away[:d] -= field_of(each.mean, d)
-        right += sign * pull_of(w, d, each.rows, precision) * away
-    pull, times = pull_of(w, d, now.rows, precision), crowd.curvature(crowd.states)
-    scale = np.maximum(1.0 - crowd.moments(crowd.states) ** 2, 10 * RIDGE) + pull
+        deviation = w.copy()
+        deviation[:d] -= field_of(each.mean, d)
+        right += sign * pull_of(w, d, each.rows, precision) * deviation
+    pull, times = pull_of(w, d, now.rows, precision), chains.curvature(chains.states)
+    scale = np.maximum(1.0 - chains.moments(chains.states) ** 2, 10 * RIDGE) + pull
     return solved(lambda v: times(v) + (pull + RIDGE) * v, right, scale, ROUNDS, NEAR)
 
 
-def _followed(crowd: Crowd, change: Array) -> float:
-    """Let the crowd follow a change, in as many parts as it needs: how much log Z grew."""
+def _reweighted(chains: PersistentChains, change: Array) -> float:
+    """Move the chains by a change of the weights, in as many parts as needed; returns the change of log Z."""
     left, grown = 1.0, 0.0
     while left > 0.0:
-        part, strength = crowd.follow(left * change)
+        part, strength = chains.follow(left * change)
         grown += strength
         left = 0.0 if part == 1.0 else left * (1.0 - part)
     return grown

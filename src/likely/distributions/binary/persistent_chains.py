@@ -1,9 +1,9 @@
-"""A crowd of chains that follows a distribution of signs while its weights are learned: reweighted, chosen anew, swept.
+"""Persistent Gibbs chains that follow an Ising model during its fit: reweighted, resampled, swept.
 
-When the weights change by Δ, a chain in state x becomes worth exp(Δ·φ(x)) times as much (sequential Monte Carlo: Del
-Moral, Doucet and Jasra 2006). A step after which few chains would carry the crowd is shortened. So hills keep the share
-that they should have, though single chains could never cross from one to the other; and as the climb begins with
-independent columns, it is itself the annealing.
+When the weights change by Δ, a chain in state x gets the importance weight exp(Δ·φ(x)) (sequential Monte Carlo: Del
+Moral, Doucet and Jasra 2006). A step after which the effective sample size would be small is shortened. So modes keep
+their probabilities, though single chains never cross between them; and as the fit starts from
+independent columns, it is itself an annealing.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.distributions.binary.annealed_importance_sampling import annealed_draws, resampled, sweep
 
-CARRIED = 0.6  # share of the chains that must still count after a step
-SWEEPS = 2  # visits of every column after each step
+CARRIED = 0.6  # minimum effective sample size after a step, as a fraction of the chains
+SWEEPS = 2  # Gibbs sweeps after each step
 
 
-class Crowd:
-    """Chains (n, d) of signs that stand for the distribution with fields and couplings `weights` (d + pairs,)."""
+class PersistentChains:
+    """Chains (n, d) of spins that represent the model with fields and couplings `weights` (d + pairs,)."""
 
     def __init__(self, weights: Array, states: Array, rng: Generator) -> None:
         self.weights, self.states, self._rng = weights, states, rng
         self._upper = np.triu_indices(states.shape[1], 1)
 
     @classmethod
-    def independent(cls, field: Array, n: int, rng: Generator) -> Crowd:
-        """So many chains of columns that do not know each other."""
+    def independent(cls, field: Array, n: int, rng: Generator) -> PersistentChains:
+        """n chains of independent spins."""
         d = len(field)
         z = np.where(rng.random((n, d)) < 1.0 / (1.0 + np.exp(-2.0 * field)), 1.0, -1.0)
         return cls(np.concatenate([field, np.zeros(d * (d - 1) // 2)]), z, rng)
@@ -39,10 +39,10 @@ class Crowd:
         """Number of columns d."""
         return int(self.states.shape[1])
 
-    def enlarged(self, n: int) -> Crowd:
-        """A crowd of n chains, each a copy that then goes its own way."""
+    def enlarged(self, n: int) -> PersistentChains:
+        """n chains: copies that then evolve independently."""
         z = np.ascontiguousarray(self.states[np.arange(n) % len(self.states)])
-        return Crowd(self.weights, z, self._rng)
+        return PersistentChains(self.weights, z, self._rng)
 
     def matrix(self, weights: Array) -> tuple[Array, Array]:
         """Fields (d,) and couplings as a symmetric matrix (d, d)."""
@@ -51,7 +51,7 @@ class Crowd:
         return weights[: self.dim], J + J.T
 
     def moments(self, z: Array) -> Array:
-        """Averages of signs and pairs over states (n, d)."""
+        """Means of spins and of products of pairs over states (n, d)."""
         return np.concatenate([z.mean(axis=0), (z.T @ z)[self._upper] / len(z)])
 
     def features(self, z: Array, weights: Array) -> Array:
@@ -60,7 +60,7 @@ class Crowd:
         return np.asarray(z @ h + 0.5 * np.einsum("nd,nd->n", z @ J, z))
 
     def curvature(self, z: Array) -> Callable[[Array], Array]:
-        """The product of the covariance of all φ over states (n, d) with a vector; the matrix is never formed."""
+        """Covariance of all φ over states (n, d) as a matrix-vector product; the matrix is never formed."""
 
         def times(v: Array) -> Array:
             f = self.features(z, v)
@@ -70,35 +70,35 @@ class Crowd:
         return times
 
     def follow(self, change: Array) -> tuple[float, float]:
-        """Change the weights, by less than asked where too few chains could follow.
+        """Change the weights, by a fraction where the effective sample size would be too small.
 
-        How much of the change was made, and by how much log Z grew: the mean of what chains became worth.
+        Returns the fraction made, and the change of log Z, estimated from the mean importance weight.
         """
         gain = self.features(self.states, change)
         top = float(gain.max())
         gain -= top
         part = 1.0
-        while (share := np.exp(part * gain)).sum() ** 2 < CARRIED * len(gain) * (share @ share):
+        while (weight := np.exp(part * gain)).sum() ** 2 < CARRIED * len(gain) * (weight @ weight):
             part *= 0.7
         self.weights = self.weights + part * change
-        self.states = np.ascontiguousarray(self.states[resampled(share / share.sum(), len(share), self._rng)])
+        self.states = np.ascontiguousarray(self.states[resampled(weight / weight.sum(), len(weight), self._rng)])
         self.sweep(SWEEPS)
-        return part, part * top + float(np.log(share.mean()))
+        return part, part * top + float(np.log(weight.mean()))
 
-    def anew(self) -> None:
-        """Replace the chains by newly annealed ones: chains that only follow a frozen distribution lose modes."""
+    def reanneal(self) -> None:
+        """Replace the chains by newly annealed ones: persistent chains of a frozen distribution lose modes."""
         b = np.concatenate([[0.0], self.weights])
         self.states = annealed_draws(b, self.dim, len(self.states), self._rng)
 
     def sweep(self, times: int) -> None:
-        """Visit every column of all chains."""
+        """Gibbs sweeps over every spin of all chains."""
         h, J = self.matrix(self.weights)
-        couple = self.states @ J
+        local_field = self.states @ J
         for _ in range(times):
-            sweep(self.states, couple, h, 1.0, J, self._rng)
+            sweep(self.states, local_field, h, 1.0, J, self._rng)
 
-    def several(self, times: int) -> Array:
-        """States of so many sweeps, one below the other (times · n, d)."""
+    def states_after_sweeps(self, times: int) -> Array:
+        """States after each of `times` sweeps, concatenated (times · n, d)."""
         found = []
         for _ in range(times):
             self.sweep(1)
@@ -107,7 +107,7 @@ class Crowd:
 
 
 def solved(times: Callable[[Array], Array], right: Array, scale: Array, rounds: int, small: float) -> Array:
-    """x with A x ≈ right by conjugate gradients, `times` the product with A, `scale` about its diagonal."""
+    """Conjugate gradients for A x ≈ right, with `times` the product with A and `scale` about its diagonal."""
     x, rest = np.zeros_like(right), right.copy()
     step = rest / scale
     first = size = float(rest @ step)

@@ -1,7 +1,7 @@
-"""What is left of a cut expansion where it is negative: the positive part, made to add up to one.
+"""Positive part of a truncated expansion, normalized over all cells.
 
-Up to `EXACT` columns all 2ᵈ cells are looked at, so a cut expansion is a distribution in full: its log p is that of the
-positive part, gaps are summed out of it, and draws come from the same cells. `value` shows the expansion as it is.
+Up to `EXACT` columns all 2ᵈ cells are enumerated, so a truncated expansion is a proper distribution: log p is that of
+the positive part, missing values are summed out, and draws come from the cells. `value` shows the raw expansion.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from likely.distributions.binary.log_linear_fit import EXACT
 from likely.distributions.distribution import Estimate
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
-COMPLETIONS = 1 << 22  # ways to fill gaps that are looked at side by side
-ROUNDING = 1e-12  # of the largest cell: less below 0 is rounding
+COMPLETIONS = 1 << 22  # completions of missing entries that are evaluated at once
+ROUNDING = 1e-12  # of the largest cell: negative values closer to 0 are rounding
 
 
-def completions(z: Array, seen: Mask, d: int) -> Iterator[tuple[Index, Index]]:
-    """Rows with the same gaps, a few at a time, and the cells that they may lie in (n, 2^gaps)."""
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+def completions(z: Array, observed: Mask, d: int) -> Iterator[tuple[Index, Index]]:
+    """Groups of rows with the same missing entries, and the cells that complete them (n, 2^missing)."""
+    patterns, which = np.unique(observed, axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
-        gaps = np.flatnonzero(~pattern)
-        ways = np.zeros((1 << len(gaps), d))
-        ways[:, gaps] = all_cells(len(gaps))
-        more, mine = cell_numbers(ways), np.flatnonzero(which.ravel() == i)
+        missing = np.flatnonzero(~pattern)
+        completed = np.zeros((1 << len(missing), d))
+        completed[:, missing] = all_cells(len(missing))
+        more, mine = cell_numbers(completed), np.flatnonzero(which.ravel() == i)
         base = cell_numbers(np.where(pattern, z[mine] > 0, False).astype(np.float64))
-        step = max(COMPLETIONS >> len(gaps), 1)
+        step = max(COMPLETIONS >> len(missing), 1)
         for a in range(0, len(mine), step):
             yield mine[a : a + step], base[a : a + step, None] + more
 
 
-class CutDistribution(SignDistribution):
-    """An expansion that may be negative somewhere; a subclass says `_raw_cells`, `_surely_positive` and `_drawn`."""
+class TruncatedExpansion(SignDistribution):
+    """An expansion that may be negative; a subclass defines `_raw_cells`, `_surely_positive` and `_drawn`."""
 
     def _raw_cells(self) -> Array:
         """The expansion in all cells (K, 2ᵈ)."""
         raise NotImplementedError
 
     def _surely_positive(self) -> bool:
-        """True where no cell can be negative, by a bound that needs no list of cells."""
+        """True where no cell can be negative, by a bound without enumeration."""
         raise NotImplementedError
 
     def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        """Draws of each member, a column at a time."""
+        """Draws of each member, column by column."""
         raise NotImplementedError
 
     @cached_property
     def _positive(self) -> Array | None:
-        """Probabilities of all cells (K, 2ᵈ) where some are negative; None where none is, or too many to look at."""
+        """Probabilities of all cells (K, 2ᵈ) where some are negative; None where none is, or beyond enumeration."""
         if self.dim > EXACT or self._surely_positive():
             return None
         cells = self._raw_cells()
@@ -66,27 +66,27 @@ class CutDistribution(SignDistribution):
 
     @property
     def _is_positive(self) -> bool:
-        """True where no cell is negative, by a bound or because all were looked at."""
+        """True where no cell is negative, by a bound or by enumeration."""
         return self.dim <= EXACT or self._surely_positive()
 
-    def _from_cells(self, z: Array, seen: Mask, binary: Mask) -> Array:
-        """Probability of what was seen (n, K), by the positive part."""
+    def _from_cells(self, z: Array, observed: Mask, binary: Mask) -> Array:
+        """Probability of the observed entries (n, K), under the positive part."""
         assert self._positive is not None
         out = np.zeros((len(z), len(self._positive)))
-        for some, cells in completions(z, seen, self.dim):
+        for some, cells in completions(z, observed, self.dim):
             for k, p in enumerate(self._positive):
                 out[some, k] = p[cells].sum(axis=1)
-        out[~seen.any(axis=1)] = 1.0
+        out[~observed.any(axis=1)] = 1.0
         return np.where(binary[:, None], out, 0.0)
 
     def _cell_sizes(self) -> Array:
         return self._raw_cells() if self._positive is None else self._positive
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: of the positive part.
+        """Draws (n, d), or (n, K, d) for a stack, from the positive part.
 
-        Up to 20 columns from its cells, and beyond a column at a time where nothing can be negative: both exact. Else
-        rows drawn a column at a time are chosen by their importance and moved by Gibbs' sampler (`cut_draws`).
+        Up to 20 columns from its cells, beyond column by column where nothing can be negative: both exact. Else
+        by importance resampling and Gibbs moves (`expansion_sampling`).
         """
         if self._positive is None:
             each = self._drawn(n, rng)
@@ -95,23 +95,23 @@ class CutDistribution(SignDistribution):
         return np.stack(each, axis=1) if self.members else each[0]
 
     def _mean_of_cells(self) -> Array | None:
-        """Probability of a 1 in each column of the positive part (..., d); None where nothing was cut off."""
+        """Probability of a 1 in each column of the positive part (..., d); None where nothing is negative."""
         if self._positive is None:
             return None
         found = np.asarray(self._positive @ all_cells(self.dim))
         return found if self.members else found[0]
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all cells; refused where it is not known whether these add up to one."""
+        """E[g(x)], summed exactly over all cells; refused where the normalization is unknown."""
         if self.dim > EXACT and not self._surely_positive():
             whose, remedy = type(self).__name__, "use WalshDensity(log=True), ChowTreeDensity or fewer columns"
-            expected = f"beyond {EXACT} columns a cut expansion that may be negative has no expectations"
+            expected = f"beyond {EXACT} columns a truncated expansion that may be negative has no expectations"
             raise DomainError(sentence(whose, expected, f"order {self.order} of {self.dim} columns", remedy))
         return super().expect(g, n, rng)
 
 
 def _from_table(p: Array, d: int, n: int, rng: Generator) -> Array:
-    """Rows of zeros and ones (n, d) with the probabilities of all cells (2ᵈ,)."""
+    """Rows of zeros and ones (n, d) drawn by the probabilities of all cells (2ᵈ,)."""
     edges = np.cumsum(p)
     at = np.searchsorted(edges, rng.random(n) * edges[-1], side="right")
     at = np.minimum(at, int(np.flatnonzero(p)[-1]))

@@ -1,7 +1,7 @@
-"""Sums of products of signs: all that expansions in binary columns ever ask of the rows.
+"""Sums of products of spins: the sufficient statistics of expansions and log-linear models of binary columns.
 
-A column of 0 and 1 becomes a sign z = 2x − 1. The functions φ_S(x) = Π_{j ∈ S} zⱼ of sets S of at most `order` columns
-are kept in Ney's order: the empty set, single columns, pairs, … (Ney 2.6.2).
+A column of 0 and 1 becomes a spin (sign) z = 2x − 1. The functions φ_S(x) = Π_{j ∈ S} zⱼ of sets S of at most `order`
+columns are kept in Ney's order: the empty set, single columns, pairs, … (Ney 2.6.2).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from likely.distributions.binary.bernoulli import BINARY, is_binary
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MOST = 1 << 20  # sets: what a statistic may hold
+MOST = 1 << 20  # sets: maximum size of a statistic
 CHUNK = 1 << 20  # numbers in a table of products
 
 # --------------------------------------------------------------------------- sets
@@ -48,14 +48,14 @@ def sets_of(d: int, order: int) -> tuple[Index, ...]:
 
 
 def number_of_sets(d: int, order: int) -> int:
-    """1 + d + d (d − 1)/2 + …: how many sets of at most `order` columns there are."""
+    """1 + d + d (d − 1)/2 + …: the number of sets of at most `order` columns."""
     return sum(comb(d, k) for k in range(order + 1))
 
 
 def checked_order(d: int, order: int, whose: str) -> int:
     """The order, at most d; an error if there would be too many sets."""
     if not (isinstance(order, int | np.integer) and order >= 1):
-        raise DomainError(sentence(whose, "order must be a whole number from 1 on", order))
+        raise DomainError(sentence(whose, "order must be a positive integer", order))
     order = min(int(order), d)
     if number_of_sets(d, order) > MOST:
         many, remedy = number_of_sets(d, order), "lower the order, or leave columns out"
@@ -65,13 +65,13 @@ def checked_order(d: int, order: int, whose: str) -> int:
 
 @cache
 def places(d: int, order: int) -> Index:
-    """The number of each set among all 2ᵈ, as `numerics.walsh_hadamard` counts them (M,)."""
+    """Index of each set among all 2ᵈ, in the order of `numerics.walsh_hadamard` (M,)."""
     numbers = [np.array([0])] + [(1 << (d - 1 - s)).sum(axis=1) for s in sets_of(d, order)]
     return np.concatenate(numbers).astype(np.intp)
 
 
 def numbers_of(sets: Index, d: int) -> Index:
-    """The place of each set (m, k) among all sets, the empty one first.
+    """Index of each set (m, k) among all sets, the empty one first.
 
     >>> numbers_of(np.array([[0, 1], [1, 2]]), 3).tolist()
     [4, 6]
@@ -80,14 +80,14 @@ def numbers_of(sets: Index, d: int) -> Index:
     if k == 0:
         return np.zeros(len(sets), dtype=np.intp)
     out = np.full(len(sets), number_of_sets(d, k) - 1, dtype=np.intp)
-    for i in range(k):  # sets that come later: those whose first difference is a larger column
+    for i in range(k):  # lexicographic order
         later = np.array([comb(d - 1 - j, k - i) for j in range(d)], dtype=np.intp)
         out -= later[sets[:, i]]
     return out
 
 
 def split_sizes(each: Array, d: int, order: int) -> list[Array]:
-    """Numbers (..., M) of all sets as one array for each size 0, 1, …, `order`."""
+    """Coefficients (..., M) of all sets as one array for each size 0, 1, …, `order`."""
     edges = np.cumsum([comb(d, k) for k in range(order)])
     return np.split(each, edges, axis=-1)
 
@@ -96,23 +96,23 @@ def split_sizes(each: Array, d: int, order: int) -> list[Array]:
 
 
 def signs(x: Any, d: int, whose: str, strict: bool = False) -> tuple[Array, Mask, Mask]:
-    """Rows as signs (n, d), 0 where nothing was seen; what was seen; and which rows hold nothing but binary values.
+    """Rows as spins (n, d), 0 where missing; the observed mask; and which rows hold nothing but binary values.
 
-    A 0 is the sign −1, a 1 is +1. `strict`: anything else is an error that names it.
+    A 0 is the spin −1, a 1 is +1. `strict`: anything else is an error that names it.
     """
     x = x.toarray() if isinstance(x, SparseRows) else x
     v = rows(x, d, whose)
     refuse_infinite(v, whose)
-    seen = ~np.isnan(v)
-    odd = seen & ~is_binary(v)
-    if strict and odd.any():
-        i, j = np.argwhere(odd)[0]
+    observed = ~np.isnan(v)
+    invalid = observed & ~is_binary(v)
+    if strict and invalid.any():
+        i, j = np.argwhere(invalid)[0]
         raise BadEntry(whose, BINARY, v[i, j], int(i), int(j), "correct it, or replace it by NaN")
     z = np.where(v == 1, 1.0, -1.0)
-    if not seen.all():
-        z[~seen] = 0.0
-    binary: Mask = ~np.asarray(odd.any(axis=1))
-    return z, seen, binary
+    if not observed.all():
+        z[~observed] = 0.0
+    binary: Mask = ~np.asarray(invalid.any(axis=1))
+    return z, observed, binary
 
 
 def products(z: Array, sets: Index) -> Array:
@@ -124,7 +124,7 @@ def products(z: Array, sets: Index) -> Array:
 
 
 def expanded(z: Array, each: Array, order: int) -> Array:
-    """Σ_S c_S Π_{j ∈ S} zⱼ for rows (n, d) and numbers (K, M): (n, K)."""
+    """Σ_S c_S Π_{j ∈ S} zⱼ for rows (n, d) and coefficients (K, M): (n, K)."""
     d = z.shape[1]
     parts = split_sizes(each, d, order)
     out = z @ parts[1].T + parts[0].T
@@ -142,7 +142,7 @@ def _pairs(z: Array, c: Array) -> Array:
 
 
 def pair_matrix(c: Array, d: int) -> Array:
-    """Numbers of pairs (m,) as an upper triangular matrix (d, d)."""
+    """Coefficients of pairs (m,) as an upper triangular matrix (d, d)."""
     out = np.zeros((d, d))
     out[np.triu_indices(d, 1)] = c
     return out
@@ -181,13 +181,13 @@ def _sums_of_one(z: Array, w: Array, order: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class SignSums(Addable, Value):
-    """Σ w φ_S(x) of every set S of at most `order` columns, and the weight of the rows that show S.
+    """Σ w φ_S(x) of every set S of at most `order` columns, and the weight of the rows with S observed.
 
-    Where entries are missing and were integrated out by a model, `complete` is False and `entropy` is that of what
-    was hidden.
+    Where missing entries were integrated out by a model, `complete` is False and `entropy` is that of the missing
+    entries.
     """
 
-    weight: Array  # (..., M): of the rows in which all of S was seen; the empty set is all rows
+    weight: Array  # (..., M): of the rows with all of S observed; the empty set is all rows
     total: Array  # (..., M)
     entropy: Array  # (...)
     dim: int
@@ -204,7 +204,7 @@ class SignSums(Addable, Value):
         if parts["entropy"].shape != shape[:-1]:
             raise ShapeError(sentence("SignSums", f"entropy must have shape {shape[:-1]}", parts["entropy"].shape))
         if (parts["weight"] < 0).any() or (np.abs(parts["total"]) > parts["weight"] * (1 + 1e-9) + 1e-12).any():
-            raise DomainError(sentence("SignSums", "weights must not be negative, nor sums larger than they"))
+            raise DomainError(sentence("SignSums", "weights must not be negative, nor sums exceed them"))
         self._set(**parts)
 
     @property
@@ -219,7 +219,7 @@ class SignSums(Addable, Value):
 
     @property
     def mean(self) -> Array:
-        """The mean of each product (..., M); 0 where no row shows all of a set."""
+        """The mean of each product (..., M); 0 where no row has all of a set observed."""
         return np.divide(self.total, self.weight, out=np.zeros_like(self.total), where=self.weight > 0)
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
@@ -238,26 +238,26 @@ class SignSums(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Pooled sums of all members."""
         return self if self.total.ndim == 1 else self._each(lambda _, part: part.sum(axis=0))
 
     def joined(self, parts: list[SignSums]) -> Self:
-        """Several runs of members as one stack."""
+        """Concatenated statistics of consecutive groups of members."""
         out = self._each(lambda name, _: np.concatenate([getattr(p, name) for p in parts]))
         return out.replace(complete=all(p.complete for p in parts))
 
     def member(self, k: Any) -> Self:
-        """The sums of one member of a stack, or of some."""
+        """The sums of one member of a stack, or of several."""
         return self._each(lambda _, part: np.array(part[k]))
 
 
-def sums_of_signs(z: Array, seen: Mask, shares: Any, order: int, members: int | None) -> SignSums:
-    """The statistic of signs (n, d) under weights (m, n): each set from the rows that show all of it."""
+def sums_of_signs(z: Array, observed: Mask, shares: Any, order: int, members: int | None) -> SignSums:
+    """Sufficient statistics of spins (n, d) under weights (m, n): each set from the rows with all of it observed."""
     total = product_sums(z, shares, order)
-    if seen.all():
+    if observed.all():
         weight = np.repeat(total[:, :1], total.shape[1], axis=1)
     else:
-        weight = product_sums(seen.astype(np.float64), shares, order)
+        weight = product_sums(observed.astype(np.float64), shares, order)
     total = np.clip(total, -weight, weight)  # rounding, where all rows agree
     return SignSums.trusted(
         weight=per_member(weight, members), total=per_member(total, members),
@@ -265,10 +265,10 @@ def sums_of_signs(z: Array, seen: Mask, shares: Any, order: int, members: int | 
     )  # fmt: skip
 
 
-def earlier_signs(stats: SignSums, strength: float) -> SignSums:
-    """So many rows of independent columns about the pooled means, as statistics of the same shape.
+def pseudo_spin_sums(stats: SignSums, strength: float) -> SignSums:
+    """Pseudo-rows of independent columns about the pooled means, as statistics of the same shape.
 
-    Where all rows agree, a mean stays half a row from the edge, as with `Beta.weak`.
+    Where all rows agree, a mean stays half a pseudo-row from the boundary, as with `Beta.weak`.
     """
     pooled, d = stats.pooled(), stats.dim
     n = pooled.weight[1 : d + 1]

@@ -1,7 +1,7 @@
-"""Sums over all cells of a sparse net of signs, exactly: columns are summed out one by one, the loneliest first.
+"""Variable elimination for sparse Ising models: exact log Z and exact draws, minimum-degree order.
 
-A column with k neighbors leaves a table of 2ᵏ numbers over them (Bertelè and Brioschi 1972). Forests leave tables of
-2, a ladder of 4, a grid of 2^width; a net in which everything touches everything leaves 2ᵈ, and is refused.
+Eliminating a column with k neighbors leaves a table of 2ᵏ numbers over them (Bertelè and Brioschi 1972). Forests
+leave tables of 2, a ladder of 4, a grid of 2^width; a complete graph leaves 2ᵈ, and is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CELLS = 1 << 22  # numbers in all tables together
 
 
 class Step(NamedTuple):
-    """A column that was summed out: its neighbors then (k,), and its log odds given their values (2, …, 2)."""
+    """An eliminated column: its remaining neighbors (k,), and its log odds given their values (2, …, 2)."""
 
     column: int
     neighbors: tuple[int, ...]
@@ -26,31 +26,31 @@ class Step(NamedTuple):
 
 
 class Eliminated(NamedTuple):
-    """log Z, and how each column hangs on those that were summed out after it."""
+    """log Z, and the conditional of each column given those eliminated after it."""
 
     log_z: float
     steps: list[Step]
 
 
 def order_of(J: Array) -> list[tuple[int, tuple[int, ...]]] | None:
-    """Columns, each with its neighbors when its turn comes, fewest first; None where the tables would be too large."""
-    near = [set(np.flatnonzero(row).tolist()) for row in J]
+    """Minimum-degree elimination order, each column with its remaining neighbors; None where tables are too large."""
+    adjacent = [set(np.flatnonzero(row).tolist()) for row in J]
     left, cost, out = set(range(len(J))), 0, []
     while left:
-        v = min(left, key=lambda j: (len(near[j]), j))
-        cost += 2 << min(len(near[v]), 60)
+        v = min(left, key=lambda j: (len(adjacent[j]), j))
+        cost += 2 << min(len(adjacent[v]), 60)
         if cost > CELLS:
             return None
-        out.append((v, tuple(sorted(near[v]))))
-        for u in near[v]:
-            near[u] |= near[v]
-            near[u] -= {u, v}
+        out.append((v, tuple(sorted(adjacent[v]))))
+        for u in adjacent[v]:
+            adjacent[u] |= adjacent[v]
+            adjacent[u] -= {u, v}
         left.discard(v)
     return out
 
 
 def eliminated(weights: Array, d: int) -> Eliminated | None:
-    """log Z of fields and couplings (M,), exactly; None where too many columns hang together.
+    """log Z of fields and couplings (M,), exactly; None where the graph is too dense.
 
     >>> b = np.concatenate([[0.0], np.zeros(30), np.zeros(435)])
     >>> bool(np.isclose(eliminated(b, 30).log_z, 30 * np.log(2.0)))
@@ -63,14 +63,14 @@ def eliminated(weights: Array, d: int) -> Eliminated | None:
     if order is None:
         return None
     log_z, steps, tables = 0.0, [], [_pair_table(J, i, j) for i, j in zip(*np.nonzero(np.triu(J)), strict=True)]
-    for v, near in order:
+    for v, adjacent in order:
         mine = [one for one in tables if v in one[0]]
         tables = [one for one in tables if v not in one[0]]
-        low, high = (_joined(mine, v, side, near) + sign * h[v] for side, sign in ((0, -1.0), (1, 1.0)))
+        low, high = (_joined(mine, v, side, adjacent) + sign * h[v] for side, sign in ((0, -1.0), (1, 1.0)))
         summed = np.logaddexp(low, high)
-        steps.append(Step(v, near, high - low))
-        if near:
-            tables.append((near, summed))
+        steps.append(Step(v, adjacent, high - low))
+        if adjacent:
+            tables.append((adjacent, summed))
         else:
             log_z += float(summed)
     return Eliminated(log_z, steps)
@@ -80,21 +80,21 @@ def _pair_table(J: Array, i: int, j: int) -> tuple[tuple[int, ...], Array]:
     return (int(i), int(j)), J[i, j] * np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
-def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, near: tuple[int, ...]) -> Array:
-    """Σ of the tables at one value of column v, over the values of its neighbors (2, …, 2)."""
-    out = np.zeros((2,) * len(near))
+def _joined(tables: list[tuple[tuple[int, ...], Array]], v: int, side: int, adjacent: tuple[int, ...]) -> Array:
+    """Sum of the tables at one value of column v, over the values of its neighbors (2, …, 2)."""
+    out = np.zeros((2,) * len(adjacent))
     for names, table in tables:
         part = np.take(table, side, axis=names.index(v))
         rest = [u for u in names if u != v]
-        out += part.reshape([2 if u in rest else 1 for u in near])
+        out += part.reshape([2 if u in rest else 1 for u in adjacent])
     return out
 
 
 def drawn_by_elimination(found: Eliminated, n: int, rng: Generator) -> Array:
-    """Independent rows of zeros and ones (n, d): the last column first, each given its neighbors. Exact."""
+    """Independent exact draws of zeros and ones (n, d): columns in reverse elimination order, given their neighbors."""
     d = len(found.steps)
     x: Index = np.zeros((n, d), dtype=np.intp)
-    for v, near, log_odds in reversed(found.steps):
-        odds = log_odds[tuple(x[:, u] for u in near)] if near else np.full(n, float(log_odds))
+    for v, adjacent, log_odds in reversed(found.steps):
+        odds = log_odds[tuple(x[:, u] for u in adjacent)] if adjacent else np.full(n, float(log_odds))
         x[:, v] = rng.logistic(size=n) < odds
     return x.astype(np.float64)

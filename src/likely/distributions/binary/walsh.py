@@ -13,7 +13,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.expansion_sampling import drawn_rows
-from likely.distributions.binary.positive_part import CutDistribution
+from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
 from likely.numerics.special import LOG_2
 from likely.numerics.walsh_hadamard import cells_of
@@ -21,15 +21,15 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 
 @dataclass(frozen=True, eq=False)
-class Walsh(CutDistribution):
+class Walsh(TruncatedExpansion):
     """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
-    The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so learning is averaging. With all 2ᵈ sets this is any
-    distribution of binary columns; cut earlier it adds up to one, but **it can be negative**: `value` shows it as it
-    is. The distribution is its positive part: up to 20 columns `log_prob`, draws and sums are those of the positive
-    part, divided by what it adds up to, and −inf elsewhere, with a warning; beyond 20 columns the part is not
+    The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so fitting is averaging. With all 2ᵈ sets this is any
+    distribution of binary columns; truncated earlier it sums to one, but **it can be negative**: `value` shows the
+    expansion. The distribution is its positive part: up to 20 columns `log_prob`, draws and sums are those of the
+    positive part, normalized, and −inf elsewhere, with a warning; beyond 20 columns the positive part is not
     normalized, and sums are refused. `LogLinear` stays positive. Missing entries (NaN) are summed out. One value has
-    numbers (M,), a stack (K, M).
+    coefficients (M,), a stack (K, M).
 
     >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
     array([ 0.25,  0.  , -0.05,  0.1 ])
@@ -54,16 +54,16 @@ class Walsh(CutDistribution):
 
     @classmethod
     def of(cls, probs: Any, order: int | None = None) -> Walsh:
-        """The expansion of a table of probabilities of all cells 0…00, 0…01, … (2ᵈ,), exact unless it is cut."""
+        """Expansion of a table of probabilities of all cells 0…00, 0…01, … (2ᵈ,), exact unless truncated."""
         p = parameter(probs, "Walsh", "probs")
         d = int(p.size).bit_length() - 1
         if p.ndim != 1 or d < 1 or p.size != 1 << d:
-            raise ShapeError(sentence("Walsh", "a probability for each of 2, 4, 8, … cells is needed", p.shape))
+            raise ShapeError(sentence("Walsh", "one probability for each of 2, 4, 8, … cells is needed", p.shape))
         if (p < 0).any():
             bad = int(p.argmin())
             raise DomainError(sentence("Walsh", "probabilities must not be negative", f"{p[bad]:g} in cell {bad}"))
         if abs(p.sum() - 1) > 1e-9:
-            raise DomainError(sentence("Walsh", "probabilities must add up to 1", float(p.sum())))
+            raise DomainError(sentence("Walsh", "probabilities must sum to 1", float(p.sum())))
         order = checked_order(d, d if order is None else order, "Walsh")
         c = walsh_transform(p / p.sum())[places(d, order)]
         c[0] = 1.0
@@ -71,7 +71,7 @@ class Walsh(CutDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Walsh:
-        """A first look: as many columns as the rows have, all cells alike."""
+        """Initial model: uniform, with as many columns as the rows have."""
         d = width_of(x, "Walsh")
         order = checked_order(d, order, "Walsh")
         M = number_of_sets(d, order)
@@ -83,14 +83,14 @@ class Walsh(CutDistribution):
 
     @property
     def coefficients(self) -> Array:
-        """The notes' a = 2⁻ᵈ c (..., M)."""
+        """Coefficients a = 2⁻ᵈ c in the notation of the notes (..., M)."""
         return self.expectations * 0.5**self.dim
 
     def value(self, x: Any) -> Array:
-        """The expansion itself, negative where it is: (n,), or (n, K) for a stack. NaN entries are summed out."""
+        """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
-            sums = self._sums(z) * 0.5 ** seen.sum(axis=1)[:, None]
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
+            sums = self._sums(z) * 0.5 ** observed.sum(axis=1)[:, None]
             return np.where(binary[:, None], sums, 0.0)
 
         return self._mapped(score, x)
@@ -99,12 +99,14 @@ class Walsh(CutDistribution):
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
         negative, cut = 0, self._positive is not None
 
-        def score(z: Array, seen: Mask, binary: Mask) -> Array:
+        def score(z: Array, observed: Mask, binary: Mask) -> Array:
             nonlocal negative
-            sums = self._from_cells(z, seen, binary) * 2.0 ** seen.sum(axis=1)[:, None] if cut else self._sums(z)
+            sums = (
+                self._from_cells(z, observed, binary) * 2.0 ** observed.sum(axis=1)[:, None] if cut else self._sums(z)
+            )
             below = (sums <= 0) & binary[:, None]
             negative += int(below.any(axis=1).sum())
-            out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * seen.sum(axis=1)[:, None]
+            out = np.log(np.where(sums > 0, sums, 0.0)) - LOG_2 * observed.sum(axis=1)[:, None]
             return np.where(binary[:, None], out, -np.inf)
 
         out = self._mapped(score, x)
@@ -141,7 +143,7 @@ class Walsh(CutDistribution):
     # --------------------------------------------------------------- learning
 
     def refit(self, stats: SignSums, prior: Any = None) -> Walsh:
-        """Averages of the products; with gaps, each over the rows that show all of its columns.
+        """Means of the products; with missing values, each over the rows with all of its columns observed.
 
         >>> w = Walsh.blank([[0, 0]])
         >>> w.refit(w.collect([[0, 0], [1, 1], [1, 1], [0, 1]])).expectations
@@ -157,9 +159,10 @@ class Walsh(CutDistribution):
         return self.replace(expectations=self._kept(mean, stats, "expectations"))
 
     def objective(self, stats: SignSums, prior: Any = None) -> float:
-        """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which averages make smallest.
+        """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which the means minimize.
 
-        The likelihood is not what a cut expansion maximizes (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ Σ_S (ĉ_S − c_S)²).
+        A truncated expansion minimizes the squared error, not the negative log-likelihood (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ
+        Σ_S (ĉ_S − c_S)²).
         """
         self._check(stats)
         c = self.expectations
@@ -168,16 +171,14 @@ class Walsh(CutDistribution):
 
 
 def tell_of_gaps(stats: SignSums, whose: str) -> None:
-    """Warn that averages are of unlike rows: that is right only for gaps that know nothing of what they hide."""
+    """Warn that means are over different rows (available-case analysis): unbiased if missing completely at random."""
     if (stats.weight < stats.weight[..., :1] * (1 - 1e-9)).any():
-        text = (
-            "rows have gaps: each average is over the rows that show all of its columns, right if gaps come at random"
-        )
+        text = "missing values: means are over available rows, unbiased if values are missing completely at random"
         tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM")
 
 
 def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
-    """Warn that some rows have no logarithm; of a stack, under which a row counts once."""
-    what = "row lies where the cut expansion" if rows == 1 else "rows lie where the cut expansion"
+    """Warn of rows where the expansion is not positive; in a stack a row counts once."""
+    what = "row lies where the truncated expansion" if rows == 1 else "rows lie where the truncated expansion"
     what += f" of at least one of {members} distributions is" if members else " is"
     tell(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")

@@ -1,1 +1,1 @@
-"""Categorical, multinomial and Dirichlet distributions, probability tables, Chow-Liu trees."""
+"""Categorical, multinomial, Dirichlet and Dirichlet-multinomial distributions, probability tables, Chow–Liu trees."""

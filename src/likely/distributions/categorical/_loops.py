@@ -1,4 +1,4 @@
-"""What every pair of columns of a tree holds, given what was seen of a row: from the root down, column by column."""
+"""Expected pair counts on a tree given the observed entries: the downward pass of belief propagation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from likely.numerics.compile import compiled
 
 @compiled
 def add_expected_pairs(order, parent, tables, belief, weight, start, out):  # type: ignore[no-untyped-def]
-    """Add Σ w p(xᵢ = a, xⱼ = b | seen) to `out` (W, W), once for each pair; on the diagonal p(xⱼ = b | seen).
+    """Add Σ w p(xᵢ = a, xⱼ = b | observed) to `out` (W, W), once for each pair; on the diagonal p(xⱼ = b | observed).
 
-    `order` (d,) visits parents first; belief (n, d, L) is the probability of what was seen at and below a column, up
-    to a scale; start (d + 1,) says where the levels of a column begin. A column meets all earlier ones
-    through its parent: p(xᵢ, xⱼ) = Σ_c p(xᵢ, parent = c) p(xⱼ | c), whatever was seen included.
+    `order` (d,) visits parents first; belief (n, d, L) is the upward message: the probability of the observed entries
+    at and below a column, up to a scale; start (d + 1,) is the first level of each column. A column depends on all
+    earlier ones through its parent: p(xᵢ, xⱼ) = Σ_c p(xᵢ, parent = c) p(xⱼ | c), given the observed entries.
     """
     n, d, L = belief.shape
     own, cond = np.zeros((d, L)), np.zeros((L, L))

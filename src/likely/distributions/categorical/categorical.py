@@ -1,4 +1,4 @@
-"""The categorical distribution: one of L levels, each with its own probability."""
+"""Categorical distribution over named levels, and its sufficient statistics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
 from likely.distributions.statistics.counts import checked_labels, member_weights, one_column, per_member, weighted_sum
 
-MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of what is no level
+MISSING, UNKNOWN = -1, -2  # codes of missing values and of values that are not levels
 SUM_TO_ONE = 1e-9
 
 
@@ -33,14 +33,14 @@ class Categorical(Distribution):
     """log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
 
     One value with probabilities (L,), or a stack of K members (K, L). `levels` are strings, numbers or
-    booleans in any order; None means the whole numbers 0 … L − 1. NaN, None and pandas' NA were not
-    observed, nor was −1 where `levels` is None; what is no level has probability 0.
+    booleans in any order; None means the integers 0 … L − 1. NaN, None and pandas' NA are missing,
+    as is −1 where `levels` is None; any other value has probability 0.
 
     >>> Categorical([0.25, 0.75], levels=["red", "blue"]).log_prob(["blue", None, "pink"]).round(4)
     array([-0.2877,  0.    ,    -inf])
     """
 
-    one_distribution = True  # a prior is of this distribution or of none of it
+    one_distribution = True  # a prior belongs to the whole distribution
 
     probs: Array  # (L,) or (K, L)
     levels: NDArray[Any] | None = None  # (L,)
@@ -61,10 +61,10 @@ class Categorical(Distribution):
 
     @classmethod
     def over(cls, levels: Any, members: int | None = None) -> Categorical:
-        """All levels alike: `levels` is a list of them, or their number L for the whole numbers 0 … L − 1."""
+        """Uniform distribution: `levels` is a list of levels, or their number L for the integers 0 … L − 1."""
         size = int(levels) if isinstance(levels, int | np.integer) else len(levels)
         if size < 1:
-            raise DataError(sentence("Categorical", "at least one level is needed", "none: nothing was observed"))
+            raise DataError(sentence("Categorical", "at least one level is needed", "none: all values are missing"))
         shape = (size,) if members is None else (members, size)
         return cls(np.full(shape, 1.0 / size), None if isinstance(levels, int | np.integer) else levels)
 
@@ -90,22 +90,22 @@ class Categorical(Distribution):
         return self.replace(probs=self.probs[k].copy())
 
     def some(self, index: Any) -> Categorical:
-        """Some members, as a stack."""
+        """Stack of the selected members."""
         return self.replace(probs=self.probs[index])
 
     # ----------------------------------------------------------------- levels
 
     def encode(self, x: Any) -> Index:
-        """The place of each value among the levels (n,): −1 where it is missing, −2 where it is none of them.
+        """Codes of values among the levels (n,): −1 where missing, −2 where not a level.
 
         >>> Categorical.over(["red", "blue"]).encode(["blue", "red", None, "pink"])
         array([ 1,  0, -1, -2])
         """
         cells = one_column_of(x)
         if cells.dtype.kind not in "biufU" or (self.levels is not None and self.levels.dtype == object):
-            return _looked_up(cells.astype(object).tolist(), self._places)
+            return _codes_of_objects(cells.astype(object).tolist(), self._places)
         if self.levels is None:
-            return _own_codes(cells, self.size)
+            return _codes_of_integers(cells, self.size)
         ordered, order = self._ordered
         if (cells.dtype.kind == "U") != (ordered.dtype.kind == "U"):
             return np.where(_is_nan(cells), MISSING, UNKNOWN)
@@ -114,24 +114,24 @@ class Categorical(Distribution):
 
     @cached_property
     def _ordered(self) -> tuple[NDArray[Any], Index]:
-        """Levels sorted, and where each stood."""
+        """Sorted levels, and the code of each."""
         levels = self.values
         order = np.argsort(levels, kind="stable")
         return levels[order], order
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        """The place of each level, and of what is missing, for objects."""
+        """The code of each level and of missing values, for objects."""
         places = {level: i for i, level in enumerate(self.values.tolist())}
         return {None: MISSING, **({-1: MISSING} if self.levels is None else {}), **places}
 
     @property
     def values(self) -> NDArray[Any]:
-        """The levels (L,), written out."""
+        """The levels (L,) as an array."""
         return np.arange(self.size) if self.levels is None else self.levels
 
     def _numbers(self, what: str) -> Array:
-        """The levels as numbers (L,), for what has no meaning without."""
+        """The levels as numbers (L,); an error where they are not."""
         if self.values.dtype.kind not in "biuf":
             got, remedy = f"{self.values[0]!s}, …", "code them as numbers in their order"
             raise DomainError(sentence(f"Categorical.{what}", "levels must be numbers", got, remedy))
@@ -145,7 +145,7 @@ class Categorical(Distribution):
 
     @cached_property
     def _table(self) -> Array:
-        """log π by code (L + 2, ...): the last two rows are those of UNKNOWN and MISSING."""
+        """log π by code (L + 2, ...): the last two rows are UNKNOWN and MISSING."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.probs.T)
         rest = np.broadcast_to(np.array([-np.inf, 0.0]).reshape(2, *(1,) * (logs.ndim - 1)), (2, *logs.shape[1:]))
@@ -162,25 +162,25 @@ class Categorical(Distribution):
 
     @property
     def mode(self) -> Any:
-        """The most likely level, the first of them where several are; (K,) for a stack."""
+        """The most likely level, the first of equally likely ones; (K,) for a stack."""
         return self.values[self.probs.argmax(axis=-1)]
 
     @property
     def mean(self) -> Any:
-        """Σ πᵢ levelᵢ for levels that are numbers; (K,) for a stack."""
+        """Σ πᵢ levelᵢ for numeric levels; (K,) for a stack."""
         return lone(self.probs @ self._numbers("mean"))
 
     @property
     def variance(self) -> Any:
-        """Σ πᵢ (levelᵢ − mean)² for levels that are numbers; (K,) for a stack."""
+        """Σ πᵢ (levelᵢ − mean)² for numeric levels; (K,) for a stack."""
         away = self._numbers("variance") - np.asarray(self.mean)[..., None]
         return lone((self.probs * away**2).sum(axis=-1))
 
     @property
     def median(self) -> Any:
-        """The smallest level x with P(X ≤ x) ≥ ½, for levels that are numbers; (K,) for a stack.
+        """The smallest level x with P(X ≤ x) ≥ ½, for numeric levels; (K,) for a stack.
 
-        Names have no order, and no median: an error says so.
+        Strings have no order and no median: an error says so.
         """
         self._numbers("median")
         return lone(self.quantile(0.5))
@@ -190,13 +190,13 @@ class Categorical(Distribution):
         return in_units(lone(-xlogy(self.probs, self.probs).sum(axis=-1)), bits)
 
     def kl(self, other: Categorical, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; stacks go member by member."""
+        """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; member by member for stacks."""
         if self.values.tolist() != other.values.tolist():
             raise DomainError(sentence("Categorical.kl", "both must have the same levels in the same order"))
         return in_units(lone(rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x) for levels that are numbers; (n, K) for a stack."""
+        """P(X ≤ x) for numeric levels; (n, K) for a stack."""
         self._numbers("cdf")
         levels, order = self._ordered
         sums = np.concatenate([np.zeros((*self.probs.shape[:-1], 1)), self._sums(order)], axis=-1)
@@ -204,7 +204,7 @@ class Categorical(Distribution):
         return np.asarray(np.moveaxis(sums[:, at], 0, -1) if self.members else sums[at])
 
     def quantile(self, p: Any) -> NDArray[Any]:
-        """The smallest level x with P(X ≤ x) ≥ p, for levels that are numbers; (n, K) for a stack."""
+        """The smallest level x with P(X ≤ x) ≥ p, for numeric levels; (n, K) for a stack."""
         self._numbers("quantile")
         levels, order = self._ordered
         p = np.asarray(p, dtype=np.float64)
@@ -214,7 +214,7 @@ class Categorical(Distribution):
         return np.asarray(levels[np.stack(at, axis=-1) if self.members else at[0]])
 
     def _sums(self, order: Index) -> Array:
-        """Cumulated probabilities; exactly 1 from the last possible level on."""
+        """Cumulative probabilities; exactly 1 from the last possible level on."""
         probs = self.probs[..., order]
         last = probs.shape[-1] - 1 - (probs[..., ::-1] > 0).argmax(axis=-1)
         sums = np.minimum(np.cumsum(probs, axis=-1), 1.0)
@@ -231,17 +231,17 @@ class Categorical(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: L − 1 a member."""
+        """Free parameters: L − 1 per member."""
         return (self.size - 1) * (self.members or 1)
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def blank(cls, x: Any, levels: Any = None, members: int | None = None) -> Categorical:
-        """All levels alike: those given, or their number L for 0 … L − 1, or else those found in x, sorted.
+        """Uniform initial model over the given levels, 0 … L − 1 for a number L, or else the levels found in x, sorted.
 
-        Whole numbers from 0 on stay themselves (`levels` None, L one more than the largest). A −1 among the
-        data is a level like others here: if it stands for 'missing', say how many levels there are.
+        Nonnegative integers keep their values (`levels` None, L one more than the largest). A −1 in the
+        data is an ordinary level here: if it means missing, give the number of levels.
         """
         return cls.over(found_levels([x]) if levels is None else levels, members)
 
@@ -250,7 +250,7 @@ class Categorical(Distribution):
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
         stop: Stop | None = None, levels: Any = None, **options: Any,
     ) -> Self:  # fmt: skip
-        """The relative frequencies (or the posterior mode, with a prior); levels are those of all the data."""
+        """Relative frequencies (or posterior mode, with a prior); levels are those of all the data."""
         for name in options.keys() - {"members"}:
             raise no_option("Categorical", name)
         blocks = Blocks.of(x if isinstance(x, Blocks) else one_column_of(x), weight)
@@ -262,10 +262,10 @@ class Categorical(Distribution):
         return report.model
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> LevelCounts:
-        """How often each level was seen among values (n,) or (n, 1).
+        """Counts of each level among values (n,) or (n, 1).
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
-        (−1: nobody). Missing values count as rows only.
+        (−1: none). Missing values add to `rows` only.
         """
         n = n_rows(x)
         w = weights(weight, n, "Categorical")
@@ -283,13 +283,13 @@ class Categorical(Distribution):
         try:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(cells, w, labels=labels))
         except DataError:
-            _refuse_unknown(self.encode(cells), cells)  # the same complaint, with the row's own number
+            _refuse_unknown(self.encode(cells), cells)  # the same error, with the row's own number
             raise
 
     def _by_label(self, codes: Index, w: Array | None, labels: Index) -> LevelCounts:
         K, L = self.probs.shape
-        seen, mine = (codes >= 0) & (labels >= 0), labels >= 0
-        counts = np.bincount((labels * L + codes)[seen], None if w is None else w[seen], K * L)
+        observed, mine = (codes >= 0) & (labels >= 0), labels >= 0
+        counts = np.bincount((labels * L + codes)[observed], None if w is None else w[observed], K * L)
         return self._counted(counts.reshape(K, L), np.bincount(labels[mine], None if w is None else w[mine], K))
 
     def _counted(self, counts: NDArray[Any], rows: NDArray[Any]) -> LevelCounts:
@@ -297,7 +297,7 @@ class Categorical(Distribution):
         return LevelCounts.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
     def refit(self, stats: LevelCounts, prior: Any = None) -> Categorical:
-        """The relative frequencies, which are the maximum-likelihood estimate, or with a prior the posterior mode.
+        """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> c = Categorical.over(2)
         >>> c.refit(c.collect([1, 1, 1])).probs
@@ -327,7 +327,7 @@ class Categorical(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: LevelCounts) -> Any:
-        """A Dirichlet distribution worth one observation, spread over the levels."""
+        """Weak symmetric `Dirichlet` prior: one pseudo-count, spread over the levels."""
         from likely.distributions.categorical.dirichlet import Dirichlet
 
         return Dirichlet.weak(stats, self.levels)
@@ -339,7 +339,7 @@ class Categorical(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class LevelCounts(Addable, Value):
-    """How often each level was seen, and in how many rows."""
+    """Sufficient statistics of a categorical distribution: counts of levels, and the weight of the rows."""
 
     counts: Array  # (..., L): weight of each level
     rows: Array  # (...): weight of the rows, missing ones too
@@ -371,7 +371,7 @@ class LevelCounts(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> LevelCounts:
-        """All members as one."""
+        """Pooled counts of all members."""
         if self.counts.ndim == 1:
             return self
         return self.trusted(counts=self.counts.sum(axis=0), rows=np.asarray(self.rows.sum()))
@@ -385,14 +385,14 @@ class LevelCounts(Addable, Value):
 
 
 def known_levels(levels: Any, size: int, whose: str) -> NDArray[Any] | None:
-    """Levels as an array (L,): texts, numbers or booleans, each once; None stays None."""
+    """Levels as an array (L,): strings, numbers or booleans, all distinct; None stays None."""
     if levels is None:
         return None
     a = _array_of_levels(levels, whose)
     if a.shape != (size,):
-        raise ShapeError(sentence(whose, f"levels must have shape ({size},), one a probability", a.shape))
+        raise ShapeError(sentence(whose, f"levels must have shape ({size},), one per probability", a.shape))
     if a.dtype.kind not in "biufUO" or (a.dtype.kind == "f" and not np.isfinite(a).all()):
-        raise DomainError(sentence(whose, "levels must be texts, finite numbers or booleans", a.dtype.name))
+        raise DomainError(sentence(whose, "levels must be strings, finite numbers or booleans", a.dtype.name))
     if len(set(a.tolist())) < size:
         raise DomainError(sentence(whose, "levels must be distinct", a.tolist()[:8]))
     return a
@@ -403,12 +403,12 @@ def _array_of_levels(levels: Any, whose: str) -> NDArray[Any]:
         return np.array(levels)
     cells = [c.item() if isinstance(c, np.generic) else c for c in levels]
     if not all(isinstance(c, str | Real) and c == c for c in cells):
-        raise DomainError(sentence(whose, "levels must be texts, finite numbers or booleans", cells[:8]))
-    return of_one_kind(cells)
+        raise DomainError(sentence(whose, "levels must be strings, finite numbers or booleans", cells[:8]))
+    return of_one_type(cells)
 
 
-def of_one_kind(cells: list[Any]) -> NDArray[Any]:
-    """Texts, booleans or numbers as an array of their kind; a mixture as objects, so that 1 and "1" differ."""
+def of_one_type(cells: list[Any]) -> NDArray[Any]:
+    """Strings, booleans or numbers as an array of their type; mixed types as objects, so that 1 and "1" differ."""
     kinds = {bool: "b", str: "U", int: "n", float: "n"}
     found = {kinds.get(type(c), "O") for c in cells}
     if len(found) == 1 and "O" not in found:
@@ -419,7 +419,7 @@ def of_one_kind(cells: list[Any]) -> NDArray[Any]:
 
 
 def found_levels(columns: Iterable[Any]) -> NDArray[Any] | int:
-    """The distinct values of some columns, sorted; whole numbers from 0 on give their number L instead."""
+    """The distinct values of some columns, sorted; for nonnegative integers their number L instead."""
     parts = [_distinct(one_column_of(x)) for x in columns]
     if all(isinstance(part, np.ndarray) for part in parts) and len({part.dtype.kind == "U" for part in parts}) < 2:
         levels = np.unique(np.concatenate(parts))
@@ -429,7 +429,7 @@ def found_levels(columns: Iterable[Any]) -> NDArray[Any] | int:
 
 
 def _distinct(cells: NDArray[Any]) -> Any:
-    """The distinct values of one column: an array, or a set where they are objects."""
+    """The distinct values of one column: an array, or a set of objects."""
     if cells.dtype.kind in "biufU":
         return np.unique(cells[~_is_nan(cells)])
     distinct = set(cells.astype(object).tolist())
@@ -437,14 +437,14 @@ def _distinct(cells: NDArray[Any]) -> Any:
 
 
 def _sorted_cells(cells: set[Any]) -> NDArray[Any]:
-    levels = of_one_kind(list(cells))
+    levels = of_one_type(list(cells))
     if levels.dtype != object:
         return np.sort(levels)
-    return of_one_kind(sorted(cells, key=lambda c: (type(c).__name__, str(c))))
+    return of_one_type(sorted(cells, key=lambda c: (type(c).__name__, str(c))))
 
 
 def _count_if_codes(levels: NDArray[Any]) -> NDArray[Any] | int:
-    """L where the levels are whole numbers that start at 0 and leave few of 0 … L − 1 out."""
+    """L where the levels are integers from 0 with few of 0 … L − 1 left out."""
     if levels.dtype.kind not in "iuf" or levels[0] != 0 or (levels != np.floor(levels)).any():
         return levels
     size = int(levels[-1]) + 1
@@ -452,11 +452,11 @@ def _count_if_codes(levels: NDArray[Any]) -> NDArray[Any] | int:
 
 
 def one_column_of(x: Any) -> NDArray[Any]:
-    """Values (n,) of any kind; a list keeps its texts, numbers and gaps apart."""
+    """Values (n,) of any type; a list keeps strings, numbers and missing values distinct."""
     x = unmasked(x)
     a = np.asarray(x)
     if a.dtype.kind in "US" and not hasattr(x, "dtype"):
-        a = np.asarray(x, dtype=object)  # ["a", nan] would have become texts
+        a = np.asarray(x, dtype=object)  # ["a", nan] would become strings
     if a.ndim == 2 and a.shape[1] == 1:
         a = a[:, 0]
     if a.ndim != 1:
@@ -465,7 +465,7 @@ def one_column_of(x: Any) -> NDArray[Any]:
 
 
 def is_missing(cell: Any) -> bool:
-    """None, NaN and pandas' NA were not observed."""
+    """True for None, NaN and pandas' NA."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)
 
 
@@ -473,8 +473,8 @@ def _is_nan(cells: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(cells.shape, bool)
 
 
-def _own_codes(cells: NDArray[Any], size: int) -> Index:
-    """Codes of values that are their own codes: whole numbers 0 … L − 1."""
+def _codes_of_integers(cells: NDArray[Any], size: int) -> Index:
+    """Codes of integers 0 … L − 1, which are their own codes."""
     kind = cells.dtype.kind
     if kind == "U":
         return np.full(cells.shape, UNKNOWN)
@@ -487,11 +487,11 @@ def _own_codes(cells: NDArray[Any], size: int) -> Index:
     return np.where(inside, codes, np.where(_is_nan(cells) | (cells == -1), MISSING, UNKNOWN))
 
 
-def _looked_up(cells: list[Any], places: Mapping[Any, int]) -> Index:
+def _codes_of_objects(cells: list[Any], places: Mapping[Any, int]) -> Index:
     """Codes of objects, one by one."""
     try:
         codes = np.array([places.get(cell, UNKNOWN) for cell in cells], dtype=np.intp)
-    except TypeError:  # a cell that cannot even be a key
+    except TypeError:  # a cell that is not hashable
         codes = np.array([places.get(cell, UNKNOWN) if isinstance(cell, Hashable) else UNKNOWN for cell in cells])
     for i in np.flatnonzero(codes == UNKNOWN):
         codes[i] = MISSING if is_missing(cells[i]) else UNKNOWN
@@ -508,9 +508,9 @@ def _refuse_unknown(codes: Index, cells: NDArray[Any]) -> None:
 
 
 def _level_sums(codes: Index, shares: Array, size: int) -> NDArray[Any]:
-    """Weight of each level (m, L) under weights (m, n)."""
-    seen = np.flatnonzero(codes >= 0)
+    """Weighted counts of each level (m, L) under weights (m, n)."""
+    observed = np.flatnonzero(codes >= 0)
     if len(shares) == 1:
-        return np.bincount(codes[seen], shares[0, seen], size)[None]
-    places = scipy.sparse.csr_array((np.ones(len(seen)), (codes[seen], seen)), shape=(size, len(codes)))
+        return np.bincount(codes[observed], shares[0, observed], size)[None]
+    places = scipy.sparse.csr_array((np.ones(len(observed)), (codes[observed], observed)), shape=(size, len(codes)))
     return np.asarray((places @ shares.T).T)

@@ -1,4 +1,4 @@
-"""Chow's dependence tree: each column leans on one other, chosen so that nothing better can be had from pairs."""
+"""Chow–Liu tree: the maximum-likelihood tree of pairwise dependences between discrete columns."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from likely.distributions.categorical.pair_counts import (
     checked_levels,
     codes_of,
     count_pairs,
-    earlier_pairs,
     levels_of,
     offsets_of,
+    pseudo_pair_counts,
     refuse_unknown,
     same_levels,
 )
@@ -35,15 +35,15 @@ from likely.distributions.categorical.tree_messages import (
     drawn,
     expected_pairs,
     log_of_complete,
-    log_of_seen,
+    log_of_observed,
     marginals_given,
     visiting_order,
 )
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.statistics.counts import per_member
 
-STRENGTH = 1.0  # rows that the weak prior is worth
-EFFORT = 1 << 20  # columns² levels³ up to which gaps are filled by expectation: about a millisecond a row
+STRENGTH = 1.0  # pseudo-rows of the weak prior
+EFFORT = 1 << 20  # columns² levels³ up to which missing values are summed out by EM: about a millisecond per row
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +51,10 @@ class ChowTree(Leveled, Distribution):
     """p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
-    tree of the mutual information of all pairs, and no other tree has a higher likelihood. Missing entries (NaN) are
-    summed out exactly, by messages along the tree. A value that is no level has probability 0. `parent` is −1
-    at the root; `tables[j, a, b]` is p(xⱼ is level b | its parent is level a), and of a root all rows are alike. A
-    leading axis makes a stack: each member has a tree of its own.
+    tree of the pairwise mutual information, which maximizes the likelihood. Missing entries (NaN) are
+    summed out exactly, by message passing (belief propagation). A value that is not a level has probability 0. `parent`
+    is −1 at the root; `tables[j, a, b]` is p(xⱼ is level b | its parent is level a), and at a root all rows are equal.
+    A leading axis makes a stack: each member has a tree of its own.
 
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
     >>> tree = ChowTree.fit(x, prior="weak")
@@ -64,7 +64,7 @@ class ChowTree(Leveled, Distribution):
 
     parent: Index  # (d,) or (K, d)
     tables: Array  # (d, L, L) or (K, d, L, L)
-    levels: tuple[Array, ...]  # one array a column, the longest of length L
+    levels: tuple[Array, ...]  # one array per column, the longest of length L
 
     def __post_init__(self) -> None:
         levels = checked_levels(self.levels, "ChowTree")
@@ -76,7 +76,7 @@ class ChowTree(Leveled, Distribution):
             raise ShapeError(sentence("ChowTree", f"tables must be (..., {d}, {L}, {L}) and parent (..., {d})", got))
         if parent.dtype.kind != "i" or any(len(visiting_order(one)) < d for one in np.atleast_2d(_inside(parent, d))):
             raise DomainError(
-                sentence("ChowTree", "parents must form trees: −1 at the root, no circles", parent.tolist())
+                sentence("ChowTree", "parents must form trees: −1 at the root, no cycles", parent.tolist())
             )
         parent = parent.astype(np.int64)
         for one, table in zip(np.atleast_2d(parent), tables.reshape(-1, d, L, L), strict=True):
@@ -85,7 +85,7 @@ class ChowTree(Leveled, Distribution):
 
     @classmethod
     def over(cls, levels: tuple[Array, ...], members: int | None = None) -> ChowTree:
-        """Columns with these levels, all alike and none leaning on another (all roots)."""
+        """Independent uniform columns with these levels (all roots)."""
         levels = checked_levels(levels, "ChowTree")
         if offsets_of(levels)[-1] > WIDE:
             remedy = "leave columns out, or join rare levels"
@@ -103,7 +103,7 @@ class ChowTree(Leveled, Distribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> ChowTree:
-        """A first look: the levels that the rows show."""
+        """Initial model with the levels found in the rows."""
         levels = levels_of(x, "ChowTree")
         if not levels:
             raise ShapeError(sentence("ChowTree", "at least one column is needed", n_rows(x)))
@@ -126,17 +126,17 @@ class ChowTree(Leveled, Distribution):
         return self.replace(parent=self.parent[k].copy(), tables=self.tables[k].copy())
 
     def some(self, index: Any) -> ChowTree:
-        """The stack of some members."""
+        """Stack of the selected members."""
         at = np.asarray(index)
         return self.replace(parent=self.parent[at], tables=self.tables[at])
 
     def joined_stats(self, parts: list[PairCounts]) -> PairCounts:
-        """Statistics of several runs of members, as those of one stack."""
+        """Concatenated statistics of consecutive groups of members."""
         return parts[0].joined(parts)
 
     @cached_property
     def _trees(self) -> list[tuple[Index, Array, Array]]:
-        """Parents, tables and their logarithms of each member."""
+        """Parents, tables and log tables of each member."""
         tables = self.tables.reshape(-1, *self.tables.shape[-3:])
         with np.errstate(divide="ignore"):
             return [(p, t, np.log(t)) for p, t in zip(np.atleast_2d(self.parent), tables, strict=True)]
@@ -151,7 +151,7 @@ class ChowTree(Leveled, Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
 
         def evaluate(block: Any) -> Array:
             codes = codes_of(block, self.levels, "ChowTree")
@@ -172,11 +172,11 @@ class ChowTree(Leveled, Distribution):
         whole = (codes >= 0).all(axis=1)
         if whole.any():
             out[whole] = log_of_complete(codes[whole], parent, logs)
-        gappy = known & ~whole
-        if gappy.any():
-            found = log_of_seen(codes[gappy], parent, tables)
-            found[(codes[gappy] < 0).all(axis=1)] = 0.0
-            out[gappy] = found
+        incomplete = known & ~whole
+        if incomplete.any():
+            found = log_of_observed(codes[incomplete], parent, tables)
+            found[(codes[incomplete] < 0).all(axis=1)] = 0.0
+            out[incomplete] = found
         return out
 
     def sample(self, n: int, rng: Generator) -> Array:
@@ -185,14 +185,14 @@ class ChowTree(Leveled, Distribution):
         return np.stack(each, axis=1) if self.members else each[0]
 
     def _named(self, codes: Index) -> Array:
-        """Level numbers as the levels themselves."""
+        """Levels from their codes."""
         out = np.empty(codes.shape)
         for j, known in enumerate(self.levels):
             out[..., j] = known[np.minimum(codes[..., j], len(known) - 1)]
         return out
 
     def marginals(self, x: Any = None) -> Array:
-        """p(xⱼ = its level b | what a row shows) (n, d, L) of one tree; of nothing seen (d, L) without rows."""
+        """p(xⱼ = level b | observed entries of a row) (n, d, L) of one tree; marginals (d, L) without rows."""
         parent, tables, _ = self._lone()
         if x is None:
             return np.asarray(marginals_given(np.full((1, self.dim), -1, dtype=np.intp), parent, tables)[0])
@@ -217,7 +217,7 @@ class ChowTree(Leveled, Distribution):
 
     @property
     def _values(self) -> Array:
-        """What each code of each column stands for (d, L)."""
+        """The value of each code of each column (d, L)."""
         L = self.tables.shape[-1]
         return np.stack([np.pad(known, (0, L - len(known))) for known in self.levels])
 
@@ -230,7 +230,7 @@ class ChowTree(Leveled, Distribution):
 
     def _lone(self) -> tuple[Index, Array, Array]:
         if self.members is not None:
-            raise DomainError(sentence("ChowTree", "this is asked of one tree", "a stack", "take member(k)"))
+            raise DomainError(sentence("ChowTree", "this is defined for one tree", "a stack", "take member(k)"))
         return self._trees[0]
 
     def entropy(self, bits: bool = False) -> Any:
@@ -239,7 +239,7 @@ class ChowTree(Leveled, Distribution):
         return in_units(lone(-np.array(each if self.members else each[0])), bits)
 
     def kl(self, other: ChowTree, bits: bool = False) -> Any:
-        """KL(self ‖ other) of trees over the same levels; stacks go member by member."""
+        """KL(self ‖ other) of trees over the same levels; member by member for stacks."""
         if not same_levels(self.levels, other.levels) or self.members != other.members:
             raise ShapeError(sentence("ChowTree.kl", "both must have the same levels and members"))
         each = []
@@ -272,7 +272,7 @@ class ChowTree(Leveled, Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: of each table one less than its levels, for each level of the parent."""
+        """Free parameters: (levels − 1) × (levels of the parent) per column."""
         sizes, total = [len(known) for known in self.levels], 0
         for parent, _, _ in self._trees:
             total += sum((sizes[j] - 1) * (sizes[p] if p >= 0 else 1) for j, p in enumerate(parent))
@@ -281,11 +281,11 @@ class ChowTree(Leveled, Distribution):
     # --------------------------------------------------------------- learning
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> PairCounts:
-        """How often each pair of levels was seen in rows (n, d), dense or sparse; gaps are filled by expectation.
+        """Pair counts of rows (n, d), dense or sparse; E-step: missing values are summed out under the tree.
 
-        Where that would take too long (many columns of many levels), a pair counts where both of it were seen.
+        Where that would take too long (many columns of many levels), available pairs are counted.
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1:
-        nobody).
+        none).
         """
         n = n_rows(x)
         w, x = weights(weight, n, "ChowTree"), self._rows_of(x)
@@ -294,21 +294,21 @@ class ChowTree(Leveled, Distribution):
         codes = codes_of(x, self.levels, "ChowTree")
         refuse_unknown(codes, x, self.levels, "ChowTree")
         shares = shares_of(w, labels, n, self.members, "ChowTree")
-        gappy: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
-        if not len(gappy):
+        incomplete: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
+        if not len(incomplete):
             return count_pairs(codes, shares, self.levels, self.members)
         whole = np.flatnonzero((codes >= 0).all(axis=1))
         stats = count_pairs(codes[whole], shares[:, whole], self.levels, self.members)
-        return stats + self._expected_pairs(codes[gappy], shares[:, gappy])
+        return stats + self._expected_pairs(codes[incomplete], shares[:, incomplete])
 
     @property
     def _sums_gaps(self) -> bool:
-        """True where all pairs of a row with gaps can be summed in about a millisecond."""
+        """True where all pairs of an incomplete row can be summed in about a millisecond."""
         d, L = self.tables.shape[-3:-1]
         return bool(d**2 * L**3 <= EFFORT)
 
     def _expected_pairs(self, codes: Index, shares: Any) -> PairCounts:
-        """Expected counts of rows with gaps, each under its member's tree, and the entropy of what they hide."""
+        """Expected counts of incomplete rows, each under its member's tree, and the entropy of their missing values."""
         start, rows, pairs, entropy = offsets_of(self.levels), [], [], []
         for (parent, tables, _), w in zip(self._trees, _each_of(shares, self.members), strict=True):
             mine = np.flatnonzero(w)
@@ -317,7 +317,7 @@ class ChowTree(Leveled, Distribution):
             inside = _log_likelihood(found, parent, tables, self.levels)
             entropy.append(float(w[mine][possible] @ logs[possible]) - inside)
             rest = mine[~possible]
-            if len(rest):  # a tree that knows nothing of such rows cannot fill their gaps
+            if len(rest):  # a row of probability 0 under the tree has no expectation
                 found = found + count_pairs(codes[rest], w[None, rest], self.levels, None).pairs
             rows.append(float(w.sum()))
             pairs.append(found)
@@ -326,7 +326,7 @@ class ChowTree(Leveled, Distribution):
         return PairCounts.trusted(**parts, levels=self.levels, complete=False)
 
     def refit(self, stats: PairCounts, prior: Any = None) -> ChowTree:
-        """The best tree and its tables: maximum likelihood, and with gaps a step of EM, tree and tables at once."""
+        """Maximum-likelihood tree and tables; with missing values one EM step for both."""
         self._check(stats)
         if prior is not None:
             return self.refit(prior.update(stats).stats)
@@ -344,7 +344,7 @@ class ChowTree(Leveled, Distribution):
         return self.replace(parent=parent, tables=tables)
 
     def objective(self, stats: PairCounts, prior: Any = None) -> float:
-        """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of what was hidden
+        """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of missing values
         (+ log prior)."""
         self._check(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
@@ -354,13 +354,13 @@ class ChowTree(Leveled, Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: PairCounts) -> Any:
-        """One row of independent columns with the pooled shares of levels: no level of a column becomes impossible."""
+        """One pseudo-row of independent columns with the pooled level frequencies: no level gets probability 0."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
-        return EarlierData.trusted(distribution=self, stats=earlier_pairs(stats, STRENGTH))
+        return EarlierData.trusted(distribution=self, stats=pseudo_pair_counts(stats, STRENGTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
-        """A blank distribution with these levels and as many members."""
+        """A blank model with these levels and as many members."""
         return self if same_levels(self.levels, levels) else type(self).over(levels, self.members)  # type: ignore[return-value]
 
     def _check(self, stats: PairCounts) -> None:
@@ -370,12 +370,12 @@ class ChowTree(Leveled, Distribution):
 
 
 def _inside(parent: Index, d: int) -> Index:
-    """Parents, with those that are no columns put where they make a circle."""
+    """Parents, with indices outside the columns replaced so that they fail the cycle check."""
     return np.where((parent >= -1) & (parent < d), parent, np.arange(d))
 
 
 def _refuse_unlike(parent: Index, table: Array, levels: tuple[Array, ...]) -> None:
-    """Rows of a table add up to 1 over the column's levels, and of a root are alike."""
+    """Raise unless rows of a table sum to 1 over the column's levels, and are equal at a root."""
     for j, known in enumerate(levels):
         above = len(levels[parent[j]]) if parent[j] >= 0 else table.shape[-1]
         part = table[j, :above]
@@ -391,18 +391,18 @@ def _each_of(shares: Any, members: int | None) -> list[Array]:
 
 
 def _tell_of_gaps(stats: PairCounts) -> None:
-    """Warn where pairs were counted from unlike rows: right only for gaps that know nothing of what they hide."""
-    seen = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
-    if (seen < stats.rows[..., None] * (1 - 1e-9)).any():
-        text = "rows have gaps, and columns or levels are too many for EM: a pair counts where both of it were seen"
-        tell(f"ChowTree: {text}, right if gaps come at random")
+    """Warn where pairs were counted from different rows (available-case analysis): unbiased if missing at random."""
+    observed = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
+    if (observed < stats.rows[..., None] * (1 - 1e-9)).any():
+        text = "missing values, and too many columns or levels for EM: available pairs are counted"
+        tell(f"ChowTree: {text}, unbiased if values are missing completely at random")
 
 
 # ----------------------------------------------------------------------- structure
 
 
 def pairwise_information(pairs: Array, levels: tuple[Array, ...]) -> Array:
-    """Mutual information of each pair of columns (d, d) in nats, from counts of pairs of levels (W, W).
+    """Mutual information of each pair of columns (d, d) in nats, from pair counts (W, W).
 
     >>> n = np.array([[4.0, 0, 4, 0], [0, 4, 0, 4], [4, 0, 4, 0], [0, 4, 0, 4]])
     >>> pairwise_information(n, (np.arange(2.0), np.arange(2.0))).round(4)[0, 1]
@@ -410,7 +410,7 @@ def pairwise_information(pairs: Array, levels: tuple[Array, ...]) -> Array:
     """
     start = offsets_of(levels)[:-1]
     total = _blocks(pairs, start)
-    # of the rows that show both columns: n_ab log n_ab, less the same of both margins
+    # over rows with both columns observed: n_ab log n_ab, minus the same of both margins
     inner = _blocks(xlogy(pairs, pairs), start)
     right = np.add.reduceat(pairs, start, axis=1)  # (W, d): level a with any level of column j
     margin = np.add.reduceat(xlogy(right, right), start, axis=0)
@@ -425,7 +425,7 @@ def _blocks(a: Array, start: Index) -> Array:
 
 
 def spanning_tree(gain: Array) -> Index:
-    """Parents (d,) of the maximum spanning tree of a symmetric matrix, column 0 the root (Prim).
+    """Parents (d,) of the maximum spanning tree of a symmetric matrix, column 0 the root (Prim's algorithm).
 
     >>> spanning_tree(np.array([[0, 1, 5], [1, 0, 4], [5, 4, 0.0]])).tolist()
     [-1, 2, 0]
@@ -455,7 +455,7 @@ def _learned(pairs: Array, levels: tuple[Array, ...], old: tuple[Index, Array, A
 
 
 def _shares(counts: Array, otherwise: Array) -> Array:
-    """Rows of counts as probabilities; a row without any is as `otherwise`."""
+    """Rows of counts as probabilities; a row of zeros gets `otherwise`."""
     total = counts.sum(axis=1, keepdims=True)
     return np.where(total > 0, counts / np.where(total > 0, total, 1.0), otherwise)
 

@@ -1,4 +1,4 @@
-"""What people write down for p(new | given), as an array: every mistake in it is named by its row."""
+"""Parsing of conditional probability tables p(new | given) from mappings and arrays, with errors by row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUM_TO_ONE = 1e-9
 
 
 def distribution_of(name: str, distribution: Any) -> tuple[Array, NDArray[Any]]:
-    """Probabilities and levels of one variable, from a mapping."""
+    """Probabilities and levels of one variable from a mapping."""
     if not isinstance(distribution, Mapping) or not distribution:
         expected = f"variable {name} needs a mapping from levels to probabilities"
         raise DataError(
@@ -29,7 +29,7 @@ def distribution_of(name: str, distribution: Any) -> tuple[Array, NDArray[Any]]:
 
 
 def _sound(probs: Array, what: str) -> Array:
-    """Rows along the last axis that are distributions."""
+    """Check that rows along the last axis are distributions."""
     if not np.isfinite(probs).all() or (probs < 0).any():
         raise DomainError(sentence("ProbabilityTable", f"{what} must be finite and not negative", probs.tolist()))
     sums = float(probs.sum())
@@ -39,7 +39,7 @@ def _sound(probs: Array, what: str) -> Array:
 
 
 def levels_of(given: Any, size: int, name: str) -> NDArray[Any]:
-    """The levels of a variable, checked; whole numbers from 0 on where none are given."""
+    """The levels of a variable, checked; integers from 0 where none are given."""
     levels = known_levels(given, size, f"ProbabilityTable ({name})")
     return np.arange(size) if levels is None else levels
 
@@ -98,6 +98,6 @@ def _shown(cell: Any) -> str:
 
 
 def did_you_mean(wrong: list[Any], known: Any) -> str:
-    """The way out where something known is spelled alike."""
+    """A suggestion where a known name is spelled similarly."""
     close = get_close_matches(str(wrong[0]), [str(k) for k in known], 1, 0.5) if wrong else []
     return f"did you mean {close[0]}" if close else ""

@@ -1,4 +1,4 @@
-"""The Dirichlet distribution: what we believe of probabilities, counted in observations we might have made."""
+"""Dirichlet distribution: density of compositions, and conjugate prior of categorical probabilities."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from likely.numerics.special import (
     steadier,
 )
 
-ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be: single precision comes within 1e-7
+ON_SIMPLEX = 1e-6  # tolerance of the row sums: single precision is within 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(DirichletLearning):
     """log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
 
-    The conjugate prior of `Categorical`: αᵢ − 1 observations of level i were made before. One value with
-    α (L,), or a stack of K members (K, L); one prior serves a whole stack's statistics. With L = 2 it is
-    the beta distribution (Herbst 2.1): three of three ones predict 4/5 after a flat prior. As a distribution of its own
-    it learns from rows of shares: `Dirichlet.fit`.
+    The conjugate prior of `Categorical`, with αᵢ − 1 pseudo-counts of level i. One value with
+    α (L,), or a stack of K members (K, L); one prior can be used for a whole stack's statistics. With L = 2 it is
+    the beta distribution (Herbst 2.1): three of three ones predict 4/5 after a uniform prior. As a density of
+    compositions it can be fitted: `Dirichlet.fit`.
 
     >>> ones = Categorical([0.5, 0.5]).collect([1, 1, 1])
     >>> Dirichlet([1.0, 1.0]).update(ones).predictive().probs
     array([0.2, 0.8])
     """
 
-    serves = ("Categorical",)  # distributions whose parameters it speaks of
+    serves = ("Categorical",)  # distributions that it is the conjugate prior of
 
     alpha: Array  # (L,) or (K, L)
-    levels: NDArray[Any] | None = None  # (L,): what the entries stand for; None means 0 … L − 1
+    levels: NDArray[Any] | None = None  # (L,): names of the entries; None means 0 … L − 1
 
     def __post_init__(self) -> None:
         alpha = parameter(self.alpha, "Dirichlet", "alpha")
@@ -57,12 +57,12 @@ class Dirichlet(DirichletLearning):
 
     @classmethod
     def symmetric(cls, size: int, concentration: float = 1.0, levels: Any = None) -> Dirichlet:
-        """The same α for each of `size` levels: 1 is flat, below 1 prefers few levels, above 1 all alike."""
+        """The same α for each of `size` levels: 1 is uniform, below 1 sparse, above 1 near equality."""
         return cls(np.full(size, concentration), levels)
 
     @classmethod
     def weak(cls, stats: LevelCounts, levels: Any = None) -> Dirichlet:
-        """One observation spread over all levels, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1)."""
+        """Weak prior with one pseudo-count in all, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1)."""
         size = stats.counts.shape[-1]
         return cls.symmetric(size, 1.0 + 1.0 / size, levels)
 
@@ -83,12 +83,12 @@ class Dirichlet(DirichletLearning):
         return self.replace(alpha=self.alpha[k].copy())
 
     def some(self, index: Any) -> Dirichlet:
-        """Some members, as a stack."""
+        """Stack of the selected members."""
         return self.replace(alpha=self.alpha[index])
 
     @property
     def concentration(self) -> Array:
-        """α₀ = Σ αᵢ: how many observations it is worth (...)."""
+        """Total concentration α₀ = Σ αᵢ (...)."""
         return np.asarray(self.alpha.sum(axis=-1))
 
     # ---------------------------------------------------------------- the distribution
@@ -96,7 +96,7 @@ class Dirichlet(DirichletLearning):
     def log_prob(self, x: Any) -> Array:
         """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
 
-        A row with NaN entries gets the density of those that were seen, the others summed into one.
+        A row with NaN entries gets the marginal density of the observed ones, the others summed into one.
         """
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
@@ -110,7 +110,7 @@ class Dirichlet(DirichletLearning):
         return map_rows(evaluate, x, self.members)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, L), or (n, K, L) for a stack: gamma variates over their sum, in logs so that tiny α work."""
+        """Draws (n, L), or (n, K, L) for a stack: normalized gamma variates, in logs for tiny α."""
         shape = (n, *self.alpha.shape)
         with np.errstate(divide="ignore"):
             logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
@@ -139,8 +139,8 @@ class Dirichlet(DirichletLearning):
     def mode(self) -> Array:
         """(αᵢ − 1) / (α₀ − L) where all αᵢ ≥ 1.
 
-        With some αᵢ below 1 the density is highest on the edge: these entries are 0 and the others share
-        the rest. With no αᵢ above 1 there is no single highest point, and this is the mean.
+        With some αᵢ below 1 the density is highest on the boundary: these entries are 0 and the others share
+        the rest. With no αᵢ above 1 there is no unique mode, and this is the mean.
         """
         more = np.maximum(self.alpha - 1, 0.0)
         total = more.sum(axis=-1, keepdims=True)
@@ -148,7 +148,7 @@ class Dirichlet(DirichletLearning):
 
     @property
     def median(self) -> Array:
-        """Medians of the entries, each a beta distribution, brought to sum 1: a simplex has no median of its own."""
+        """Medians of the beta marginals, normalized to sum 1: a simplex has no median of its own."""
         if self.dim == 1:
             return np.ones_like(self.alpha)
         others = np.stack([np.delete(self.alpha, i, axis=-1).sum(axis=-1) for i in range(self.dim)], axis=-1)
@@ -163,20 +163,20 @@ class Dirichlet(DirichletLearning):
         return in_units(lone(h), bits)
 
     def kl(self, other: Dirichlet, bits: bool = False) -> Any:
-        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); stacks go member by member.
+        """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); member by member for stacks.
 
-        Summed as divergences of gamma distributions, Σ D(βᵢ, αᵢ) − D(β₀, α₀), which is exact for like distributions, or
-        as entropy and other's height at this mean, which is exact for unlike ones.
+        Computed from divergences of gamma distributions, Σ D(βᵢ, αᵢ) − D(β₀, α₀), accurate for similar distributions,
+        or from the entropy and other's log-density at this mean, accurate for dissimilar ones.
         """
         like = (
             gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
             -gamma_divergence(other.concentration, self.concentration),
         )
-        gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
+        digamma_gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
         unlike = (
             -np.asarray(self.entropy()),
             -_log_density(other.alpha, self.mean),
-            ((other.alpha - 1) * gaps).sum(axis=-1),
+            ((other.alpha - 1) * digamma_gaps).sum(axis=-1),
         )
         return in_units(lone(steadier(like, unlike)), bits)
 
@@ -193,7 +193,7 @@ class Dirichlet(DirichletLearning):
         return self.replace(alpha=self.alpha + stats.counts)
 
     def point(self, rule: str = "mode") -> Categorical:
-        """A Categorical with the "mode", "mean" or "median" of the probabilities (each says how where it stands)."""
+        """Categorical distribution at the "mode", "mean" or "median" of the probabilities."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("Dirichlet", 'rule must be "mode", "mean" or "median"', repr(rule)))
         return Categorical.trusted(probs=np.array(getattr(self, rule)), levels=self.levels)
@@ -203,11 +203,11 @@ class Dirichlet(DirichletLearning):
         return Categorical.trusted(probs=self.sample(1, rng)[0].copy(), levels=self.levels)
 
     def predictive(self) -> Categorical:
-        """One new observation: level i with probability αᵢ / α₀ (Herbst 2.1)."""
+        """Posterior predictive: level i with probability αᵢ / α₀ (Herbst 2.1)."""
         return self.point("mean")
 
     def log_evidence(self, stats: LevelCounts) -> Any:
-        """log p(the observations, one after another), probabilities integrated out; one per member for a stack.
+        """log marginal likelihood of the observations in sequence, probabilities integrated out; one per member.
 
         Σ log Γ(αᵢ + nᵢ)/Γ(αᵢ) − log Γ(α₀ + N)/Γ(α₀). Weights count repetitions.
         """
@@ -216,7 +216,7 @@ class Dirichlet(DirichletLearning):
         return lone(each - log_gamma_ratio(self.concentration, stats.counts.sum(axis=-1)))
 
     def log_density(self, model: Categorical) -> Any:
-        """log p(the probabilities of a Categorical); one per member for a stack."""
+        """log prior density of the probabilities of a Categorical; one per member for a stack."""
         if model.probs.shape[-1] != self.dim:
             raise ShapeError(sentence("Dirichlet", f"a model with {self.dim} levels is needed", model.probs.shape))
         return lone(_log_density(self.alpha, model.probs))
@@ -228,17 +228,19 @@ class Dirichlet(DirichletLearning):
 
 
 def _log_density(alpha: Array, x: Array) -> Array:
-    """log p of points (..., L); entries that are NaN are summed into one more entry, 1 less the others.
+    """log p of points (..., L); NaN entries are summed into one more entry, 1 minus the others.
 
     Gamma distributions of rate α₀ over the gamma distribution of their sum, Π Gamma(xᵢ | αᵢ, α₀) / Gamma(1 | α₀, α₀),
-    which keeps its digits for large α; the last term makes up for a sum of x that rounding has moved from 1.
+    which is accurate for large α; the last term corrects for a sum of x that rounding has moved from 1.
     """
-    seen = ~np.isnan(x)
-    known, whole = np.where(seen, x, 0.0), seen.all(axis=-1)
+    observed = ~np.isnan(x)
+    known, whole = np.where(observed, x, 0.0), observed.all(axis=-1)
     rest = 1.0 - known.sum(axis=-1)
     off = (known < 0).any(axis=-1) | np.where(whole, np.abs(rest) > ON_SIMPLEX, rest < -ON_SIMPLEX)
     alpha, _ = np.broadcast_arrays(alpha, x)
-    a = np.concatenate([np.where(seen, alpha, 0.0), np.where(seen, 0.0, alpha).sum(axis=-1)[..., None]], axis=-1)
+    a = np.concatenate(
+        [np.where(observed, alpha, 0.0), np.where(observed, 0.0, alpha).sum(axis=-1)[..., None]], axis=-1
+    )
     at = np.concatenate([np.maximum(known, 0.0), np.maximum(rest, 0.0)[..., None]], axis=-1)
     total = alpha.sum(axis=-1)
     each = np.where(a > 0, log_gamma_density(at, np.where(a > 0, a, 1.0), total[..., None]), 0.0)

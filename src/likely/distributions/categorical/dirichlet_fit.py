@@ -1,4 +1,4 @@
-"""The Dirichlet distribution as a density that learns: from mean logarithms of all shares."""
+"""Maximum-likelihood fit of the Dirichlet distribution from the mean logarithms of the proportions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from likely.distributions.statistics.counts import member_weights
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
 from likely.numerics.gamma_dirichlet_shapes import dirichlet_height, dirichlet_shapes
 
-ON_SIMPLEX = 1e-6  # how far from 1 the sum of a row may be
+ON_SIMPLEX = 1e-6  # tolerance of the row sums
 
 
 class DirichletLearning(Distribution):
-    """Maximum likelihood of α (Minka's Newton steps, for log α): ψ(αᵢ) − ψ(α₀) is the mean of log θᵢ.
+    """Maximum likelihood of α (Minka's Newton method for log α): ψ(αᵢ) − ψ(α₀) is the mean of log θᵢ.
 
-    A share that is missing is what the others leave; a row that lacks two or more is refused, and so is a share of 0,
+    A missing proportion is 1 minus the others; a row that lacks two or more is refused, and so is a proportion of 0,
     which has no logarithm.
     """
 
@@ -30,7 +30,7 @@ class DirichletLearning(Distribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Self:
-        """A first look: as many shares as the rows have, all of them alike."""
+        """Initial model: uniform, with as many proportions as the rows have columns."""
         width = rows(x, None, "Dirichlet").shape[1]
         if width == 0:
             raise ShapeError(sentence("Dirichlet", "at least one column is needed", n_rows(x)))
@@ -38,13 +38,13 @@ class DirichletLearning(Distribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The distribution with the mean m of the rows and the sum of their shares' variances: Σ mᵢ(1 − mᵢ)/(α₀ + 1).
+        """Method of moments: the mean m of the rows and the sum of the variances Σ mᵢ(1 − mᵢ)/(α₀ + 1).
 
         >>> import likely as lk
         >>> lk.Dirichlet.moments_fit([[0.2, 0.8], [0.6, 0.4]]).alpha.round(3)
         array([2., 3.])
         """
-        z = whole_rows(rows(x, None, "Dirichlet"))
+        z = complete_proportions(rows(x, None, "Dirichlet"))
         given = weights(weight, len(z), "Dirichlet")
         counts = np.ones(len(z)) if given is None else given
         w = np.where(np.isnan(z).any(axis=1), 0.0, counts)
@@ -53,19 +53,19 @@ class DirichletLearning(Distribution):
         mean = np.average(np.nan_to_num(z), axis=0, weights=w)
         spread = float(np.average((np.nan_to_num(z) - mean) ** 2, axis=0, weights=w).sum())
         if not spread > 0:
-            raise DataError(sentence("Dirichlet", "rows must differ for their variance to speak", "rows all alike"))
+            raise DataError(sentence("Dirichlet", "rows must differ for the method of moments", "rows all alike"))
         return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))  # type: ignore[call-arg]
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FeatureSums:
-        """Sums of logarithms of the shares of weighted rows (n, L).
+        """Sums of log proportions of weighted rows (n, L).
 
-        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: none).
         """
         n = n_rows(x)
         w = weights(weight, n, "Dirichlet")
         if n > ROWS * BLOCKS:
             return self._collect_blocks(x, w, labels)
-        z = whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))
+        z = complete_proportions(rows(x, self.alpha.shape[-1], "Dirichlet"))
         shares = member_weights(w, labels, n, self.members, "Dirichlet")  # type: ignore[attr-defined]
         return feature_sums(z, shares, self.members, lambda a: [np.log(a)], 1, 0.5)  # type: ignore[attr-defined]
 
@@ -73,19 +73,21 @@ class DirichletLearning(Distribution):
         try:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
-            whole_rows(rows(x, self.alpha.shape[-1], "Dirichlet"))  # the same complaint, with the row's own number
+            complete_proportions(
+                rows(x, self.alpha.shape[-1], "Dirichlet")
+            )  # the same error, with the row's own number
             raise
 
     def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
-        """The maximum-likelihood value, or with a prior the posterior mode; a member never seen stays as it was."""
+        """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:
             raise DataError(sentence("Dirichlet", "at least one row with weight is needed", "none", "or give a prior"))
-        seen, logs = np.atleast_1d(stats.rows) > 0, np.atleast_2d(_mean_logs(stats))
+        observed, logs = np.atleast_1d(stats.rows) > 0, np.atleast_2d(_mean_logs(stats))
         old = np.atleast_2d(self.alpha)
-        found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(seen, logs, old, strict=True)]
+        found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(observed, logs, old, strict=True)]
         return self.replace(alpha=np.array(found).reshape(self.alpha.shape))
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
@@ -96,7 +98,7 @@ class DirichletLearning(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: FeatureSums) -> Any:
-        """A tenth of a row that looks like all rows together."""
+        """Pooled pseudo-observations of total weight 0.1."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         return EarlierData.weak(self, stats)
@@ -111,25 +113,23 @@ def _mean_logs(stats: FeatureSums) -> Array:
     return stats.means([np.log(np.full(1, 0.5))])[0]
 
 
-def whole_rows(z: Array) -> Array:
-    """Rows of shares that sum to 1, a missing one filled in; what cannot be learned from is refused."""
+def complete_proportions(z: Array) -> Array:
+    """Rows of proportions that sum to 1, a missing one filled in; raises for rows that cannot be used."""
     refuse_infinite(z, "Dirichlet")
-    gaps = np.isnan(z)
-    many = np.flatnonzero(gaps.sum(axis=1) > 1)
+    missing = np.isnan(z)
+    many = np.flatnonzero(missing.sum(axis=1) > 1)
     if len(many):
-        i, j = int(many[0]), int(np.flatnonzero(gaps[many[0]])[1])
-        raise BadEntry(
-            "Dirichlet", "a row may lack one share, which the others tell", np.nan, i, j, "leave the row out"
-        )
-    total = np.where(gaps, 0.0, z).sum(axis=1)
-    z = np.where(gaps, np.maximum(1.0 - total, 0.0)[:, None], z)
+        i, j = int(many[0]), int(np.flatnonzero(missing[many[0]])[1])
+        raise BadEntry("Dirichlet", "a row may have at most one missing proportion", np.nan, i, j, "leave the row out")
+    total = np.where(missing, 0.0, z).sum(axis=1)
+    z = np.where(missing, np.maximum(1.0 - total, 0.0)[:, None], z)
     bad = np.argwhere(z <= 0)
     if len(bad):
         i, j = (int(k) for k in bad[0])
-        remedy = "replace it by the smallest share that could be told from 0"
-        raise BadEntry("Dirichlet", "shares to learn from must be positive", z[i, j], i, j, remedy)
+        remedy = "replace it by the detection limit"
+        raise BadEntry("Dirichlet", "proportions to fit must be positive", z[i, j], i, j, remedy)
     off = np.flatnonzero(np.abs(z.sum(axis=1) - 1.0) > ON_SIMPLEX)
     if len(off):
         got, remedy = f"{z[off[0]].sum():g} in row {int(off[0])}", "divide each row by its sum"
-        raise DataError(sentence("Dirichlet", "shares of a row must sum to 1", got, remedy))
+        raise DataError(sentence("Dirichlet", "proportions of a row must sum to 1", got, remedy))
     return z

@@ -1,4 +1,4 @@
-"""Dirichlet-multinomial distribution: word counts with uncertain frequencies, so that words come in bursts."""
+"""Dirichlet-multinomial distribution: overdispersed (bursty) counts of categories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
 from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_alpha
-from likely.distributions.categorical.multinomial import EXPECTED, Multinomial, count_rows, refuse_negative, seen_counts
+from likely.distributions.categorical.multinomial import (
+    EXPECTED,
+    Multinomial,
+    count_rows,
+    observed_counts,
+    refuse_negative,
+)
 from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
 from likely.distributions.column_distribution import tell_fractions
 from likely.distributions.distribution import Distribution
@@ -25,12 +31,12 @@ from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(Distribution):
-    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya's urn).
+    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
 
-    What a `Dirichlet` distribution of the probabilities predicts for a row given its total N. One value with α (d,), or
-    a stack of K members (K, d); `length` is the total of rows that `sample` makes. A negative count has probability
-    0; with NaN entries the row is that of the seen columns given their total, which has the same distribution with
-    their α.
+    The predictive distribution of a row of counts, given its total N, under a `Dirichlet` prior of the probabilities.
+    One value with α (d,), or a stack of K members (K, d); `length` is the total of rows that `sample` draws. A negative
+    count has probability 0; with NaN entries the row is that of the observed columns given their total, which has the
+    same distribution with their α.
 
     >>> DirichletMultinomial([1.0, 1.0]).log_prob([[0, 2], [1, 1], [2, 0]]).round(4)
     array([-1.0986, -1.0986, -1.0986])
@@ -47,7 +53,7 @@ class DirichletMultinomial(Distribution):
         if not (alpha > 0).all():
             raise DomainError(sentence(me, "alpha must be positive", float(alpha.min())))
         if length.shape != () or length < 0 or length != np.floor(length) or length > 2**53:
-            raise DomainError(sentence(me, "length must be one whole number from 0 on", self.length))
+            raise DomainError(sentence(me, "length must be one nonnegative integer", self.length))
         self._set(alpha=alpha, length=length)
 
     @property
@@ -65,24 +71,24 @@ class DirichletMultinomial(Distribution):
         return self.replace(alpha=self.alpha[k].copy())
 
     def some(self, index: Any) -> DirichletMultinomial:
-        """The stack of some members."""
+        """Stack of the selected members."""
         return self.replace(alpha=self.alpha[np.asarray(index)])
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; fractions are told of."""
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
         tell_fractions(x, "DirichletMultinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
 
     def log_prob_block(self, block: Any) -> Array:
-        """The same for the rows of a block, whose fractions were told of before."""
+        """The same for the rows of a block, without the warning of fractions."""
         block = count_rows(block, self.dim, "DirichletMultinomial")
         out = self._sparse(block) if isinstance(block, SparseRows) else self._dense(block)
         return out if self.members else out[:, 0]
 
     def _dense(self, block: Any) -> Array:
-        counts, seen, possible = seen_counts(block, self.dim, "DirichletMultinomial")
+        counts, observed, possible = observed_counts(block, self.dim, "DirichletMultinomial")
         total = counts.sum(axis=1)
-        each = [_log_urn(counts, seen, total, alpha) for alpha in np.atleast_2d(self.alpha)]
+        each = [_log_urn(counts, observed, total, alpha) for alpha in np.atleast_2d(self.alpha)]
         return np.where(possible[:, None], np.stack(each, axis=1), -np.inf)
 
     def _sparse(self, x: SparseRows) -> Array:
@@ -96,7 +102,7 @@ class DirichletMultinomial(Distribution):
             roots, rests = color(counts, alpha[at], total[of], whole)
             root, rest = heap(total, np.asarray(whole))
             logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
-            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # each word that is not there
+            unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # columns with count 0
             found = np.asarray(logs + row_sums(rests, ends) - rest + unseen)
             others = all_but_one(alpha)[at[drawn]]
             found[alone] = nearly_certain(
@@ -108,7 +114,7 @@ class DirichletMultinomial(Distribution):
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet, then `length` counts."""
         shape = (n, *self.alpha.shape)
-        with np.errstate(divide="ignore"):  # in logs, so that tiny α work
+        with np.errstate(divide="ignore"):  # in logs, for tiny α
             logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
         probs = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return rng.multinomial(int(self.length), probs / probs.sum(axis=-1, keepdims=True)).astype(np.float64)
@@ -120,7 +126,7 @@ class DirichletMultinomial(Distribution):
 
     @property
     def variance(self) -> Array:
-        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: more than a multinomial distribution's."""
+        """N m (1 − m) (N + α₀) / (1 + α₀) with m = α / α₀: larger than of a multinomial distribution."""
         whole = self.alpha.sum(axis=-1, keepdims=True)
         m = self.alpha / whole
         return self.length * m * (1 - m) * (self.length + whole) / (1 + whole)
@@ -134,21 +140,21 @@ class DirichletMultinomial(Distribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> DirichletMultinomial:
-        """A first look: all columns alike, α = 1; the length is the mean total of the rows, at least 1."""
+        """Initial model: uniform, α = 1; the length is the mean total of the rows, at least 1."""
         like = Multinomial.blank(x, members)
         return cls.trusted(alpha=np.ones(like.probs.shape), length=like.length)
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
+        """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
         tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> UrnCounts:
-        """How often each count came in each column of rows (n, d), dense or sparse, and each total of a row.
+        """Frequencies of each count in each column of rows (n, d), dense or sparse, and of each row total.
 
-        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
-        A row with gaps cannot be learned from, and is refused.
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: none).
+        Rows with missing values cannot be used, and are refused.
         """
         n = n_rows(x)
         w = weights(weight, n, "DirichletMultinomial")
@@ -167,7 +173,7 @@ class DirichletMultinomial(Distribution):
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
     def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
-        """The maximum-likelihood α, or with a prior the posterior mode; a member never seen stays as it was."""
+        """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
             return self._mode(prior, stats)
@@ -178,7 +184,7 @@ class DirichletMultinomial(Distribution):
         member, column = np.divmod(stats.cell, width)
         for k in range(len(alpha)):
             mine = member == k
-            if (column[mine] == self.dim).any():  # rows without any count say nothing
+            if (column[mine] == self.dim).any():  # rows with total 0 carry no information
                 alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
         return self.replace(alpha=alpha.reshape(self.alpha.shape))
 
@@ -192,7 +198,7 @@ class DirichletMultinomial(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: UrnCounts) -> Any:
-        """A tenth of a row that looks like all rows, and like one more that has each column once."""
+        """Pooled pseudo-observations of total weight 0.1, and a row with one count in each column."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         one = self.replace(alpha=np.ones(self.dim))
@@ -205,22 +211,22 @@ class DirichletMultinomial(Distribution):
             raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))
 
 
-def _log_urn(counts: Array, seen: Any, total: Array, alpha: Array) -> Array:
-    """log p of rows of an urn with α of each color; colors that were not looked at are not in it."""
-    there = np.where(seen, alpha, 0.0)
-    whole = np.where(seen.any(axis=1), there.sum(axis=1), 1.0)[:, None]
-    low = rounded_off(alpha, alpha.sum()) if seen.all() else 0.0
+def _log_urn(counts: Array, observed: Any, total: Array, alpha: Array) -> Array:
+    """log p of rows of counts; unobserved columns are left out."""
+    there = np.where(observed, alpha, 0.0)
+    whole = np.where(observed.any(axis=1), there.sum(axis=1), 1.0)[:, None]
+    low = rounded_off(alpha, alpha.sum()) if observed.all() else 0.0
     roots, rests = (count_by_count(counts, lambda *distribution, i=i: heap(*distribution)[i], alpha) for i in (0, 1))
     rests -= fall(counts, alpha, total[:, None], whole, low)
     root, rest = heap(total, whole[:, 0])
-    if not seen.all():
-        roots, rests = np.where(seen, roots, 1.0), np.where(seen, rests, 0.0)
+    if not observed.all():
+        roots, rests = np.where(observed, roots, 1.0), np.where(observed, rests, 0.0)
     logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
     return _one_color(np.asarray(logs + (rests.sum(axis=1) - rest)), counts, total, there)
 
 
 def _one_color(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
-    """The same, where all that was drawn is of one color."""
+    """The same, where all counts of a row are in one column."""
     alone = (total > 0) & (np.count_nonzero(counts, axis=1) == 1)
     if not alone.any():
         return logs
@@ -230,7 +236,7 @@ def _one_color(logs: Array, counts: Array, total: Array, alpha: Array) -> Array:
 
 
 def all_but_one(parts: Array) -> Array:
-    """Of each part, the sum of all others, where the whole less the part would cancel.
+    """For each entry, the sum of all others, without the cancellation of total minus entry.
 
     >>> all_but_one(np.array([1e-4, 1e20, 2e-4])).tolist()
     [1e+20, 0.00030000000000000003, 1e+20]
@@ -242,8 +248,8 @@ def all_but_one(parts: Array) -> Array:
 def _refuse(z: Array) -> None:
     refuse_infinite(z, "DirichletMultinomial")
     refuse_negative(np.nan_to_num(z), "DirichletMultinomial")
-    gap = np.argwhere(np.isnan(z))
-    if len(gap):
-        i, j = (int(k) for k in gap[0])
-        expected = "rows to learn from must have no gaps"
+    missing = np.argwhere(np.isnan(z))
+    if len(missing):
+        i, j = (int(k) for k in missing[0])
+        expected = "rows to fit must have no missing values"
         raise BadEntry("DirichletMultinomial", expected, np.nan, i, j, "leave the row out")

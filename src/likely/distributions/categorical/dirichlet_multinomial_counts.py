@@ -39,7 +39,7 @@ class UrnCounts(WeightedValues):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Pooled counts of all members."""
         return self if self.rows.ndim == 0 else self._and_ways(_plain(self).pooled(), self.log_ways.sum())
 
     def member(self, k: int) -> Self:

@@ -1,4 +1,4 @@
-"""Maximum likelihood of the Dirichlet-multinomial distribution: Newton steps for log α, each as cheap as its sums."""
+"""Maximum-likelihood fit of the Dirichlet-multinomial distribution: Newton's method for log α, linear in columns."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from likely.core.arrays import Array, Index
 from likely.numerics.newton_ascent import Spot, climb
 from likely.numerics.special import digamma_gap, gamma_excess
 
-SMALLEST, LARGEST = 1e-8, 1e8  # α that is looked for
-STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # concentrations of which the best is climbed from
+SMALLEST, LARGEST = 1e-8, 1e8  # bounds of α
+STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # initial concentrations, of which the best is used
 
 
 def fitted_alpha(cell: Index, value: Array, each: Array, width: int, old: Array) -> Array:
     """α (d,) for counts `value` > 0 of columns `cell`, d = width − 1; the last column holds totals of rows.
 
-    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] and what α does not touch (Minka 2000). Steps begin
-    at the α of before, or at the shares of all counts, whichever is best.
+    log p = Σ w [log Γ(αⱼ + x)/Γ(αⱼ)] − Σ w [log Γ(α₀ + N)/Γ(α₀)] + constant (Minka 2000). Starts
+    from the previous α, or from the relative frequencies, whichever is better.
     """
     d = width - 1
     last = cell == d
@@ -25,30 +25,30 @@ def fitted_alpha(cell: Index, value: Array, each: Array, width: int, old: Array)
     share = np.bincount(counts[0], counts[1] * counts[2], d) + 1e-300
     share = share / share.sum()
 
-    def hill(logs: Array) -> Spot:
-        return _hill(logs, *counts, value[last], each[last])
+    def objective(logs: Array) -> Spot:
+        return _objective(logs, *counts, value[last], each[last])
 
     starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, *(share * size for size in STARTS))]
-    best = max(starts, key=lambda logs: _height(np.exp(logs), *counts, value[last], each[last]))
-    return np.asarray(np.exp(climb(hill, best, np.log(SMALLEST), np.log(LARGEST))))
+    best = max(starts, key=lambda logs: _log_likelihood(np.exp(logs), *counts, value[last], each[last]))
+    return np.asarray(np.exp(climb(objective, best, np.log(SMALLEST), np.log(LARGEST))))
 
 
-def _hill(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> Spot:
+def _objective(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> Spot:
     alpha = np.exp(logs)
     whole, a = float(alpha.sum()), alpha[at]
-    common = float(rows @ _rise(np.asarray(whole), totals))
-    slope = np.asarray((np.bincount(at, w * _rise(a, x), len(alpha)) - common) * alpha, dtype=np.float64)
+    common = float(rows @ _digamma_difference(np.asarray(whole), totals))
+    slope = np.asarray((np.bincount(at, w * _digamma_difference(a, x), len(alpha)) - common) * alpha, dtype=np.float64)
     own = np.bincount(at, w * (polygamma(1, a) - polygamma(1, a + x)), len(alpha))
     lift = float(rows @ (polygamma(1, whole) - polygamma(1, whole + totals)))
-    return Spot(_height(alpha, at, x, w, totals, rows), slope, own * alpha**2 - slope, lift, alpha)
+    return Spot(_log_likelihood(alpha, at, x, w, totals, rows), slope, own * alpha**2 - slope, lift, alpha)
 
 
-def _height(alpha: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> float:
-    """The log-likelihood: Γ(a + x)/Γ(a) is a^x times what is near 1 for large a, and of powers only shares are left."""
+def _log_likelihood(alpha: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> float:
+    """The log-likelihood: Γ(a + x)/Γ(a) as a^x times a factor near 1 for large a, without cancellation."""
     whole, a = float(alpha.sum()), alpha[at]
     return float(w @ (x * np.log(a / whole) + gamma_excess(a, x)) - rows @ gamma_excess(whole, totals))
 
 
-def _rise(a: Array, x: Array) -> Array:
+def _digamma_difference(a: Array, x: Array) -> Array:
     """ψ(a + x) − ψ(a)."""
     return np.asarray(np.log1p(x / a) + digamma_gap(a) - digamma_gap(a + x))

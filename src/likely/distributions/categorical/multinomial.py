@@ -1,4 +1,4 @@
-"""The multinomial distribution: how often each word occurs among N that are drawn one by one."""
+"""Multinomial distribution of counts given their total, dense or sparse, and its sufficient statistics."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from likely.distributions.statistics.counts import LARGEST_SUM, per_member, weig
 from likely.numerics.special import count_peak, deviance, log_factorial, log_ways
 
 SUM_TO_ONE = 1e-9
-EXPECTED = "the others are scored as expected counts"  # what becomes of fractions
-NEVER, IMPOSSIBLE = -1e200, -1e100  # log 0 in a product, and below what a sum had one in it: 0 · log 0 stays 0
-ALLOWED = 1e-9  # absolute error that a product may make; rows beyond it go entry by entry
+EXPECTED = "the others are scored as expected counts"  # treatment of fractions
+NEVER, IMPOSSIBLE = -1e200, -1e100  # finite stand-in for log 0 in a product (0 · log 0 stays 0), and its threshold
+ALLOWED = 1e-9  # absolute error that a product may make; rows beyond it are computed entry by entry
 EPS = float(np.finfo(np.float64).eps)
-SMALLEST = 1e-290  # share of what was seen, below which nothing can be said of the rest
+SMALLEST = 1e-290  # probability of the observed columns below which the missing ones have no expectation
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ class Multinomial(Distribution):
     """log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
 
     One value with probabilities (d,), or a stack of K members (K, d). The distribution is that of a row *given its
-    total* N = Σ xⱼ: how long a text is says nothing here, so probabilities add up to one over the rows of
-    each total. `length` is the total of rows that `sample` makes, and that `mean` and `entropy` speak of.
+    total* N = Σ xⱼ: it does not model the total, so probabilities sum to one over the rows of
+    each total. `length` is the total of rows that `sample` draws, and that `mean` and `entropy` refer to.
 
-    Fractions (expected counts, tf-idf weights) are scored by the same formula, which is then no probability: `fit` says
-    so, and `log_prob` does not, as EM asks it about expected counts. A negative count has probability 0. Where
-    entries are NaN, the row is that of the seen columns given *their* total, with probabilities p / Σ p of
-    those columns. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
+    Fractions (expected counts, tf-idf weights) are scored by the same formula, which is then not a probability: `fit`
+    warns of them; `log_prob` does not, as EM evaluates expected counts. A negative count has probability 0. Where
+    entries are NaN, the row is that of the observed columns given *their* total, with probabilities p / Σ p of
+    those columns. SciPy sparse matrices stay sparse; they cannot hold missing values.
 
     >>> Multinomial([0.2, 0.3, 0.5]).log_prob([[1, 0, 2], [0, np.nan, 0], [1, np.nan, 1]]).round(4)
     array([-1.8971,  0.    , -0.8961])
@@ -66,7 +66,7 @@ class Multinomial(Distribution):
             worst = float(sums.ravel()[np.abs(sums - 1).argmax()])
             raise DomainError(sentence(me, "probabilities must sum to 1", worst, "divide them by their sum"))
         if length.shape != () or length < 0 or length != np.floor(length) or length > 2**53:
-            raise DomainError(sentence(me, "length must be one whole number from 0 on", self.length))
+            raise DomainError(sentence(me, "length must be one nonnegative integer", self.length))
         self._set(probs=probs, length=length)
 
     # ------------------------------------------------------------------ shape
@@ -86,7 +86,7 @@ class Multinomial(Distribution):
         return self.replace(probs=self.probs[k].copy())
 
     def some(self, index: Any) -> Multinomial:
-        """The stack of some members."""
+        """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
     @property
@@ -96,12 +96,12 @@ class Multinomial(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; fractions are told of."""
+        """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
         tell_fractions(x, "Multinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "Multinomial"), self.members)
 
     def log_prob_block(self, block: Any) -> Array:
-        """The same for the rows of a block, whose fractions were told of before: mixtures come here again and again."""
+        """The same for the rows of a block, without the warning of fractions: EM calls it repeatedly."""
         scores = self._score(count_rows(block, self.dim, "Multinomial"))
         return scores if self.members else scores[:, 0]
 
@@ -110,14 +110,14 @@ class Multinomial(Distribution):
         if isinstance(block, SparseRows):
             possible = block.lowest >= 0 or row_sums((block.matrix.data < 0).astype(float), block.matrix.indptr) == 0
             out = self._by_product(block.matrix, block.log_ways)
-            return self._settled(out, block.totals, possible, lambda at: self._sparse_entries(block[at]))
-        counts, seen, possible = seen_counts(block, self.dim, "Multinomial")
+            return self._with_impossible(out, block.totals, possible, lambda at: self._sparse_entries(block[at]))
+        counts, observed, possible = observed_counts(block, self.dim, "Multinomial")
         total = counts.sum(axis=1)
         out = self._by_product(counts, log_ways(counts, total))
-        gappy = np.flatnonzero(~seen.all(axis=1))
-        if len(gappy):
-            out[gappy] -= xlogy(total[gappy, None], self._seen_share(seen[gappy]))
-        return self._settled(out, total, possible, lambda at: self._dense_entries(counts[at], seen[at]))
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if len(incomplete):
+            out[incomplete] -= xlogy(total[incomplete, None], self._observed_probability(observed[incomplete]))
+        return self._with_impossible(out, total, possible, lambda at: self._dense_entries(counts[at], observed[at]))
 
     def _by_product(self, counts: Any, log_ways: Array) -> Array:
         """One matrix product for all members."""
@@ -133,15 +133,15 @@ class Multinomial(Distribution):
 
     @cached_property
     def _largest(self) -> float:
-        """The largest |log p| of what is possible."""
+        """The largest finite |log p|."""
         return -float(self._logs.min(where=self._logs > IMPOSSIBLE, initial=0.0))
 
-    def _settled(self, out: Array, total: Array, possible: Any, exactly: Callable[[Index], Array]) -> Array:
-        """What is impossible as −inf, and rows of many counts once more, in a way that keeps their digits."""
-        at = np.flatnonzero((self._lost(total, self._largest) > ALLOWED) & possible)
+    def _with_impossible(self, out: Array, total: Array, possible: Any, exactly: Callable[[Index], Array]) -> Array:
+        """Set impossible rows to −inf, and recompute rows where the product may have lost digits."""
+        at = np.flatnonzero((self._rounding_bound(total, self._largest) > ALLOWED) & possible)
         if len(at):
             largest = np.where(out[at] > IMPOSSIBLE, -out[at], 0.0).max(axis=1) / total[at]
-            at = at[self._lost(total[at], largest) > ALLOWED]
+            at = at[self._rounding_bound(total[at], largest) > ALLOWED]
         if len(at):
             out[at] = exactly(at)
         out[out < IMPOSSIBLE] = -np.inf
@@ -149,27 +149,27 @@ class Multinomial(Distribution):
             out[~possible] = -np.inf
         return out
 
-    def _lost(self, total: Array, largest: Any) -> Array:
-        """What the product may lose, where |log p| is at most `largest`: the ways, at most N log d, cancel in it."""
+    def _rounding_bound(self, total: Array, largest: Any) -> Array:
+        """Bound of the rounding error of the product, where |log p| is at most `largest`."""
         return 8 * EPS * total * (largest + 2 * np.log(np.minimum(np.maximum(total, 1.0), self.dim)))
 
-    def _seen_share(self, seen: Mask) -> Array:
-        """Σ p over the columns seen in each row (n, K), 1 where it cannot matter."""
-        share = seen.astype(np.float64) @ self._each.T
+    def _observed_probability(self, observed: Mask) -> Array:
+        """Σ p over the observed columns of each row (n, K), 1 where it is not needed."""
+        share = observed.astype(np.float64) @ self._each.T
         return np.where(share > 0, share, 1.0)
 
-    def _dense_entries(self, counts: Array, seen: Mask) -> Array:
-        """Entry by entry, as Poisson counts given their sum: no digit is lost anywhere.
+    def _dense_entries(self, counts: Array, observed: Mask) -> Array:
+        """Entry by entry, as Poisson counts given their sum: without cancellation.
 
-        log p(x | N) = Σⱼ log Poisson(xⱼ | N pⱼ) − log Poisson(N | N), each as peak less deviance.
+        log p(x | N) = Σⱼ log Poisson(xⱼ | N pⱼ) − log Poisson(N | N), each as peak minus deviance.
         """
-        total, share = counts.sum(axis=1), self._seen_share(seen)
+        total, share = counts.sum(axis=1), self._observed_probability(observed)
         peaks = count_peak(counts).sum(axis=1) - count_peak(total)
-        expected = [np.where(seen, p / share[:, [k]], 0.0) * total[:, None] for k, p in enumerate(self._each)]
+        expected = [np.where(observed, p / share[:, [k]], 0.0) * total[:, None] for k, p in enumerate(self._each)]
         return np.stack([peaks - deviance(counts, m).sum(axis=1) for m in expected], axis=1)
 
     def _sparse_entries(self, x: SparseRows) -> Array:
-        """The same over what is stored; what is not stored deviates by what was expected of it."""
+        """The same over the stored entries; entries that are not stored are 0."""
         counts, at, ends = x.matrix.data, x.matrix.indices, x.matrix.indptr
         total = x.totals
         peaks, of_row = row_sums(count_peak(counts), ends) - count_peak(total), total[x.checked_labels]
@@ -204,20 +204,20 @@ class Multinomial(Distribution):
         return self.length * (p[..., None] * np.eye(self.dim) - p[..., :, None] * p[..., None, :])
 
     def entropy(self, bits: bool = False) -> Any:
-        """Of a row of total N = `length`: −log N! − N Σ p log p + Σⱼ E[log xⱼ!], exactly; one per member for a stack.
+        """Entropy of a row of total N = `length`: −log N! − N Σ p log p + Σⱼ E[log xⱼ!], exactly; one per member.
 
-        With length 1 that of one draw, −Σ p log p.
+        With length 1 that of one categorical draw, −Σ p log p.
         """
         n = float(self.length)
         each = [-n * xlogy(p, p).sum() + _expected_log_factorial(n, p) for p in self._each]
         return in_units(lone(np.reshape(each, self.probs.shape[:-1]) - log_factorial(np.array(n))), bits)
 
     def kl(self, other: Multinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; stacks go member by member."""
+        """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; member by member for stacks."""
         return in_units(lone(self.length * rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)] over rows of total `length`, summed exactly (by draws, where these are too many).
+        """E[g(x)] over rows of total `length`, summed exactly (by Monte Carlo where these are too many).
 
         >>> Multinomial([0.5, 0.5], length=2).expect(lambda x: x[..., 0] ** 2).value.round(10)
         np.float64(1.5)
@@ -231,14 +231,14 @@ class Multinomial(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: d − 1 a member."""
+        """Free parameters: d − 1 per member."""
         return (self.dim - 1) * (self.members or 1)
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Multinomial:
-        """A first look: all columns alike; the length is the mean total of the rows, at least 1."""
+        """Initial model: uniform; the length is the mean total of the rows, at least 1."""
         width = x.shape[1] if is_sparse(x) else rows(x, None, "Multinomial").shape[1]
         if width == 0:
             raise ShapeError(sentence("Multinomial", "at least one column is needed", n_rows(x)))
@@ -250,16 +250,16 @@ class Multinomial(Distribution):
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The maximum-likelihood value for weighted rows (or the posterior mode); fractions are told of."""
+        """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
         tell_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WordCounts:
-        """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
+        """Sums of counts per column of rows (n, d), dense or sparse, and the weight of the rows.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
-        (−1: nobody). Gaps are filled in with what this distribution expects there, N_seen p / Σ p of the seen: the
-        E-step of an EM in which columns that were not watched may have counted while the others did.
+        (−1: none). Missing counts are replaced by their expectations N_observed p / Σ p of the observed columns: the
+        E-step of EM, in which unobserved columns may have counted while the others did.
         """
         n = n_rows(x)
         w = weights(weight, n, "Multinomial")
@@ -275,24 +275,24 @@ class Multinomial(Distribution):
 
     def _collect_dense(self, x: Array, shares: Any) -> WordCounts:
         refuse_infinite(x, "Multinomial")
-        seen = ~np.isnan(x)
-        counts = np.where(seen, x, 0.0)
+        observed = ~np.isnan(x)
+        counts = np.where(observed, x, 0.0)
         refuse_negative(counts, "Multinomial")
         ways = log_ways(counts, counts.sum(axis=1))
         sums = shares @ counts, shares @ np.ones(len(x)), shares @ ways
-        gappy = np.flatnonzero(~seen.all(axis=1))
-        if not len(gappy):
+        incomplete = np.flatnonzero(~observed.all(axis=1))
+        if not len(incomplete):
             return self._counted(*sums)
-        more, constant = self._filled(counts[gappy].sum(axis=1), seen[gappy], shares[:, gappy])
+        more, constant = self._filled(counts[incomplete].sum(axis=1), observed[incomplete], shares[:, incomplete])
         return self._counted(sums[0] + more, sums[1], sums[2] + constant, whole=False)
 
-    def _filled(self, total: Array, seen: Mask, shares: Any) -> tuple[Array, Array]:
-        """Counts expected in gaps (K, d), and what the free energy has for them besides (K,): their entropy."""
+    def _filled(self, total: Array, observed: Mask, shares: Any) -> tuple[Array, Array]:
+        """Expected counts of missing entries (K, d), and the entropy term of the free energy (K,)."""
         shares = shares.toarray() if hasattr(shares, "toarray") else shares
-        share = seen.astype(np.float64) @ self._each.T
+        share = observed.astype(np.float64) @ self._each.T
         known = share > SMALLEST
         times = shares * (total[:, None] * np.where(known, 1 / np.where(known, share, 1.0), 0.0)).T
-        more = (times @ (~seen).astype(np.float64)) * self._each
+        more = (times @ (~observed).astype(np.float64)) * self._each
         spent = (shares * xlogy(total[:, None], np.where(known, share, 1.0)).T).sum(axis=1)
         return more, -spent - xlogy(more, self._each).sum(axis=1)
 
@@ -303,7 +303,7 @@ class Multinomial(Distribution):
         )
 
     def refit(self, stats: WordCounts, prior: Any = None) -> Multinomial:
-        """The relative frequencies, which are the maximum-likelihood estimate, or with a prior the posterior mode.
+        """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> m = Multinomial([0.5, 0.5])
         >>> m.refit(m.collect([[3, 0], [2, 5]])).probs
@@ -326,7 +326,7 @@ class Multinomial(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: WordCounts) -> Any:
-        """A Dirichlet distribution worth one count, spread over the columns."""
+        """Weak symmetric `Dirichlet` prior: one pseudo-count, spread over the columns."""
         from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
         return MultinomialPrior.weak(stats, self.length)
@@ -338,12 +338,12 @@ class Multinomial(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class WordCounts(Addable, Value):
-    """What a multinomial distribution needs to know of any amount of data: how often each column was counted."""
+    """Sufficient statistics of a multinomial distribution: the sum of counts per column."""
 
     counts: Array  # (..., d): Σ w x
     rows: Array  # (...): weight of the rows
-    constant: Array  # (...): Σ w log N! / Π x!, and the entropy of what gaps hide
-    complete: bool = True  # there were no gaps
+    constant: Array  # (...): Σ w log N! / Π x!, and the entropy of missing entries
+    complete: bool = True  # no missing values
 
     def __post_init__(self) -> None:
         names = ("counts", "rows", "constant")
@@ -378,11 +378,11 @@ class WordCounts(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Pooled counts of all members."""
         return self if self.counts.ndim == 1 else self._each(lambda part: part.sum(axis=0))
 
     def member(self, k: Any) -> Self:
-        """The counts of one member of a stack, or of some."""
+        """The counts of one member of a stack, or of several."""
         return self._each(lambda part: np.array(part[k]))
 
 
@@ -390,24 +390,24 @@ class WordCounts(Addable, Value):
 
 
 def count_rows(x: Any, columns: int, whose: str) -> Any:
-    """Rows that slice: sparse ones checked once, others as they are."""
+    """Sliceable rows: sparse ones validated once, others unchanged."""
     if is_sparse(x):
         return SparseRows.of(x, columns, whose)
     return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
 
-def seen_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
-    """Counts (n, d) with 0 in gaps, which were seen (n, d), and which rows (n,) have no negative count."""
+def observed_counts(block: Any, columns: int, whose: str) -> tuple[Array, Any, Any]:
+    """Counts (n, d) with 0 for missing values, the observed mask (n, d), and which rows (n,) have no negative count."""
     z = rows(block, columns, whose)
     refuse_infinite(z, whose)
-    seen = ~np.isnan(z)
-    counts = np.where(seen, z, 0.0)
+    observed = ~np.isnan(z)
+    counts = np.where(observed, z, 0.0)
     possible: Mask = np.all(counts >= 0, axis=1)
-    return np.where(possible[:, None], counts, 0.0), seen, possible
+    return np.where(possible[:, None], counts, 0.0), observed, possible
 
 
 def refuse_negative(counts: Array, whose: str) -> None:
-    """A count is not negative; the mistake is named by row and column."""
+    """Raise for negative counts, naming row and column."""
     if counts.size and counts.min() < 0:
         i, j = np.argwhere(counts < 0)[0]
         remedy = "correct it, or replace it by NaN"
@@ -415,7 +415,7 @@ def refuse_negative(counts: Array, whose: str) -> None:
 
 
 def all_rows(total: int, columns: int) -> Array:
-    """Every row of that many columns whose counts sum to `total`, in order.
+    """All rows of this many columns whose counts sum to `total`, in order.
 
     >>> all_rows(2, 2).tolist()
     [[0.0, 2.0], [1.0, 1.0], [2.0, 0.0]]
@@ -432,7 +432,7 @@ def _ways_to_share(total: int, columns: int) -> Iterator[tuple[int, ...]]:
 
 
 def _expected_log_factorial(n: float, probs: Array) -> float:
-    """Σⱼ E[log xⱼ!] for binomial counts x of n draws, in strips of columns."""
+    """Σⱼ E[log xⱼ!] for binomial counts x of n draws, in blocks of columns."""
     if n < 2:
         return 0.0
     x = np.arange(n + 1.0)

@@ -1,4 +1,4 @@
-"""How often two columns had these two values: all that a tree of dependences asks of the rows."""
+"""Pair counts of discrete columns: the sufficient statistics of Chow–Liu trees."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from likely.distributions.binary.sign_products import each_share
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MISSING, UNKNOWN = -1, -2  # codes of what was not observed, and of a value that is no level
-MOST = 512  # levels of a column: beyond, it is a measurement and wants to be cut into intervals
+MISSING, UNKNOWN = -1, -2  # codes of missing values and of values that are not levels
+MOST = 512  # levels of a column: beyond, it is continuous and should be binned
 WIDE = 8192  # levels of all columns: pair counts are a square table of so many
 COMPARED = 8  # levels up to which entries are compared with each; beyond, they are searched for
-ROUNDING = 1e-13  # share of a weight that is left where all that was seen is subtracted from all
+ROUNDING = 1e-13  # relative rounding error of counts obtained by subtraction
 
 
 # -------------------------------------------------------------------------- levels
 
 
 def levels_of(x: Any, whose: str) -> tuple[Array, ...]:
-    """The distinct values of each column, in order; a column never seen has the one level 0.
+    """The distinct values of each column, in order; an unobserved column has the single level 0.
 
     >>> levels_of([[1, 5], [0, np.nan], [1, 7]], "ChowTree")
     (array([0., 1.]), array([5., 7.]))
@@ -46,7 +46,7 @@ def levels_of(x: Any, whose: str) -> tuple[Array, ...]:
 def _of_column(column: Array, j: int, whose: str) -> Array:
     found = np.unique(column[~np.isnan(column)]) + 0.0  # −0 and 0 are one level
     if len(found) > MOST:
-        remedy = "cut it into intervals, or use a density of real numbers for it"
+        remedy = "bin it, or use a density of real numbers for it"
         raise DataError(sentence(whose, f"at most {MOST} distinct values in column {j}", len(found), remedy))
     return found if len(found) else np.zeros(1)
 
@@ -57,12 +57,12 @@ def _of_sparse(m: Any, j: int, whose: str) -> Array:
 
 
 def joined_levels(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
-    """The levels of both, column by column."""
+    """Union of the levels, column by column."""
     return tuple(np.union1d(p, q) for p, q in zip(a, b, strict=True))
 
 
 def codes_of(x: Any, levels: tuple[Array, ...], whose: str) -> Index:
-    """The number of each entry's level (n, d); −1 where nothing was observed, −2 where the value is none of them."""
+    """Codes of the entries (n, d); −1 where missing, −2 where the value is not a level."""
     x = x.toarray() if isinstance(x, SparseRows) else x
     v = rows(x, len(levels), whose)
     refuse_infinite(v, whose)
@@ -72,7 +72,7 @@ def codes_of(x: Any, levels: tuple[Array, ...], whose: str) -> Index:
 
 
 def _compared(v: Array, levels: tuple[Array, ...]) -> Index:
-    """Few levels: all columns are held against the first levels, then all against the second, …"""
+    """Codes by comparison with each level, for few levels."""
     out = np.full(v.shape, UNKNOWN, dtype=np.int8)
     for a in range(max(map(len, levels))):
         known = np.array([one[a] if a < len(one) else np.nan for one in levels])
@@ -89,7 +89,7 @@ def _searched(v: Array, levels: tuple[Array, ...]) -> Index:
 
 
 def refuse_unknown(codes: Index, x: Any, levels: tuple[Array, ...], whose: str) -> None:
-    """What is no level is an error that names it."""
+    """Raise for values that are not levels, naming the first."""
     if codes.min(initial=0) == UNKNOWN:
         i, j = np.argwhere(codes == UNKNOWN)[0]
         value = (x.toarray() if isinstance(x, SparseRows) else np.asarray(x, dtype=np.float64).reshape(codes.shape))[
@@ -100,7 +100,7 @@ def refuse_unknown(codes: Index, x: Any, levels: tuple[Array, ...], whose: str) 
 
 
 def offsets_of(levels: tuple[Array, ...]) -> Index:
-    """Where each column's levels begin among all levels (d + 1,)."""
+    """Index of the first level of each column among all levels (d + 1,)."""
     return np.concatenate([[0], np.cumsum([len(known) for known in levels])]).astype(np.intp)
 
 
@@ -108,7 +108,7 @@ def offsets_of(levels: tuple[Array, ...]) -> Index:
 
 
 class Leveled(Value):
-    """A value with a tuple of levels, which stay read-only in copies, too."""
+    """A value with a tuple of levels that stay read-only in copies."""
 
     def _set(self, **parts: Any) -> None:
         if "levels" in parts:
@@ -118,15 +118,15 @@ class Leveled(Value):
 
 @dataclass(frozen=True, eq=False)
 class PairCounts(Addable, Leveled):
-    """Σ w of the rows in which two columns had two levels (..., W, W), W levels of all columns side by side.
+    """Weighted counts of pairs of levels (..., W, W), W levels of all columns side by side.
 
-    The diagonal holds how often each level was seen. Where entries are missing and were summed out by a tree, counts
-    are expected ones, `complete` is False and `entropy` is that of what was hidden.
+    The diagonal holds the counts of single levels. Where missing entries were summed out by a tree, counts
+    are expected ones, `complete` is False and `entropy` is that of the missing entries.
     """
 
     rows: Array  # (...): weight of the rows
     pairs: Array  # (..., W, W), symmetric
-    levels: tuple[Array, ...]  # one array a column
+    levels: tuple[Array, ...]  # one array per column
     entropy: Any = 0.0  # (...)
     complete: bool = True
 
@@ -151,7 +151,7 @@ class PairCounts(Addable, Leveled):
 
     @property
     def singles(self) -> Array:
-        """How often each level was seen (..., W)."""
+        """Counts of single levels (..., W)."""
         return np.array(np.diagonal(self.pairs, axis1=-2, axis2=-1))
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
@@ -169,20 +169,20 @@ class PairCounts(Addable, Leveled):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Pooled counts of all members."""
         return self if self.rows.ndim == 0 else self._each(lambda _, part: part.sum(axis=0))
 
     def member(self, k: Any) -> Self:
-        """The counts of one member of a stack, or of some."""
+        """The counts of one member of a stack, or of several."""
         return self._each(lambda _, part: np.array(part[k]))
 
     def joined(self, parts: list[PairCounts]) -> Self:
-        """Several runs of members as one stack."""
+        """Concatenated statistics of consecutive groups of members."""
         out = self._each(lambda name, _: np.concatenate([getattr(p, name) for p in parts]))
         return out.replace(complete=all(p.complete for p in parts))
 
     def grown(self, levels: tuple[Array, ...]) -> PairCounts:
-        """The same counts with room for more levels."""
+        """The same counts extended by levels of count 0."""
         if same_levels(self.levels, levels):
             return self
         start = offsets_of(levels)
@@ -206,7 +206,7 @@ def same_levels(a: tuple[Array, ...], b: tuple[Array, ...]) -> bool:
 
 
 def count_pairs(codes: Index, shares: Any, levels: tuple[Array, ...], members: int | None) -> PairCounts:
-    """The statistic of codes (n, d) under weights (m, n)."""
+    """Pair counts of codes (n, d) under weights (m, n)."""
     each = [_counted(codes, w, levels) for w in each_share(shares)]
     weight = np.array([float(w.sum()) for w in each_share(shares)])
     pairs = np.stack(each)
@@ -219,8 +219,8 @@ def count_pairs(codes: Index, shares: Any, levels: tuple[Array, ...], members: i
 def _counted(codes: Index, w: Array, levels: tuple[Array, ...]) -> Array:
     """Pair counts (W, W) of one member.
 
-    Of complete rows each column's first level is the rest of the others, which halves a binary table (and needs only
-    the ones of sparse rows).
+    For complete rows the counts of each column's first level follow from the others, which halves a binary table (and
+    needs only the ones of sparse rows).
     """
     mine = np.flatnonzero(w)
     codes, w = codes[mine], w[mine]
@@ -230,14 +230,14 @@ def _counted(codes: Index, w: Array, levels: tuple[Array, ...]) -> Array:
 
 
 def _products(codes: Index, w: Array, levels: tuple[Array, ...], first: int) -> Array:
-    """Σ w [level a][level b] over levels from `first` on: one product of indicators a strip, sparse where most are 0.
+    """Σ w [level a][level b] over levels from `first` on: one product of indicators per block of rows.
 
-    Where all weights are 1, products are of single precision: counts of a strip are whole numbers below 2²⁴.
+    Where all weights are 1, products use single precision: counts of a block are integers below 2²⁴.
     """
     start = offsets_of(levels) - first * np.arange(len(levels) + 1)
     W, plain = int(start[-1]), bool((w == 1).all())
     out = np.zeros((W, W))
-    with one_blas_thread():  # in a crowd of small products threads would wait for each other longer than they work
+    with one_blas_thread():  # for many small products, thread synchronization costs more than it gains
         for a, b in _strips(len(codes), W):
             part = codes[a:b]
             if np.count_nonzero(part >= first) < 0.1 * len(part) * W:
@@ -249,7 +249,7 @@ def _products(codes: Index, w: Array, levels: tuple[Array, ...], first: int) -> 
 
 
 def _indicators(codes: Index, start: Index, first: int, dtype: Any) -> Array:
-    """One column for each level from `first` on (n, W), 1 where a row has it."""
+    """Indicator matrix of the levels from `first` on (n, W)."""
     if first == 1 and start[-1] == len(start) - 1 == codes.shape[1] and (np.diff(start) == 1).all():
         return codes.astype(dtype)  # two levels each: the code is the indicator
     sizes = np.diff(start)
@@ -270,7 +270,7 @@ def _strips(n: int, W: int) -> Iterator[tuple[int, int]]:
 
 
 def _with_first(rest: Array, w: Array, levels: tuple[Array, ...]) -> Array:
-    """Counts of all levels from those of all but each column's first."""
+    """Counts of all levels from those without each column's first level."""
     start, d, n = offsets_of(levels), len(levels), float(w.sum())
     others = np.setdiff1d(np.arange(start[-1]), start[:-1])
     out = np.zeros((start[-1], start[-1]))
@@ -293,10 +293,10 @@ def _with_first(rest: Array, w: Array, levels: tuple[Array, ...]) -> Array:
     return np.where(out > ROUNDING * n, out, 0.0)
 
 
-def earlier_pairs(stats: PairCounts, strength: float) -> PairCounts:
-    """So many rows of independent columns with the pooled shares of levels, as statistics of the same shape.
+def pseudo_pair_counts(stats: PairCounts, strength: float) -> PairCounts:
+    """Pseudo-rows of independent columns with the pooled level frequencies, as statistics of the same shape.
 
-    A level that no row shows keeps half a row's share.
+    A level with count 0 gets half a pseudo-count.
     """
     pooled, start = stats.pooled(), offsets_of(stats.levels)
     share = np.empty(start[-1])

@@ -1,4 +1,4 @@
-"""A finite table: every question about named events is a sum over cells, then one division."""
+"""Joint probability tables of named discrete variables: marginals, conditionals, Bayes' theorem, independence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Names = str | tuple[str, ...] | list[str]
 
 
 class Independence(NamedTuple):
-    """A test that two variables tell nothing of each other: the statistic, its degrees of freedom, and p."""
+    """Test of independence of two variables: the statistic, its degrees of freedom, and the p-value."""
 
     statistic: float
     degrees: int
@@ -45,7 +45,8 @@ class ProbabilityTable(Value):
     """p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
 
     Each keyword names a variable and gives the probability of each level; several are independent. `times`
-    multiplies a conditional in, `condition` applies Bayes' theorem, `marginal` sums the rest out.
+    multiplies by a conditional distribution, `condition` applies Bayes' theorem, `marginal` sums out the other
+    variables.
 
     >>> rates = {"forged": {"reject": 0.96, "accept": 0.04}, "genuine": {"reject": 0.04, "accept": 0.96}}
     >>> p = ProbabilityTable(S={"forged": 0.0004, "genuine": 0.9996}).times("M1", given="S", rows=rates)
@@ -53,10 +54,10 @@ class ProbabilityTable(Value):
     0.0095
     """
 
-    probs: Array  # (L1, L2, …): one axis a variable
+    probs: Array  # (L1, L2, …): one axis per variable
     names: tuple[str, ...]
     levels: tuple[NDArray[Any], ...]  # (L1,), (L2,), …
-    total: float | None  # rows counted, where the table came from counts
+    total: float | None  # total count, where the table came from counts
 
     def __init__(self, /, **variables: Mapping[Any, float]) -> None:
         if not variables:
@@ -70,12 +71,12 @@ class ProbabilityTable(Value):
 
     @classmethod
     def joint(cls, probs: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
-        """From an array with one axis a variable: `variables` names them in order, each with its levels."""
+        """From an array with one axis per variable: `variables` names them in order, each with its levels."""
         return cls._of(numbers(probs, "ProbabilityTable").copy(), variables, None)
 
     @classmethod
     def from_counts(cls, counts: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
-        """Relative frequencies of an array of counts; their total is kept, for `independence_test`.
+        """Relative frequencies of an array of counts; the total is kept for `independence_test`.
 
         >>> t = ProbabilityTable.from_counts([[30, 10], [10, 30]], {"A": ["x", "y"], "B": [0, 1]})
         >>> t.independence_test("A", "B").statistic
@@ -88,7 +89,7 @@ class ProbabilityTable(Value):
 
     @classmethod
     def from_rows(cls, rows: Any, weight: Any = None) -> ProbabilityTable:
-        """Relative frequencies of the columns of a table (a dict, Columns or a data frame); rows with gaps are left."""
+        """Relative frequencies of the columns of a table (dict, Columns or data frame), over complete rows."""
         columns = Columns(rows)
         levels = {name: _distinct(columns[name], name) for name in columns}
         sizes = tuple(len(found) for found in levels.values())
@@ -114,7 +115,7 @@ class ProbabilityTable(Value):
 
     @staticmethod
     def _complaint(parts: Mapping[str, Any]) -> str:
-        """What is wrong with the fields of a table, in words; nothing where they are sound."""
+        """Description of the first invalid field of a table; empty where all are valid."""
         probs, names, levels, total = (parts[field] for field in ("probs", "names", "levels", "total"))
         if len(set(names)) < len(names) or len(names) != probs.ndim or len(levels) != probs.ndim or not names:
             return f"the {probs.ndim} axes need one name and one list of levels each, every name once"
@@ -130,7 +131,7 @@ class ProbabilityTable(Value):
     # -------------------------------------------------------------------- building
 
     def times(self, name: str, *, given: Names | None = None, rows: Any, levels: Any = None) -> ProbabilityTable:
-        """The joint distribution with one more variable: p(…, name) = p(…) p(name | given).
+        """Joint distribution with one more variable: p(…, name) = p(…) p(name | given).
 
         `rows` is {level of given: {level of name: probability}}, keyed by tuples where several are given; with
         none given it is {level: probability}. Or an array with an axis for each given variable and a last one for
@@ -159,7 +160,7 @@ class ProbabilityTable(Value):
         return float(self.probs[tuple(self._place(i, level) for i, level in enumerate(event))])
 
     def probability(self, **event: Any) -> float:
-        """p(event): each keyword gives a variable's level, or a collection of levels any of which will do.
+        """p(event): each keyword gives a variable's level, or a collection of levels.
 
         >>> ProbabilityTable(die=dict.fromkeys(range(1, 7), 1 / 6)).probability(die=[2, 4, 6])
         0.5
@@ -167,9 +168,9 @@ class ProbabilityTable(Value):
         return float(self._restricted(event).sum())
 
     def condition(self, **event: Any) -> ProbabilityTable:
-        """p(rest | event) by Bayes' theorem. A variable that got one level is gone; one that got several stays.
+        """p(rest | event) by Bayes' theorem. A variable with one given level is dropped; one with several stays.
 
-        None is "not observed": such a variable is summed out.
+        None means missing: such a variable is summed out.
         """
         part = self._restricted(event)
         p = float(part.sum())
@@ -187,7 +188,7 @@ class ProbabilityTable(Value):
         return self.trusted(probs=part.sum(axis=tuple(gone)) / p, names=names, levels=levels, total=None)
 
     def marginal(self, *names: str) -> ProbabilityTable:
-        """The distribution of some variables, in the order asked; the others are summed out."""
+        """Marginal distribution of some variables, in the given order; the others are summed out."""
         axes = self._axes(names)
         if not axes:
             raise DomainError(sentence("ProbabilityTable.marginal", "at least one variable is needed", "none"))
@@ -195,7 +196,7 @@ class ProbabilityTable(Value):
         return self.trusted(probs=self._summed(axes), **parts)
 
     def given(self, *names: str) -> ConditionalTable:
-        """p(rest | names): one distribution of the rest for each combination of levels.
+        """Conditional distribution p(rest | names): one distribution for each combination of levels.
 
         >>> p = ProbabilityTable.joint([[0.1, 0.3], [0.3, 0.3]], {"A": ["x", "y"], "B": ["u", "v"]})
         >>> p.given("A")["x"]["u"]
@@ -215,7 +216,7 @@ class ProbabilityTable(Value):
 
     @property
     def mode(self) -> Any:
-        """The most likely cell, the first of equal ones: a level, or a dict by name where variables are several."""
+        """The most likely cell, the first of equal ones: a level, or a dict by name for several variables."""
         at = np.unravel_index(int(self.probs.argmax()), self.probs.shape)
         cell = {name: _item(self.levels[i][at[i]]) for i, name in enumerate(self.names)}
         return cell if len(cell) > 1 else next(iter(cell.values()))
@@ -225,7 +226,7 @@ class ProbabilityTable(Value):
     def log_prob(self, rows: Any) -> Array:
         """log p of each row (n,): a dict, Columns or data frame by name, or rows of levels (n, k) in order.
 
-        What is missing (None, NaN, or a column that is not there) is summed out; what is no level has −∞.
+        Missing values (None, NaN, or a missing column) are summed out; values that are not levels have −∞.
         """
         columns = self._columns(rows)
         codes = np.stack([_encode(columns[name], levels) for name, levels in zip(self.names, self.levels, strict=True)])
@@ -234,9 +235,9 @@ class ProbabilityTable(Value):
         patterns, which = np.unique(codes >= 0, axis=1, return_inverse=True)
         for j, pattern in enumerate(patterns.T):
             here = known & (which.ravel() == j)
-            seen = np.flatnonzero(pattern).tolist()
+            observed = np.flatnonzero(pattern).tolist()
             with np.errstate(divide="ignore"):
-                out[here] = np.log(self._summed(seen))[tuple(codes[seen][:, here])] if seen else 0.0
+                out[here] = np.log(self._summed(observed))[tuple(codes[observed][:, here])] if observed else 0.0
         return out
 
     def sample(self, n: int, rng: Generator) -> Columns:
@@ -258,7 +259,7 @@ class ProbabilityTable(Value):
         return float(in_units(max(0.0, rel_entr(joint, product).sum()), bits))
 
     def independent(self, a: Names, b: Names, given: Names | None = None, tolerance: float = 1e-9) -> bool:
-        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell, up to that share of it.
+        """Whether p(a, b | given) = p(a | given) p(b | given) in every cell, up to the relative tolerance.
 
         >>> ProbabilityTable(A={0: 0.3, 1: 0.7}, B={0: 0.5, 1: 0.5}).independent("A", "B")
         True
@@ -269,10 +270,10 @@ class ProbabilityTable(Value):
     def independence_test(self, a: Names, b: Names, given: Names | None = None, kind: str = "chi2") -> Independence:
         """Pearson's χ² (or "g", the likelihood ratio) of counts against independence, summed over `given`.
 
-        Degrees of freedom are (rows − 1)(columns − 1) a level of `given`, empty rows and columns not counted.
+        Degrees of freedom are (rows − 1)(columns − 1) per level of `given`, without empty rows and columns.
         """
         if self.total is None:
-            expected = "a test needs to know how many rows were counted"
+            expected = "a test needs the total count"
             raise DomainError(sentence("independence_test", expected, remedy="use ProbabilityTable.from_counts"))
         if kind not in ("chi2", "g"):
             raise DomainError(sentence("independence_test", 'kind must be "chi2" or "g"', repr(kind)))
@@ -298,7 +299,7 @@ class ProbabilityTable(Value):
     # ------------------------------------------------------------------------ inside
 
     def _summed(self, axes: list[int]) -> Array:
-        """The marginal of some axes, in their order."""
+        """The marginal over some axes, in their order."""
         joint: Any = self.probs
         return np.asarray(np.einsum(joint, list(range(joint.ndim)), axes))
 
@@ -312,7 +313,7 @@ class ProbabilityTable(Value):
         return [self.names.index(name) for name in names]
 
     def _place(self, axis: int, level: Any) -> int:
-        found = [i for i, known in enumerate(self.levels[axis].tolist()) if _alike(known, level)]
+        found = [i for i, known in enumerate(self.levels[axis].tolist()) if _same_level(known, level)]
         if not found:
             known = self.levels[axis].tolist()
             expected = f"levels of {self.names[axis]} are {known[:12]}"
@@ -320,26 +321,26 @@ class ProbabilityTable(Value):
         return found[0]
 
     def _places(self, axis: int, wanted: Any) -> Index:
-        """Which levels of a variable an event leaves; all where it says nothing."""
+        """Codes of the levels of a variable that an event allows; all without a condition."""
         if wanted is None:
             return np.arange(len(self.levels[axis]))
         each = list(wanted) if _is_collection(wanted) else [wanted]
         return np.unique(np.array([self._place(axis, level) for level in each], dtype=np.intp))
 
     def _restricted(self, event: Mapping[str, Any]) -> Array:
-        """The cells of an event, all axes kept."""
+        """Probabilities of the cells of an event, all axes kept."""
         part = self.probs
         for axis in self._axes(tuple(event)):
             part = np.take(part, self._places(axis, event[self.names[axis]]), axis=axis)
         return part
 
     def _columns(self, rows: Any) -> Mapping[str, Any]:
-        """Columns by name, whatever rows were given; a variable that is not there was not observed."""
+        """Columns by name from any kind of rows; a variable without a column is missing."""
         if not (isinstance(rows, Mapping) or hasattr(rows, "columns")):
             return self._by_place(rows)
         columns = Columns(rows)
-        gap = np.full(len(columns), None, dtype=object)
-        return {name: columns[name] if name in columns.parts else gap for name in self.names}
+        missing = np.full(len(columns), None, dtype=object)
+        return {name: columns[name] if name in columns.parts else missing for name in self.names}
 
     def _by_place(self, rows: Any) -> Mapping[str, Any]:
         a = np.array(rows, dtype=object)
@@ -355,7 +356,7 @@ class ProbabilityTable(Value):
 
 @dataclass(frozen=True, eq=False)
 class ConditionalTable(Value):
-    """p(rest | given): a distribution of the rest for each combination of the given levels."""
+    """Conditional distribution p(rest | given), for each combination of the given levels."""
 
     table: ProbabilityTable  # the joint distribution, given variables first
     n_given: int
@@ -367,7 +368,7 @@ class ConditionalTable(Value):
 
     @property
     def probs(self) -> Array:
-        """p(rest | given) with the given axes first; 0 all along where the given levels cannot happen."""
+        """p(rest | given) with the given axes first; 0 where the given levels have probability 0."""
         rest = tuple(range(self.n_given, self.table.probs.ndim))
         weight = self.table.probs.sum(axis=rest, keepdims=True)
         return np.divide(self.table.probs, weight, out=np.zeros(self.table.probs.shape), where=weight > 0)
@@ -396,7 +397,7 @@ def _distinct(column: Any, name: str) -> NDArray[Any]:
 
 
 def _encode(column: Any, levels: NDArray[Any]) -> Index:
-    """The place of each value among the levels: −1 where it is missing, −2 where it is none of them."""
+    """Codes of values among the levels: −1 where missing, −2 where not a level."""
     return Categorical.trusted(probs=np.empty(len(levels)), levels=levels).encode(column)
 
 
@@ -413,8 +414,8 @@ def _is_collection(wanted: Any) -> bool:
     return isinstance(wanted, Collection) and not isinstance(wanted, str)
 
 
-def _alike(known: Any, level: Any) -> bool:
-    """Equal levels of one kind: True is no 1."""
+def _same_level(known: Any, level: Any) -> bool:
+    """Equality of levels of the same type: True is not 1."""
     return isinstance(known, bool) == isinstance(level, bool | np.bool_) and bool(known == level)
 
 
@@ -423,17 +424,17 @@ def _item(level: Any) -> Any:
 
 
 def _pearson(joint: Array, product: Array) -> Array:
-    """(p − q)² / q, cell by cell; a cell that cannot be filled adds nothing."""
+    """(p − q)² / q of each cell; a cell with q = 0 adds 0."""
     return np.divide((joint - product) ** 2, product, out=np.zeros_like(joint), where=product > 0)
 
 
 def _live(joint: Array, axis: int) -> Index:
-    """How many rows (or columns) have any weight, at each level of what is given (c,)."""
+    """Number of rows (or columns) with positive weight, at each level of the given variables (c,)."""
     return (joint.sum(axis=axis) > 0).sum(axis=0)
 
 
 def _text(probs: Array, shape: Any, names: Any, levels: Any, title: str) -> str:
-    """A line per cell, the last variable running fastest."""
+    """One line per cell, the last variable varying fastest."""
     at = np.unravel_index(np.arange(min(len(probs), SHOWN)), shape)
     rows = [[str(_item(levels[i][j])) for j in places] for i, places in enumerate(at)]
     columns = [[name, *cells] for name, cells in zip(names, rows, strict=True)]

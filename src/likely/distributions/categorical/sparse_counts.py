@@ -1,4 +1,4 @@
-"""Sparse rows of counts: what is zero is neither stored nor looked at."""
+"""Sparse rows of counts (CSR), validated once, with cached row sums."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from likely.numerics.special import log_ways
 
 
 def is_sparse(x: Any) -> bool:
-    """True for SciPy's sparse matrices and arrays, and for rows that were made of them."""
+    """True for SciPy's sparse matrices and arrays, and for `SparseRows`."""
     return isinstance(x, SparseRows) or scipy.sparse.issparse(x)
 
 
 class SparseRows:
-    """Rows (n, d) of a CSR matrix, checked once: slices are views, and what each pass needs is computed once.
+    """Rows (n, d) of a CSR matrix, validated once: slices are views, and row sums are computed once.
 
-    A distribution takes SciPy's matrices as they are; who passes over the same rows many times hands in `tallied(x)`,
-    and pays for checks, slices and factorials once: EM then takes about half the time.
+    A distribution takes SciPy matrices directly; for many passes over the same rows, `tallied(x)`
+    computes checks, slices and factorials once: EM then takes about half the time.
 
     >>> import scipy.sparse
     >>> rows = SparseRows.of(scipy.sparse.csr_array([[2, 0, 1], [0, 0, 0]]))
@@ -41,15 +41,15 @@ class SparseRows:
 
     @classmethod
     def of(cls, x: Any, columns: int | None = None, whose: str = "SparseRows") -> SparseRows:
-        """Any sparse matrix as rows; a gap, an infinity or another width is an error."""
+        """Any sparse matrix as rows; a missing value, an infinity or another width is an error."""
         out = x if isinstance(x, SparseRows) else cls(_canonical(x, whose), getattr(x, "dtype", np.float64))
         if columns is not None and out.shape[1] != columns:
             expected = f"rows must have shape (n, {columns})"
-            raise ShapeError(sentence(whose, expected, out.shape, "one row an observation"))
+            raise ShapeError(sentence(whose, expected, out.shape, "one row per observation"))
         return out
 
     def tallied(self) -> SparseRows:
-        """The same rows, with all sums over a row computed: slices keep them."""
+        """The same rows with all row sums computed: slices keep them."""
         _ = self.totals, self.log_ways, self.lowest
         return self
 
@@ -59,7 +59,7 @@ class SparseRows:
         return int(self.shape[0])
 
     def __getitem__(self, which: Any) -> SparseRows:
-        """Some rows: consecutive ones without a copy."""
+        """Selected rows: consecutive ones without a copy."""
         if isinstance(which, slice) and which.step in (None, 1):
             a, b, _ = which.indices(len(self))
             matrix, which = _consecutive(self.matrix, a, max(a, b)), slice(a, max(a, b))
@@ -69,15 +69,15 @@ class SparseRows:
             name: self.__dict__[name][which] for name in ("totals", "log_ways") if name in self.__dict__
         }
         if "lowest" in self.__dict__:
-            known["lowest"] = self.lowest  # of all rows: a bound for some
+            known["lowest"] = self.lowest  # of all rows: a lower bound for these
         return SparseRows(matrix, self.dtype, **known)
 
     def __array__(self, *how: Any, **more: Any) -> Any:
-        """Refused: NumPy would take the rows for a sequence, and lose all that is in them."""
+        """Raises: NumPy would read the rows as a sequence of objects."""
         raise DataError(sentence("SparseRows", "sparse rows stay sparse", "a request for an array", "call toarray()"))
 
     def tocsr(self) -> Any:
-        """As SciPy's matrix."""
+        """As a SciPy matrix."""
         return self.matrix
 
     def toarray(self) -> Array:
@@ -93,7 +93,7 @@ class SparseRows:
 
     @cached_property
     def log_ways(self) -> Array:
-        """log N! / Π x! of each row (n,): in how many orders it can have been counted."""
+        """log multinomial coefficient log N! / Π x! of each row (n,)."""
         counts, totals, ends = self.matrix.data, self.totals, self.matrix.indptr
         if self.lowest < 0:
             counts, totals = np.maximum(counts, 0.0), np.maximum(totals, 0.0)
@@ -101,7 +101,7 @@ class SparseRows:
 
     @cached_property
     def lowest(self) -> float:
-        """The smallest number that is stored, or a bound below it."""
+        """The smallest stored number, or a lower bound."""
         return float(self.matrix.data.min(initial=0.0))
 
     @cached_property
@@ -110,7 +110,7 @@ class SparseRows:
         return np.repeat(np.arange(len(self)), np.diff(self.matrix.indptr))
 
     def refuse(self, bad: NDArray[np.bool_], whose: str, expected: str) -> None:
-        """An error that names the first stored number which is bad."""
+        """Raise naming the first invalid stored number."""
         at = np.flatnonzero(bad)
         if len(at):
             row, column = self.checked_labels[at[0]], self.matrix.indices[at[0]]
@@ -118,7 +118,7 @@ class SparseRows:
 
 
 def tallied(x: Any) -> Any:
-    """Rows for many passes: sparse ones, also as parts of Columns, with what each pass needs; others as they are.
+    """Rows for many passes: sparse ones, also inside Columns, with row sums computed; others unchanged.
 
     >>> import scipy.sparse
     >>> type(tallied(scipy.sparse.csr_array([[1, 0]]))).__name__, tallied([1, 2])
@@ -150,8 +150,8 @@ def row_products(entries: Array, indptr: NDArray[Any]) -> Array:
 def unstored(values: Array, x: SparseRows) -> Array:
     """Σ of values (d,) over the columns that each row (n,) does not store.
 
-    It is the sum of all less those that are stored, which cancel. So values are cut in two: sums of the coarse parts
-    are exact, and the fine ones are small.
+    It is the total minus the stored ones, which cancels. So values are split in two: sums of the coarse parts
+    are exact, and the fine parts are small.
     """
     at, ends, whole = x.matrix.indices, x.matrix.indptr, float(np.abs(values).sum())
     grain = 2.0 ** (np.ceil(np.log2(whole)) - 44) if whole > 0 else 1.0
@@ -161,7 +161,7 @@ def unstored(values: Array, x: SparseRows) -> Array:
 
 
 def whole_counts(x: SparseRows) -> tuple[SparseRows, Any]:
-    """The rows with 0 for what is no count, and which rows (n,) have none of that; True where all are sound."""
+    """The rows with 0 for entries that are not counts, and which rows (n,) have none; True where all are valid."""
     data = x.matrix.data
     odd = (data < 0) | (data != np.floor(data))
     if not odd.any():
@@ -179,27 +179,27 @@ def column_sums(matrix: Any, shares: Any) -> Array:
 
 
 def shares_of(w: Array | None, labels: Any, n: int, members: int | None, whose: str) -> Any:
-    """`member_weights`, but a table of weights (n, K) is only turned, not copied."""
+    """`member_weights`, but a matrix of weights (n, K) is transposed without a copy."""
     if labels is None and w is not None and w.ndim == 2 and w.shape[1] == members:
         return w.T
     return member_weights(w, labels, n, members, whose)
 
 
 def _consecutive(matrix: Any, a: int, b: int) -> Any:
-    """Rows a … b − 1 of a CSR matrix, as views of its numbers."""
+    """Rows a … b − 1 of a CSR matrix, as views."""
     low, high = matrix.indptr[a], matrix.indptr[b]
     parts = matrix.data[low:high], matrix.indices[low:high], matrix.indptr[a : b + 1] - low
     return _assembled(scipy.sparse.csr_array, (b - a, matrix.shape[1]), *parts)
 
 
 def _turned(matrix: Any) -> Any:
-    """The transpose of a CSR matrix, of the same numbers."""
+    """The transpose of a CSR matrix, as a view."""
     shape = matrix.shape[1], matrix.shape[0]
     return _assembled(scipy.sparse.csc_array, shape, matrix.data, matrix.indices, matrix.indptr)
 
 
 def _assembled(kind: Any, shape: tuple[int, int], data: Any, indices: Any, indptr: Any) -> Any:
-    """A sparse matrix of these very arrays: the constructor would copy views of a much larger array."""
+    """A sparse matrix of these arrays without copies: the constructor would copy views of a much larger array."""
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
     out.has_sorted_indices = out.has_canonical_format = True
@@ -207,7 +207,7 @@ def _assembled(kind: Any, shape: tuple[int, int], data: Any, indices: Any, indpt
 
 
 def _canonical(x: Any, whose: str) -> Any:
-    """A CSR array of float64, each entry once; the foreign matrix is not changed."""
+    """A canonical CSR array of float64, duplicates summed; the input is not changed."""
     if x.ndim != 2:
         raise ShapeError(sentence(whose, "sparse rows must have shape (n, d)", x.shape))
     if x.dtype.kind not in "biuf":
@@ -228,5 +228,5 @@ def _refuse_gaps(matrix: Any, whose: str) -> None:
     rows.refuse(np.isinf(matrix.data), whose, "values must be finite")
     at = np.flatnonzero(np.isnan(matrix.data))
     if len(at):
-        expected, remedy = "sparse rows must have no gaps", "pass dense rows where entries were not observed"
+        expected, remedy = "sparse rows must have no missing values", "pass dense rows"
         raise BadEntry(whose, expected, "NaN", int(rows.checked_labels[at[0]]), int(matrix.indices[at[0]]), remedy)

@@ -1,4 +1,4 @@
-"""A tree of columns, each leaning on one other: what was not seen is summed out by passing messages to the root."""
+"""Belief propagation on a tree of discrete columns: missing entries are summed out by messages to the root."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from likely.core.arrays import Array, Index
 
 
 def visiting_order(parent: Index) -> Index:
-    """Columns (d,) in an order in which each comes after the one it leans on.
+    """Topological order of the columns (d,): parents before children.
 
     >>> visiting_order(np.array([2, 0, -1])).tolist()
     [2, 0, 1]
@@ -32,22 +32,22 @@ def log_of_complete(codes: Index, parent: Index, logs: Array) -> Array:
     return np.asarray(logs[np.arange(d), above, codes].sum(axis=1))
 
 
-def log_of_seen(codes: Index, parent: Index, tables: Array) -> Array:
-    """log p(what was seen) of rows (n, d), −1 where nothing was: messages from the leaves to the root."""
+def log_of_observed(codes: Index, parent: Index, tables: Array) -> Array:
+    """log p(observed entries) of rows (n, d), −1 where missing: messages from the leaves to the root."""
     belief, log_scale = _upward(codes, parent, tables)[1:]
     return _log_roots(belief, log_scale, parent, tables)
 
 
 def _log_roots(belief: Array, log_scale: Array, parent: Index, tables: Array) -> Array:
-    """log p(what was seen) (n,), once all messages have come to the roots."""
+    """log p(observed entries) (n,) from the messages at the roots."""
     with np.errstate(divide="ignore"):
         each = [np.log((belief[:, r] * tables[r, 0]).sum(axis=1)) for r in np.flatnonzero(parent < 0)]
     return np.asarray(log_scale + np.sum(each, axis=0))
 
 
 def _upward(codes: Index, parent: Index, tables: Array) -> tuple[Index, Array, Array]:
-    """The order of visits; for each column and level the probability of what was seen below it (n, d, L), up to a scale
-    whose logarithm is the last (n,)."""
+    """Upward pass: order of visits; for each column and level the probability of the observed entries below it
+    (n, d, L), up to a scale whose logarithm is the last (n,)."""
     n, L = len(codes), tables.shape[-1]
     order = visiting_order(parent)
     belief = np.where((codes < 0)[:, :, None], 1.0, codes[:, :, None] == np.arange(L))
@@ -65,9 +65,9 @@ def _upward(codes: Index, parent: Index, tables: Array) -> tuple[Index, Array, A
 
 
 def expected_pairs(codes: Index, parent: Index, tables: Array, w: Array, start: Index) -> tuple[Array, Array]:
-    """Expected counts of all pairs of levels (W, W) in rows with gaps (n, d) of weights (n,), and log p(seen) (n,).
+    """Expected pair counts (W, W) of incomplete rows (n, d) with weights (n,), and log p(observed) (n,).
 
-    A row that the tree calls impossible adds nothing.
+    A row of probability 0 under the tree adds nothing.
     """
     from likely.distributions.categorical._loops import add_expected_pairs
 
@@ -83,7 +83,7 @@ def expected_pairs(codes: Index, parent: Index, tables: Array, w: Array, start: 
 
 
 def marginals_given(codes: Index, parent: Index, tables: Array) -> Array:
-    """p(xⱼ = level | what was seen) of every column (n, d, L): up to the root, and back."""
+    """p(xⱼ = level | observed entries) of every column (n, d, L): upward and downward pass."""
     order, belief, _ = _upward(codes, parent, tables)
     out = np.empty_like(belief)
     for j in order:
@@ -99,7 +99,7 @@ def marginals_given(codes: Index, parent: Index, tables: Array) -> Array:
 
 
 def drawn(n: int, parent: Index, tables: Array, rng: Generator, codes: Index | None = None) -> Index:
-    """Level numbers (n, d), each column given its parent; with `codes`, what is −1 there is drawn given the rest."""
+    """Ancestral sampling of codes (n, d), each column given its parent; with `codes`, −1 entries given the rest."""
     d = len(parent)
     codes = np.full((n, d), -1, dtype=np.intp) if codes is None else codes
     order, belief, _ = _upward(codes, parent, tables)
@@ -112,7 +112,7 @@ def drawn(n: int, parent: Index, tables: Array, rng: Generator, codes: Index | N
 
 
 def best_path(parent: Index, tables: Array) -> Index:
-    """The most probable row (d,) of level numbers: Viterbi's recursion on a tree."""
+    """The most probable row (d,) of codes: max-product (Viterbi) recursion on a tree."""
     order, d = visiting_order(parent), len(parent)
     with np.errstate(divide="ignore"):
         logs = np.log(tables)

@@ -1,1 +1,1 @@
-"""Estimators of the distributions of single columns, of binary rows and of products."""
+"""Estimators of univariate, categorical and binary distributions, and of products of independent components."""

@@ -1,4 +1,4 @@
-"""Coins and their correlations learned from binary rows."""
+"""Estimator of the Bahadur–Lazarsfeld expansion of binary columns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from likely.distributions.estimators.binary_density import BinaryDensity
 
 
 class BahadurDensity(BinaryDensity):
-    """Learn the Bahadur–Lazarsfeld expansion: `model_` is a `Bahadur`: probabilities, then correlations up to `order`.
+    """Bahadur–Lazarsfeld expansion: `model_` is a `Bahadur` with probabilities, and correlations up to `order`.
 
-    Order 1 is `BernoulliDensity`. Cut below the number of columns the expansion can be negative, and then log p is
-    −inf, with a warning; `WalshDensity(log=True)` stays positive. Prior, threshold, weights, gaps and streams are as
-    there.
+    Order 1 is `BernoulliDensity`. Truncated below the number of columns the expansion can be negative, and then log p
+    is −inf, with a warning; `WalshDensity(log=True)` stays positive. Prior, threshold, weights, missing values and
+    `partial_fit` are as there.
 
     >>> from likely.distributions.estimators.bahadur_density import BahadurDensity
     >>> b = BahadurDensity(prior=None).fit([[0, 0], [1, 1], [1, 1], [0, 0]])

@@ -1,4 +1,4 @@
-"""Probabilities of yes and no learned from binary columns, sparse or dense."""
+"""Estimator of independent Bernoulli columns, sparse or dense."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from likely.estimation.sparse_validation import checked_sparse, odd_columns, tel
 
 
 class BernoulliDensity(DensityEstimator):
-    """Learn independent columns of 0 and 1, one probability each: `model_` is a `Bernoulli`.
+    """Independent Bernoulli columns, one probability each: `model_` is a `Bernoulli`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse). A classifier with this density is Bernoulli naive
     Bayes: `BayesClassifier(BernoulliDensity(prior=1.0))` has the posteriors of scikit-learn's `BernoulliNB(alpha=1.0)`.
 
-    - **prior**: "weak" (`Beta.weak`: the column's own mean, worth one row), None for maximum likelihood, a number a
-      (a fictitious ones and a fictitious zeros in each column), or a `Prior`.
-    - **threshold**: numbers above it are 1, the others 0, and a warning says if there were any but 0 and 1;
-      None: anything but 0 and 1 is an error when learning, and has probability 0 after.
-    - **predictive**: True integrates the probabilities out: the mean of their posterior, not its mode.
+    - **prior**: "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, a number
+      α (α pseudo-counts of 1 and of 0 in each column), or a `Prior`.
+    - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1;
+      None: anything but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
+    - **predictive**: True integrates out the probabilities: the mean of their posterior, not its mode.
 
     >>> from likely.distributions.estimators.bernoulli_density import BernoulliDensity
     >>> BernoulliDensity(prior=1.0).fit([[1, 0], [1, 1], [1, 0]]).probs_
@@ -67,26 +67,26 @@ class BernoulliDensity(DensityEstimator):
     def _rows(self, X: Any, reset: bool) -> Any:
         X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
         if reset and self.threshold is None and not scipy.sparse.issparse(X):
-            odd = ~is_binary(X) & np.isfinite(X)
-            if odd.any():
+            invalid = ~is_binary(X) & np.isfinite(X)
+            if invalid.any():
                 remedy = f"give a threshold above which a number is 1, or {OTHER_DISTRIBUTIONS}"
-                raise self._unsuited(X, odd, "values must be 0 or 1", remedy)
+                raise self._unsuited(X, invalid, "values must be 0 or 1", remedy)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
-        """Rows of 0 and 1; what already is such is not copied."""
-        odd = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
-        if odd.any():
+        """Rows of 0 and 1; binary rows are not copied."""
+        invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
+        if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(odd, self._column_names(), "BernoulliDensity", what)
-        return X if not odd.any() and 0 <= threshold < 1 else self._cut(X, threshold)
+            tell_of_columns(invalid, self._column_names(), "BernoulliDensity", what)
+        return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
-        """1 above the threshold, 0 below; what is missing or infinite stays as it is."""
+        """1 above the threshold, 0 below; missing and infinite values are kept."""
         if not scipy.sparse.issparse(X):
             return np.where(np.isfinite(X), X > threshold, X).astype(X.dtype)
         if threshold < 0:
-            expected, remedy = "zeros of sparse rows must count as 0", "pass dense rows, or a threshold from 0 on"
+            expected, remedy = "zeros of sparse rows must count as 0", "pass dense rows, or a nonnegative threshold"
             raise DataError(sentence("BernoulliDensity", expected, f"threshold {threshold:g}", remedy))
         X = X.copy()
         X.data = np.where(np.isfinite(X.data), X.data > threshold, X.data).astype(X.dtype)
@@ -94,7 +94,7 @@ class BernoulliDensity(DensityEstimator):
 
     @property
     def probs_(self) -> Any:
-        """The learned probabilities of a 1 (d,)."""
+        """The estimated probabilities of a 1 (d,)."""
         return self._learned.probs
 
     def __sklearn_tags__(self) -> Any:

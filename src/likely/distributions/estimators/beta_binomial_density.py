@@ -1,4 +1,4 @@
-"""Chances of success that vary from row to row, learned from counts of successes."""
+"""Estimator of beta-binomial columns: overdispersed counts of successes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from likely.estimation.density_estimator import EM, PRIOR
 
 
 class BetaBinomialDensity(TrialsDensity):
-    """Learn independent columns of successes among known trials whose chance varies: `model_` is a `BetaBinomial`.
+    """Independent beta-binomial columns of successes among known trials: `model_` is a `BetaBinomial`.
 
-    - **trials**: how many trials a count is of: one number, or one per column; None takes the largest count of each
-      column, and says so (that is the least it can be).
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **trials**: number of trials: one number, or one per column; None takes the largest count of each
+      column, with a warning (a lower bound).
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> lk.BetaBinomialDensity(trials=4).fit([[0], [2], [4], [4], [0]]).a_.round(2)
@@ -39,16 +39,16 @@ class BetaBinomialDensity(TrialsDensity):
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a binomial distribution: a + b stands for infinity"
+            text = "not overdispersed: a + b is at its upper bound (binomial limit)"
             tell(f"BetaBinomialDensity: {which} {text}")
         return model
 
     @property
     def a_(self) -> Any:
-        """The learned a (d,)."""
+        """The estimated a (d,)."""
         return self._learned.a
 
     @property
     def b_(self) -> Any:
-        """The learned b (d,)."""
+        """The estimated b (d,)."""
         return self._learned.b

@@ -1,4 +1,4 @@
-"""Chances of success learned from counts of successes."""
+"""Estimator of binomial success probabilities."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from likely.estimation.density_estimator import EM, PRIOR, predictive
 
 
 class BinomialDensity(TrialsDensity):
-    """Learn independent columns of successes among known trials, one probability each: `model_` is a `Binomial`.
+    """Independent binomial columns with known trials, one probability each: `model_` is a `Binomial`.
 
-    - **trials**: how many trials a count is of: one number, or one per column; None takes the largest count of each
-      column, and says so (that is the least it can be).
-    - **prior**: "weak" (`Beta.weak`: the column's own mean, worth one trial), None for maximum likelihood, or a `Beta`.
-    - **predictive**: True integrates the probabilities out: `model_` is then a `BetaBinomial`.
+    - **trials**: number of trials: one number, or one per column; None takes the largest count of each
+      column, with a warning (a lower bound).
+    - **prior**: "weak" (`Beta.weak`: one pseudo-count at the column's own mean), None for maximum likelihood, or a
+      `Beta`.
+    - **predictive**: True integrates out the probabilities: `model_` is then a `BetaBinomial`.
 
     >>> import likely as lk
     >>> lk.BinomialDensity(trials=4, prior=None).fit([[1], [2], [3]]).probs_
@@ -49,5 +50,5 @@ class BinomialDensity(TrialsDensity):
 
     @property
     def probs_(self) -> Any:
-        """The learned probabilities of success (d,)."""
+        """The estimated probabilities of success (d,)."""
         return self._learned.probs

@@ -1,4 +1,4 @@
-"""Probabilities of levels learned from categories of any kind."""
+"""Estimator of categorical columns with levels of any type."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from likely.estimation.restore_rows import filled_in
 
 
 class NotACategory(DataError, TypeError):
-    """A cell holds something that can be no category."""
+    """A cell holds a value that cannot be a category."""
 
 
 class CategoricalDensity(DensityEstimator):
-    """Learn the probability of each level: `model_` is a `Categorical`, or a `Product` of them for several columns.
+    """Categorical columns: `model_` is a `Categorical`, or a `Product` of them for several columns.
 
-    Levels are strings, numbers or booleans, found in the data; `partial_fit` may bring new ones. None and NaN
-    are missing. A level that training never saw has probability 0.
+    Levels are strings, numbers or booleans, found in the data; `partial_fit` may add new ones. None and NaN
+    are missing. A level not seen in training has probability 0.
 
-    - **prior**: "weak" (one fictitious row, spread over the levels), None for maximum likelihood, a number a
-      (Dirichlet with a fictitious rows of each level, so 1 is Laplace's rule as a mode), or a `Prior`.
-    - **predictive**: True integrates the probabilities out: the mean of their posterior, not its mode.
+    - **prior**: "weak" (one pseudo-count, spread over the levels), None for maximum likelihood, a number α
+      (Dirichlet with α pseudo-counts of each level, so 1 is Laplace smoothing), or a `Prior`.
+    - **predictive**: True integrates out the probabilities: the mean of their posterior, not its mode.
 
     >>> import likely as lk
     >>> d = lk.CategoricalDensity(prior=None).fit([["red"], ["blue"], ["red"], ["red"]])
@@ -72,17 +72,17 @@ class CategoricalDensity(DensityEstimator):
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         parts = [model] if isinstance(model, Categorical) else [p for _, p in model.components]
-        strange = {
+        unseen = {
             name: mask
             for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
             if (mask := part.encode(X[:, j]) == UNKNOWN).any()
         }
-        return (self._forgotten(X, strange) if strange else X), strange
+        return (self._forgotten(X, unseen) if unseen else X), unseen
 
-    def _forgotten(self, X: Any, strange: dict[str, Any]) -> Any:
-        """A copy of the rows in which what was never seen is missing."""
+    def _forgotten(self, X: Any, unseen: dict[str, Any]) -> Any:
+        """A copy of the rows with unseen levels set to missing."""
         out, names = X.astype(object), self._column_names()
-        for name, mask in strange.items():
+        for name, mask in unseen.items():
             out[mask, names.index(name)] = None
         return out
 
@@ -99,10 +99,10 @@ class CategoricalDensity(DensityEstimator):
             refuse_objects(X[:, j])
         return X
 
-    _looks_once = False  # levels are where they are
+    _looks_once = False  # levels must be found in all rows
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
-        """Rows of the model as a table (n, d) of levels, or as the rows `like` that they are made of."""
+        """Rows of the model as a table (n, d) of levels, or in the format of the rows `like`."""
         columns = [rows[name] for name in rows] if isinstance(rows, Columns) else [rows]
         kinds = {column.dtype.kind for column in columns}
         table = np.column_stack(columns if len(kinds) == 1 else [column.astype(object) for column in columns])
@@ -129,7 +129,7 @@ def refuse_objects(column: Any) -> None:
 
 
 def _levels(columns: list[Any]) -> Any:
-    """The levels that were seen, written out: whole numbers too, so that none stands for 'missing'."""
+    """The observed levels as an array, also of integers, so that none stands for missing."""
     levels = found_levels(columns)
     return levels if isinstance(levels, np.ndarray) else np.unique(np.concatenate([_numbers(c) for c in columns]))
 
@@ -140,7 +140,7 @@ def _numbers(column: Any) -> Any:
 
 
 def _widened(model: Categorical, stats: LevelCounts, column: Any) -> tuple[Categorical, LevelCounts]:
-    """Room for levels that a later chunk brings."""
+    """Statistics and model extended by levels of a later chunk."""
     wide = Categorical.over(_levels([model.values, column]), model.members)
     if wide.values.tolist() == model.values.tolist():
         return model, stats

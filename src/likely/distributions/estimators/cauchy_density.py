@@ -1,4 +1,4 @@
-"""Centers and scales where the tails are so heavy that means mean nothing."""
+"""Estimator of Cauchy columns: location and scale of heavy-tailed data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from likely.distributions.univariate.cauchy import Cauchy
 
 
 class CauchyDensity(ColumnDensity):
-    """Learn independent Cauchy columns: `model_` is a `Cauchy`.
+    """Independent Cauchy columns: `model_` is a `Cauchy`.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> est = lk.CauchyDensity(prior=None).fit([[-1.0], [0.0], [1.0], [1000.0], [-1000.0]])
@@ -23,10 +23,10 @@ class CauchyDensity(ColumnDensity):
 
     @property
     def center_(self) -> Any:
-        """The learned centers (d,)."""
+        """The estimated centers (d,)."""
         return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learned scales (d,)."""
+        """The estimated scales (d,)."""
         return self._learned.scale

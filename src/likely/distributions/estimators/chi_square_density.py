@@ -1,22 +1,22 @@
-"""Degrees of freedom learned from squared distances."""
+"""Estimator of the degrees of freedom of chi-square columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from likely.distributions.estimators.column_density import ColumnDensity
-from likely.distributions.estimators.gamma_density import without_edges
+from likely.distributions.estimators.gamma_density import with_missing
 from likely.distributions.univariate.chi_square import ChiSquare
 from likely.estimation.density_estimator import DensityEstimator
 
 
 class ChiSquareDensity(ColumnDensity):
-    """Learn independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
+    """Independent chi-square columns, the degrees of freedom of each: `model_` is a `ChiSquare`.
 
-    An entry of 0, which no such distribution gives, counts as not observed, in learning and in scoring; a warning says
-    so.
+    An entry of 0, outside the support, counts as missing, in fitting and in scoring, with a
+    warning.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> lk.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
@@ -29,12 +29,12 @@ class ChiSquareDensity(ColumnDensity):
         X = DensityEstimator._rows(self, X, reset)
         if reset:
             self._refuse_outside(X, "unsigned")
-        X = without_edges(self, X, X == 0, "0", reset)
+        X = with_missing(self, X, X == 0, "0", reset)
         if reset:
             self._warn_of_unseen(X)
         return X
 
     @property
     def dof_(self) -> Any:
-        """The learned degrees of freedom (d,)."""
+        """The estimated degrees of freedom (d,)."""
         return self._learned.dof

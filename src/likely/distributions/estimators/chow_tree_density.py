@@ -1,4 +1,4 @@
-"""The best tree of dependences, learned from rows of few levels."""
+"""Estimator of the Chow–Liu tree of discrete columns."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from sklearn.utils.validation import validate_data
 
 from likely.core.warnings import tell
 from likely.distributions.categorical.chow_liu import ChowTree
-from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, earlier_pairs, joined_levels, levels_of
+from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.estimation.input_validation import foreign, refuse_dates
 from likely.estimation.sparse_validation import checked_sparse
 
-MANY, FEW = 64, 8  # levels beyond which a column looks like numbers; if broken ones hardly come twice, beyond these
+MANY, FEW = 64, 8  # levels beyond which a column looks continuous; for mostly unique fractions, beyond the second
 
 
 class ChowTreeDensity(DensityEstimator):
-    """Learn which column leans on which, and how: `model_` is a `ChowTree`   (Chow and Liu 1968; named in Ney 2.6.2).
+    """Chow–Liu tree of discrete columns: `model_` is a `ChowTree`   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
-    512 a column and 8,192 in all, and `partial_fit` may bring new ones. Pairs are counted, so statistics add, and among
-    all trees the one of highest likelihood is found. NaN is summed out exactly, in scoring and, by EM, in learning (of
-    very many levels a pair counts where both were seen, with a warning). In a classifier each class has its own tree. A
-    level that training never saw has probability 0 (a classifier takes it for missing).
+    512 per column and 8,192 in all, and `partial_fit` may add new ones. Pair counts are additive statistics, and the
+    tree of highest likelihood is found exactly. NaN is summed out exactly, in scoring and, by EM, in fitting (with
+    very many levels available pairs are counted, with a warning). In a classifier each class has its own tree. A
+    level not seen in training has probability 0 (a classifier treats it as missing).
 
-    - **words**: None for columns of numbers; the words of each column where columns hold words, one list per column. A
-      word that is none of them is as a level never seen.
-    - **prior**: "weak" (one row of independent columns with the pooled shares of levels), None for maximum likelihood,
-      a number of such rows, or a `Prior`.
+    - **words**: None for columns of numbers; the words of each column where columns hold strings, one list per column.
+      A word that is none of them is treated as an unseen level.
+    - **prior**: "weak" (one pseudo-row of independent columns with the pooled level frequencies), None for maximum
+      likelihood, a number of such rows, or a `Prior`.
 
     >>> from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
     >>> t = ChowTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
@@ -55,7 +55,7 @@ class ChowTreeDensity(DensityEstimator):
     _model_types = (ChowTree,)
     _tells_of_gaps = False
     _for_text = "say which words each column may hold: ChowTreeDensity(words=[['n', 'y'], …])"
-    _looks_once = False  # levels are where they are
+    _looks_once = False  # levels must be found in all rows
 
     def _blank(self, X: Any, members: int | None = None) -> ChowTree:
         distribution = ChowTree.blank(X, members)
@@ -64,14 +64,14 @@ class ChowTreeDensity(DensityEstimator):
         )
         return distribution
 
-    def _tell_of_measurements(self, odd: list[int], distribution: ChowTree) -> None:
-        if not odd:
+    def _tell_of_measurements(self, continuous: list[int], distribution: ChowTree) -> None:
+        if not continuous:
             return
-        names = ", ".join(str(self._column_names()[j]) for j in odd[:3]) + (", …" if len(odd) > 3 else "")
-        values = len(distribution.levels[odd[0]])
-        what = f"{_columns(len(odd))} real numbers rather than few levels ({names}: {values} values)"
-        text = "each value becomes a level of its own, and any other has probability 0"
-        tell(f"ChowTreeDensity: {what}: {text}; cut them into bins, or use GaussianDensity or KernelDensity")
+        names = ", ".join(str(self._column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
+        values = len(distribution.levels[continuous[0]])
+        what = f"{_columns(len(continuous))} real numbers rather than few levels ({names}: {values} values)"
+        text = "each value becomes a level of its own, and any other value has probability 0"
+        tell(f"ChowTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
@@ -82,7 +82,9 @@ class ChowTreeDensity(DensityEstimator):
 
         if isinstance(self.prior, Real):
             strength = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=earlier_pairs(stats, strength))
+            return lambda model, stats: EarlierData.trusted(
+                distribution=model, stats=pseudo_pair_counts(stats, strength)
+            )
         return self.prior
 
     def _rows(self, X: Any, reset: bool) -> Any:
@@ -91,7 +93,7 @@ class ChowTreeDensity(DensityEstimator):
         return checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
 
     def _coded(self, X: Any, reset: bool) -> Any:
-        """Words as their places in the vocabulary."""
+        """Words as their codes in the vocabulary."""
         refuse_unlike_words(self.words, "ChowTreeDensity")
         X = foreign(X)
         refuse_dates(X, "ChowTreeDensity")
@@ -105,16 +107,16 @@ class ChowTreeDensity(DensityEstimator):
         return super()._outward(self._told(rows), like)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        strange = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
-        if not strange.any():
+        unseen = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
+        if not unseen.any():
             return X, {}
         X = X.toarray() if scipy.sparse.issparse(X) else X
         names = self._column_names()
-        return np.where(strange, np.nan, X), {names[j]: strange[:, j] for j in np.flatnonzero(strange.any(axis=0))}
+        return np.where(unseen, np.nan, X), {names[j]: unseen[:, j] for j in np.flatnonzero(unseen.any(axis=0))}
 
     @property
     def parents_(self) -> Any:
-        """The column that each column leans on (d,); −1 at the root."""
+        """The parent of each column (d,); −1 at the root."""
         return self.model_.parent
 
     @property
@@ -129,7 +131,7 @@ class ChowTreeDensity(DensityEstimator):
 
 
 def _measured(levels: Any, rows: int) -> bool:
-    """True where a column looks like measurements: very many levels, or broken numbers that hardly ever come twice."""
+    """True where a column looks continuous: very many levels, or fractions that are mostly unique."""
     broken = bool((levels != np.round(levels)).any())
     return len(levels) > MANY or (broken and len(levels) > max(FEW, rows / 2))
 

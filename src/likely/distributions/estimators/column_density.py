@@ -1,4 +1,4 @@
-"""Estimators of distributions of independent columns: the estimator interface and checks of the support."""
+"""Base of estimators of independent columns: validation of the support, and warnings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OTHER_DISTRIBUTIONS = (
 
 
 class ColumnDensity(DensityEstimator):
-    """Learn a distribution of independent columns; a subclass names the distribution.
+    """Base of estimators of independent columns; a subclass names the distribution.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
     """
 
     _distribution: ClassVar[type[ColumnDistribution]]
@@ -49,7 +49,7 @@ class ColumnDensity(DensityEstimator):
         return X
 
     def _warn_of_unseen(self, X: Any) -> None:
-        """A column of nothing but gaps has no distribution to learn: say so; a table of nothing but gaps is refused."""
+        """Warn of columns with all values missing; a table of nothing but missing values is refused."""
         unseen = np.isnan(X).all(axis=0)
         if not unseen.any() or not len(X):
             return
@@ -58,7 +58,7 @@ class ColumnDensity(DensityEstimator):
             raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
-        tell(f"{type(self).__name__}: {names} {verb} never observed: the distribution found there means nothing")
+        tell(f"{type(self).__name__}: {names} {verb} never observed: the estimate is meaningless there")
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
@@ -68,7 +68,7 @@ class ColumnDensity(DensityEstimator):
         return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
 
     def _refuse_outside(self, X: Any, support: str) -> None:
-        """Refuse values outside the support; negative values with the words that scikit-learn's checks look for."""
+        """Raise for values outside the support; negative values with the words that scikit-learn's checks look for."""
         found = outside(np.asarray(X, dtype=np.float64), support)
         if found is None:
             return
@@ -78,7 +78,7 @@ class ColumnDensity(DensityEstimator):
         raise self._unsuited(X, bad, expected, f"correct it, replace it by NaN, or {OTHER_DISTRIBUTIONS}")
 
     def _warn_of_constants(self, X: Any) -> None:
-        """A column of one value leaves some distributions no width: say so."""
+        """Warn of constant columns, which leave some distributions without a scale."""
         self._constant: Any = ()
         if not self._distribution._spreads or len(X) < 2:
             return
@@ -98,10 +98,10 @@ class ColumnDensity(DensityEstimator):
 
 
 class PredictingDensity(ColumnDensity):
-    """Learn a distribution of independent columns whose parameters can be integrated out.
+    """Base of estimators of independent columns with a predictive distribution.
 
     - **prior**: "weak", None for maximum likelihood, or a `Prior`.
-    - **predictive**: True integrates the parameters out.
+    - **predictive**: True integrates out the parameters.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}

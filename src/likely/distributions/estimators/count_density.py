@@ -1,4 +1,4 @@
-"""What estimators of counts in columns share: fractions are refused, and trials may be given or seen."""
+"""Bases of estimators of counts: integer validation, and known or observed numbers of trials."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from likely.distributions.univariate.binomial_trials import largest_counts
 
 
 class CountDensity(ColumnDensity):
-    """Learn distributions of counts: numbers that are not whole have probability 0, and are refused."""
+    """Base of estimators of counts: numbers that are not integers have probability 0, and are refused."""
 
     def _rows(self, X: Any, reset: bool) -> Any:
         X = super()._rows(X, reset)
         if reset:
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     def __sklearn_tags__(self) -> Any:
@@ -27,15 +27,15 @@ class CountDensity(ColumnDensity):
 
 
 class TrialsDensity(CountDensity):
-    """Learn distributions of successes among known trials."""
+    """Base of estimators of successes among known trials."""
 
     trials: Any
-    _looks_once = False  # the trials are the largest count of all rows, unless they are given
+    _looks_once = False  # unless given, trials are the largest count of all rows
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
         given = self.trials is not None
         if not given:
-            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is taken for them")
+            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
         distribution: Any = self._distribution
         return distribution.blank(
             X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float))
@@ -49,14 +49,14 @@ class TrialsDensity(CountDensity):
         return trials
 
 
-def only_whole(estimator: Any, X: Any) -> None:
-    """Refuse rows, dense or sparse, that hold a number that is not whole, by the name of its column."""
+def refuse_non_integers(estimator: Any, X: Any) -> None:
+    """Raise for rows, dense or sparse, with a number that is not an integer, naming its column."""
     named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
     names = estimator._column_names() if named else None
     refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_DISTRIBUTIONS}", names)
 
 
 def counts_tags(tags: Any) -> Any:
-    """Tags of an estimator that takes whole numbers from 0 on: of scikit-learn's, "categorical" says so."""
+    """Tags of an estimator that takes nonnegative integers: scikit-learn's tag for that is "categorical"."""
     tags.input_tags.positive_only = tags.input_tags.categorical = True
     return tags

@@ -1,4 +1,4 @@
-"""Compositions learned as a Dirichlet distribution."""
+"""Estimator of the Dirichlet distribution of compositional data."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class DirichletDensity(DensityEstimator):
-    """Learn a Dirichlet distribution of compositions, rows of shares that sum to 1: `model_` is a `Dirichlet`.
+    """Dirichlet distribution of compositional data, rows of proportions that sum to 1: `model_` is a `Dirichlet`.
 
-    Rows that do not sum to 1 are divided by their sums, and a warning says so: of a composition only ratios count.
+    Rows that do not sum to 1 are divided by their sums, with a warning: in compositional data only ratios count.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
-    - **floor**: the smallest share: what is below (0 has no logarithm) is lifted to it, and a warning says so.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    - **floor**: the smallest proportion: smaller ones (0 has no logarithm) are replaced by it, with a warning.
 
     >>> import likely as lk
     >>> lk.DirichletDensity(prior=None).fit([[0.2, 0.8], [0.5, 0.5], [0.6, 0.4]]).alpha_.round(3)
@@ -52,32 +52,34 @@ class DirichletDensity(DensityEstimator):
             i, j = (int(k) for k in np.argwhere(np.isnan(z))[0])
             remedy = "fill it in, or leave the row out"
             raise DataError(
-                f"DirichletDensity: Input contains NaN: a row of shares must be whole; row {i}, column {j}: {remedy}"
+                f"DirichletDensity: Input contains NaN: rows must be complete; row {i}, column {j}: {remedy}"
             )
         try:
             refuse_outside(z, "unsigned", "DirichletDensity")
-        except DataError as error:  # the words that scikit-learn's checks know
+        except DataError as error:  # the words that scikit-learn's checks look for
             raise DataError(f"{error} (Negative values in data)") from error
         return self._closed(z, reset).astype(X.dtype)
 
     def _closed(self, z: Any, reset: bool) -> Any:
-        """Rows of shares above the floor that sum to 1; an empty row has all shares alike."""
+        """Rows of proportions above the floor that sum to 1; a row of zeros becomes uniform."""
         largest = z.max(axis=1, keepdims=True, initial=0.0)
         z = np.where(largest > 0, z / np.where(largest > 0, largest, 1.0), 1.0)
         total = z.sum(axis=1, keepdims=True)
-        odd = np.abs(total * largest - 1.0)[:, 0] > 1e-6
-        shares = z / total
-        low = shares < self.floor
-        if reset and odd.any():
-            tell(f"DirichletDensity: {odd.sum()} rows do not sum to 1: they are divided by their sums")
+        not_normalized = np.abs(total * largest - 1.0)[:, 0] > 1e-6
+        proportions = z / total
+        low = proportions < self.floor
+        if reset and not_normalized.any():
+            tell(f"DirichletDensity: {not_normalized.sum()} rows do not sum to 1: they are divided by their sums")
         if reset and low.any():
-            tell(f"DirichletDensity: {low.sum()} shares below {self.floor:g} are lifted to it")
-        shares = np.maximum(shares, self.floor) if low.any() else shares
-        return shares / shares.sum(axis=1, keepdims=True) if low.any() or odd.any() else z * largest
+            tell(f"DirichletDensity: {low.sum()} proportions below {self.floor:g} are set to it")
+        proportions = np.maximum(proportions, self.floor) if low.any() else proportions
+        return (
+            proportions / proportions.sum(axis=1, keepdims=True) if low.any() or not_normalized.any() else z * largest
+        )
 
     @property
     def alpha_(self) -> Any:
-        """The learned α (d,)."""
+        """The estimated α (d,)."""
         return self._learned.alpha
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Word counts that come in bursts, learned."""
+"""Estimator of the Dirichlet-multinomial distribution of overdispersed (bursty) counts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from likely.estimation.sparse_validation import checked_sparse, odd_columns, ref
 
 
 class DirichletMultinomialDensity(DensityEstimator):
-    """Learn how often d words occur and how much that varies from row to row: `model_` is a `DirichletMultinomial`.
+    """Dirichlet-multinomial distribution of d counts given their total: `model_` is a `DirichletMultinomial`.
 
     Rows are counts, dense or sparse (SciPy's matrices stay sparse), scored given their totals.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows, and like one with each word once), None for
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1, plus a row with each count 1), None for
       maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
@@ -46,7 +46,7 @@ class DirichletMultinomialDensity(DensityEstimator):
             if reset and np.isnan(X).any():
                 i, j = (int(k) for k in np.argwhere(np.isnan(X))[0])
                 place = f"row {i}, column {j}: leave the row out"
-                raise DataError(f"DirichletMultinomialDensity: Input contains NaN: rows must have no gaps; {place}")
+                raise DataError(f"DirichletMultinomialDensity: Input contains NaN: rows must be complete; {place}")
         if reset:
             refuse_negative(X, "DirichletMultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
@@ -56,7 +56,7 @@ class DirichletMultinomialDensity(DensityEstimator):
 
     @property
     def alpha_(self) -> Any:
-        """The learned α (d,)."""
+        """The estimated α (d,)."""
         return self._learned.alpha
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Exponential rates learned from waiting times."""
+"""Estimator of exponential rates of waiting times."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from likely.distributions.univariate.exponential import Exponential
 
 
 class ExponentialDensity(PredictingDensity):
-    """Learn independent exponential waiting times, one rate per column: `model_` is an `Exponential`.
+    """Independent exponential waiting times, one rate per column: `model_` is an `Exponential`.
 
-    - **prior**: "weak" (`Gamma.weak`: a tenth of a row that looks like all rows), None for maximum likelihood, or a
+    - **prior**: "weak" (`Gamma.weak`: pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a
       `Prior`, such as `Gamma(a, b)`.
-    - **predictive**: True integrates the rates out: `model_` is then a `Lomax`.
+    - **predictive**: True integrates out the rates: `model_` is then a `Lomax`.
 
     >>> import likely as lk
     >>> lk.ExponentialDensity(prior=None).fit([[1.0], [2.0], [6.0]]).rate_.round(4)
@@ -24,5 +24,5 @@ class ExponentialDensity(PredictingDensity):
 
     @property
     def rate_(self) -> Any:
-        """The learned rates (d,)."""
+        """The estimated rates (d,)."""
         return self._learned.rate

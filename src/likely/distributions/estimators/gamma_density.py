@@ -1,4 +1,4 @@
-"""Positive numbers learned as gamma distributions."""
+"""Estimator of gamma distributions of positive numbers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class GammaDensity(ColumnDensity):
-    """Learn independent gamma distributions of positive numbers, a shape and a rate per column: `model_` is a `Gamma`.
+    """Independent gamma columns of positive numbers, a shape and a rate each: `model_` is a `Gamma`.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
-    - **zeros**: "missing": a 0, which no gamma distribution gives, counts as not observed, in learning and in scoring,
-      and a warning says so; "error": it is refused in learning, and has the distribution's own density after.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
+    - **zeros**: "missing": a 0, outside the support, counts as missing, in fitting and in scoring, with a
+      warning; "error": it is refused in `fit`, and has the distribution's own density afterwards.
 
     >>> import likely as lk
     >>> lk.GammaDensity(prior=None).fit([[1.0], [2.0], [6.0]]).shape_.round(3)
@@ -39,7 +39,7 @@ class GammaDensity(ColumnDensity):
         if reset:
             support = "unsigned" if self.zeros == "missing" else "positive"
             self._refuse_outside(X, support)
-        X = without_edges(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
+        X = with_missing(self, X, X == 0, "0", reset) if self.zeros == "missing" else X
         if reset:
             self._warn_of_constants(X)
             self._warn_of_unseen(X)
@@ -47,21 +47,21 @@ class GammaDensity(ColumnDensity):
 
     @property
     def shape_(self) -> Any:
-        """The learned shapes (d,)."""
+        """The estimated shapes (d,)."""
         return self._learned.shape
 
     @property
     def rate_(self) -> Any:
-        """The learned rates (d,)."""
+        """The estimated rates (d,)."""
         return self._learned.rate
 
 
-def without_edges(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
-    """Rows with some entries as not observed; said once, of the rows that are learned from."""
+def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
+    """Rows with the masked entries set to missing, with a warning in `fit`."""
     if not edge.any():
         return X
     if reset:
         which = ", ".join(estimator._column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
         share = f"{edge.sum()} of {edge.size} entries"
-        tell(f"{type(estimator).__name__}: {which}: {what} counts as not observed ({share})")
+        tell(f"{type(estimator).__name__}: {which}: {what} counts as missing ({share})")
     return np.where(edge, np.nan, X).astype(X.dtype)

@@ -1,4 +1,4 @@
-"""Medians and mean absolute deviations: the robust neighbor of mean and variance."""
+"""Estimator of Laplace columns: median and mean absolute deviation."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from likely.distributions.univariate.laplace import Laplace
 
 
 class LaplaceDensity(ColumnDensity):
-    """Learn independent Laplace columns, a median and a mean absolute deviation each: `model_` is a `Laplace`.
+    """Independent Laplace columns, a median and a mean absolute deviation each: `model_` is a `Laplace`.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> est = lk.LaplaceDensity(prior=None).fit([[1.0], [2.0], [4.0], [8.0], [16.0]])
@@ -23,10 +23,10 @@ class LaplaceDensity(ColumnDensity):
 
     @property
     def center_(self) -> Any:
-        """The learned medians (d,)."""
+        """The estimated medians (d,)."""
         return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learned mean absolute deviations (d,)."""
+        """The estimated mean absolute deviations (d,)."""
         return self._learned.scale

@@ -1,4 +1,4 @@
-"""Word frequencies learned from counts, sparse or dense."""
+"""Estimator of multinomial probabilities from counts, sparse or dense."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from likely.estimation.sparse_validation import (
 
 
 class MultinomialDensity(DensityEstimator):
-    """Learn how often each of d words occurs, given how many there are: `model_` is a `Multinomial`.
+    """Multinomial distribution of d counts given their total: `model_` is a `Multinomial`.
 
     Rows are counts, dense or sparse (SciPy's matrices stay sparse). A classifier with this density is
     multinomial naive Bayes: `BayesClassifier(MultinomialDensity(prior=1.0))` has the posteriors of scikit-learn's
     `MultinomialNB(alpha=1.0)`.
 
-    - **prior**: "weak" (one fictitious count, spread over the columns), None for maximum likelihood, a number a
-      (a fictitious counts of each column, so 1 is Laplace's rule as a mode), a `MultinomialPrior` or a `Dirichlet`.
-    - **predictive**: True integrates the probabilities out: `model_` is then a `DirichletMultinomial`.
+    - **prior**: "weak" (one pseudo-count, spread over the columns), None for maximum likelihood, a number α
+      (α pseudo-counts of each column, so 1 is Laplace smoothing), a `MultinomialPrior` or a `Dirichlet`.
+    - **predictive**: True integrates out the probabilities: `model_` is then a `DirichletMultinomial`.
 
     >>> from likely.distributions.estimators.multinomial_density import MultinomialDensity
     >>> MultinomialDensity(prior=1.0).fit([[2, 0, 1], [1, 0, 3]]).probs_
@@ -79,7 +79,7 @@ class MultinomialDensity(DensityEstimator):
 
     @property
     def probs_(self) -> Any:
-        """The learned probabilities (d,)."""
+        """The estimated probabilities (d,)."""
         return self._learned.probs
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Counts that spread more than a Poisson distribution's, learned."""
+"""Estimator of negative binomial columns: overdispersed counts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.distributions.estimators.count_density import CountDensity, only_whole
+from likely.distributions.estimators.count_density import CountDensity, refuse_non_integers
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 
 
 class NegativeBinomialDensity(CountDensity):
-    """Learn independent negative binomial counts, size and probability per column: `model_` is a `NegativeBinomial`.
+    """Independent negative binomial columns, size and probability each: `model_` is a `NegativeBinomial`.
 
-    Rows are dense or sparse (SciPy's matrices stay sparse). A column that spreads no more than a Poisson distribution's
-    gets a size that stands for infinity, and a note says so.
+    Rows are dense or sparse (SciPy's matrices stay sparse). A column that is not overdispersed relative to a Poisson
+    distribution gets the largest size, with a warning.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`
-      (`Beta(a, b, "negative binomial", known=size)` learns p for a known size).
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`
+      (`Beta(a, b, "negative binomial", known=size)` estimates p for a known size).
 
     >>> import likely as lk
     >>> lk.NegativeBinomialDensity(prior=None).fit([[0], [0], [3], [9], [1]]).size_.round(3)
@@ -35,14 +35,14 @@ class NegativeBinomialDensity(CountDensity):
         X = checked_sparse(self, X, reset)
         if reset:
             refuse_negative(X, "NegativeBinomialDensity")
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
-            text = "spread no more than a Poisson distribution: its size stands for infinity"
+            text = "not overdispersed: size is at its upper bound (Poisson limit)"
             tell(f"NegativeBinomialDensity: {which} {text}")
         return model
 
@@ -53,10 +53,10 @@ class NegativeBinomialDensity(CountDensity):
 
     @property
     def size_(self) -> Any:
-        """The learned sizes (d,)."""
+        """The estimated sizes (d,)."""
         return self._learned.size
 
     @property
     def prob_(self) -> Any:
-        """The learned probabilities (d,)."""
+        """The estimated probabilities (d,)."""
         return self._learned.prob

@@ -1,4 +1,4 @@
-"""Poisson rates learned from counts."""
+"""Estimator of Poisson rates from counts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from sklearn.utils._param_validation import Interval
 
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS
-from likely.distributions.estimators.count_density import counts_tags, only_whole
+from likely.distributions.estimators.count_density import counts_tags, refuse_non_integers
 from likely.distributions.univariate.poisson import Poisson
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.sparse_validation import checked_sparse, refuse_negative
 
 
 class PoissonDensity(DensityEstimator):
-    """Learn independent Poisson counts, one rate per column: `model_` is a `Poisson`.
+    """Independent Poisson columns, one rate each: `model_` is a `Poisson`.
 
     Rows are dense or sparse (SciPy's matrices stay sparse).
 
-    - **prior**: "weak" (`Gamma.weak`: the column's own mean, worth a tenth of a row), None for maximum likelihood,
-      a number a (the mean of each column, worth a rows), or a `Prior`.
-    - **predictive**: True integrates the rates out: `model_` is then a `NegativeBinomial`.
+    - **prior**: "weak" (`Gamma.weak`: 0.1 pseudo-rows at the column's own mean), None for maximum likelihood,
+      a number α (α pseudo-rows at the mean of each column), or a `Prior`.
+    - **predictive**: True integrates out the rates: `model_` is then a `NegativeBinomial`.
 
     >>> import likely as lk
     >>> lk.PoissonDensity(prior=None).fit([[1], [2], [6]]).rate_
@@ -67,12 +67,12 @@ class PoissonDensity(DensityEstimator):
             if low.any():
                 raise self._unsuited(X, low, "counts are needed (Negative values in data)", OTHER_DISTRIBUTIONS)
         if reset:
-            only_whole(self, X)
+            refuse_non_integers(self, X)
         return X
 
     @property
     def rate_(self) -> Any:
-        """The learned rates (d,)."""
+        """The estimated rates (d,)."""
         return self._learned.rate
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""A density of independent parts, each learned by its own estimator."""
+"""Estimator of products of independent components, each with its own estimator."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from likely.estimation.restore_rows import filled_columns, filled_in
 
 
 class ProductDensity(DensityEstimator, _BaseComposition):
-    """Learn independent parts of unlike kinds: `model_` is a `Product`.
+    """Product of independent components of different types: `model_` is a `Product`.
 
     - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
-      column on its own. Rows are `lk.Columns` (or a dict) with the parts' names, a data frame with columns
-      of these names, or an array with one column per part; `columns` names or numbers others.
-    - **prior**: what a part's own "weak" means here: "weak", or None for maximum likelihood. A part's own number or
-      `Prior` stands. Or a `ProductPrior` for the whole.
+      column separately. Rows are `lk.Columns` (or a dict) with the components' names, a data frame with columns
+        of these names, or an array with one column per component; `columns` names or numbers others.
+    - **prior**: what a component's own "weak" means here: "weak", or None for maximum likelihood. A component's own
+      number or `Prior` takes precedence. Or a `ProductPrior` for the whole.
 
     >>> import likely as lk
     >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
@@ -57,7 +57,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     # ------------------------------------------------------- nested parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, those of named parts as name__parameter."""
+        """Parameters by name, those of named components as name__parameter."""
         if _are_named(self.components):
             return self._get_params("_pairs", deep=deep)
         return BaseEstimator.get_params(self, deep=deep)
@@ -94,15 +94,15 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return Columns({name: self._rows_of(part, at, X, reset) for name, part, at in self.parts_})
 
     def _rows_of(self, part: Any, own: list[Any], X: Any, reset: bool) -> Any:
-        """The columns of one part as it takes them; its messages call them as they are called here."""
+        """The columns of one component as it takes them; its messages use the names of this table."""
         cells = _taken(X, own)
         width = 1 if isinstance(cells, Columns) else int(np.shape(cells)[-1])
-        part._titles = self._called(own) if width == len(own) else None  # a named part may be of many columns
+        part._titles = self._called(own) if width == len(own) else None  # a named component may have many columns
         part._chosen = isinstance(self.components, list | tuple)
         return part._rows(cells, reset)
 
     def _table(self, X: Any, reset: bool) -> Any:
-        """The input with named parts or numbered columns, its names and width noted or compared."""
+        """The input with named components or numbered columns; names and width are stored or compared."""
         X = foreign(X)
         named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
@@ -117,11 +117,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return X
 
     def _laid_out(self, X: Any) -> list[tuple[str, Any, list[Any]]]:
-        """Each part with a fresh estimator and the columns that are its own."""
+        """Each component with a cloned estimator and its columns."""
         names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
         if isinstance(self.components, list | tuple):
             if not _are_named(self.components):
-                expected = "parts must be (name, estimator) or (name, estimator, columns), each name once"
+                expected = "components must be (name, estimator) or (name, estimator, columns), each name once"
                 raise DomainError(sentence("ProductDensity", expected, repr(self.components)[:80]))
             width = len(names) if names is not None else X.shape[1]
             return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.components)]
@@ -130,24 +130,24 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return [(title, clone(one), [key]) for title, key in zip(super()._column_names(), keys, strict=True)]
 
     def _column_names(self) -> list[str]:
-        """The columns in the order of the parts, which is that of the rows inside."""
+        """The columns in the order of the components, which is that of the validated rows."""
         return self._called([column for _, _, columns in self.parts_ for column in columns])
 
     def _called(self, own: list[Any]) -> list[str]:
-        """Names of columns that are given by name or number."""
+        """Names of columns given by name or number."""
         outside = super()._column_names()
         return [outside[c] if isinstance(c, int | np.integer) and not isinstance(c, bool) else str(c) for c in own]
 
     def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
-        """The columns of one part."""
+        """The columns of one component."""
         if len(part) == 3:
             return list(part[2]) if isinstance(part[2], list | tuple) else [part[2]]
         if names is not None:
             if part[0] not in names:
-                raise DataError(sentence("ProductDensity", f"part {part[0]!r} needs a column of that name", names))
+                raise DataError(sentence("ProductDensity", f"component {part[0]!r} needs a column of that name", names))
             return [part[0]]
         if len(self.components) != width:
-            expected = f"an array must have one column per part ({len(self.components)})"
+            expected = f"an array must have one column per component ({len(self.components)})"
             raise DomainError(
                 sentence("ProductDensity", expected, width, "or name columns: (name, estimator, columns)")
             )
@@ -211,11 +211,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return model if all(new is model[name] for name, new in done) else Product.trusted(components=done)
 
     def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
-        parts, strange = {}, {}
+        parts, unseen = {}, {}
         for name, part, own in self.parts_:
             parts[name], found = part._known(X[name], model[name])
-            strange.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
-        return (Columns(parts) if strange else X), strange
+            unseen.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
+        return (Columns(parts) if unseen else X), unseen
 
     def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
         grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
@@ -235,12 +235,12 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return rule
 
     def _rule_of(self, part: Any) -> Any:
-        """A part's own "weak" means what the whole says; its own number or prior stands."""
+        """A component's own "weak" follows the setting of the whole; its own number or prior takes precedence."""
         own = part._prior_rule()
         return self.prior if isinstance(own, str) else own
 
     def _in_names(self, text: str) -> str:
-        """Columns are numbered within their part, and the part is named: say which columns of the table they are."""
+        """Replace column numbers within a component by the table's column names, in a message."""
         part = re.match(r"part '(.*?)': ", text)
         own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
 
@@ -250,7 +250,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
-        """Rows of the model as they were learned from, or as the rows `like` that they are made of."""
+        """Rows of the model in the format of the training rows, or of the rows `like`."""
         if isinstance(like, Mapping) and not issparse(like):
             return Columns({**like, **self._columns(rows, Columns.of(like))})
         columns = self._columns(rows)
@@ -262,7 +262,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return table if like is None else filled_in(like, table, sorted(columns))
 
     def _columns(self, rows: Any, like: Any = None) -> dict[Any, Any]:
-        """What the parts hold, under the names or numbers that columns have outside."""
+        """The components' columns, under the names or numbers of the input."""
         out = {}
         for name, part, own in self.parts_:
             if len(own) == 1:
@@ -293,7 +293,7 @@ def _are_named(parts: Any) -> bool:
 
 
 def _taken(X: Any, columns: list[Any]) -> Any:
-    """Some columns of an array, a frame or named parts, as rows (n, d)."""
+    """Some columns of an array, a frame or named components, as rows (n, d)."""
     known = list(X) if isinstance(X, Columns) else list(X.columns) if hasattr(X, "columns") else range(X.shape[1])
     missing = [c for c in columns if c not in known]
     if missing:

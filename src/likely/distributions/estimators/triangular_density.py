@@ -1,4 +1,4 @@
-"""A mode between two ends, learned from values; ends that are known need not be learned."""
+"""Estimator of triangular columns, with known or estimated ends."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from likely.estimation.density_estimator import EM, PRIOR
 
 
 class TriangularDensity(ColumnDensity):
-    """Learn independent triangular columns: `model_` is a `Triangular`.
+    """Independent triangular columns: `model_` is a `Triangular`.
 
-    - **low**, **high**: the ends where they are known, a number or one per column; None learns them.
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`.
+    - **low**, **high**: fixed ends, a number or one per column; None estimates them.
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
     >>> lk.TriangularDensity(low=0.0, high=8.0, prior=None).fit([[1.0], [2.0], [4.0]]).mode_
@@ -43,7 +43,7 @@ class TriangularDensity(ColumnDensity):
 
     @property
     def mode_(self) -> Any:
-        """The learned modes (d,)."""
+        """The estimated modes (d,)."""
         return self._learned.mode
 
     @property

@@ -1,4 +1,4 @@
-"""The ends of a uniform distribution, learned from what lay between them."""
+"""Estimator of the ends of uniform columns."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from likely.distributions.univariate.uniform import Uniform
 
 
 class UniformDensity(PredictingDensity):
-    """Learn independent uniform columns: `model_` is a `Uniform`.
+    """Independent uniform columns: `model_` is a `Uniform`.
 
-    - **prior**: "weak" (`BilateralPareto.weak`: ends as far beyond the extremes as neighbors are apart), None for
-      maximum likelihood (ends at the extremes: a new row outside has probability 0), or a `Prior`.
-    - **predictive**: True integrates the ends out: `model_` is then a `UniformPredictive`, which has tails.
+    - **prior**: "weak" (`BilateralPareto.weak`: ends beyond the extremes by the mean spacing of the data), None for
+      maximum likelihood (ends at the extremes: a new row outside has density 0), or a `Prior`.
+    - **predictive**: True integrates out the ends: `model_` is then a `UniformPredictive`, which has tails.
 
     >>> import likely as lk
     >>> X = [[1.0], [2.0], [4.0]]
@@ -25,10 +25,10 @@ class UniformDensity(PredictingDensity):
 
     @property
     def low_(self) -> Any:
-        """The learned lower ends (d,)."""
+        """The estimated lower ends (d,)."""
         return self._learned.low
 
     @property
     def high_(self) -> Any:
-        """The learned upper ends (d,)."""
+        """The estimated upper ends (d,)."""
         return self._learned.high

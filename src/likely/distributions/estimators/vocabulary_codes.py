@@ -1,4 +1,4 @@
-"""Words as numbers and back: each column's vocabulary is given, and a word is its place in it."""
+"""Coding of words by given vocabularies, one per column, and decoding."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from likely.distributions.categorical.categorical import is_missing
 
 
 def coded(X: Any, words: Any, whose: str) -> Array:
-    """Places (n, d) of the words of each column; NaN where one is missing, one past the end where it is not known.
+    """Codes (n, d) of the words of each column; NaN where missing, the vocabulary size where unknown.
 
     >>> coded(np.array([["red", "no"], ["green", None]], dtype=object), [["blue", "red"], ["no", "yes"]], "")
     array([[ 1.,  0.],
            [ 2., nan]])
     """
     if X.shape[1] != len(words):
-        raise DataError(sentence(whose, f"words are of {len(words)} columns", f"{X.shape[1]} columns"))
+        raise DataError(sentence(whose, f"words are given for {len(words)} columns", f"{X.shape[1]} columns"))
     return np.column_stack([_places(X[:, j], known) for j, known in enumerate(words)])
 
 
@@ -29,7 +29,7 @@ def _places(column: Any, known: Any) -> Array:
 
 
 def worded(rows: Array, words: Any) -> Any:
-    """The words of each place (n, d); None where there is none.
+    """The words of each code (n, d); None where missing.
 
     >>> worded(np.array([[1.0, np.nan]]), [["blue", "red"], ["no", "yes"]]).tolist()
     [['red', None]]
@@ -43,7 +43,7 @@ def worded(rows: Array, words: Any) -> Any:
 
 
 def refuse_unlike_words(words: Any, whose: str) -> None:
-    """A vocabulary is a list of different texts for each column."""
+    """Raise unless the vocabulary is a list of distinct strings for each column."""
     lists = isinstance(words, list | tuple) and all(isinstance(known, list | tuple) for known in words)
     if not (lists and words and all(known and len(set(map(str, known))) == len(known) for known in words)):
         expected = "words must be a list of different words for each column"

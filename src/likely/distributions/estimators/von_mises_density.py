@@ -1,4 +1,4 @@
-"""Directions learned from angles."""
+"""Estimator of von Mises columns: mean direction and concentration of angles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from likely.distributions.univariate.von_mises import VonMises
 
 
 class VonMisesDensity(ColumnDensity):
-    """Learn independent von Mises angles in radians, a center and a concentration a column: `model_` is a `VonMises`.
+    """Independent von Mises angles in radians, a center and a concentration per column: `model_` is a `VonMises`.
 
-    - **prior**: "weak" (a tenth of a row that looks like all rows), None for maximum likelihood, or a `Prior`
-      (`DirectionPrior` leaves the concentration as it says).
+    - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`
+      (`DirectionPrior` fixes the concentration).
 
     >>> import likely as lk
     >>> lk.VonMisesDensity(prior=None).fit([[3.0], [-3.1], [3.2], [2.9]]).center_.round(4)
@@ -23,10 +23,10 @@ class VonMisesDensity(ColumnDensity):
 
     @property
     def center_(self) -> Any:
-        """The learned directions (d,)."""
+        """The estimated directions (d,)."""
         return self._learned.center
 
     @property
     def concentration_(self) -> Any:
-        """The learned concentrations (d,)."""
+        """The estimated concentrations (d,)."""
         return self._learned.concentration

@@ -1,4 +1,4 @@
-"""Dependent binary columns learned from rows: averages of products of signs, or a log-linear distribution of them."""
+"""Estimator of dependent binary columns: Rademacher–Walsh expansion, or log-linear (Ising) model."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from likely.distributions.estimators.binary_density import BINARY_SETTINGS, Bina
 
 
 class WalshDensity(BinaryDensity):
-    """Learn a distribution of dependent binary columns: `model_` is a `Walsh`, with log=True a `LogLinear` (Ney 2.6.2).
+    """Dependent binary columns: `model_` is a `Walsh` expansion, or with log=True a `LogLinear` model (Ney 2.6.2).
 
-    - **order**: how many columns may act together: 1, 2 (pairs), …; more than there are columns means all of them.
-    - **log**: False expands p(x): averages, no iteration, but it can be negative: the positive part counts, and log p
+    - **order**: highest order of interaction: 1, 2 (pairs), …; more than there are columns means all of them.
+    - **log**: False expands p(x): means, no iteration, but it can be negative: the positive part counts, and log p
       is −inf elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood up to 20
-      columns (gaps are integrated out, by EM), beyond that order 1, or order 2 by climbing with sampling chains under a
-      prior whose width left-out rows would choose, with the constant by annealed importance sampling (`model_.error`
-      is its standard error).
-    - **prior**: "weak" (one row of independent columns about the pooled means), None for maximum likelihood, a number
-      of such rows, or a `Prior`.
+      columns (missing values are integrated out, by EM), beyond that order 1, or order 2 with persistent Gibbs chains
+      under a prior whose width is selected by estimated held-out likelihood, with log Z by annealed importance sampling
+      (`model_.error` is its standard error).
+    - **prior**: "weak" (one pseudo-row of independent columns about the pooled means), None for maximum likelihood, a
+      number of such rows, or a `Prior`.
     - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1 (or −1 and 1);
-      None: anything but 0 and 1 is an error when learning, and has probability 0 after.
+      None: anything but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
 
-    Statistics add: `partial_fit` equals the batch. Sparse rows are taken, and made dense a block at a time.
+    Statistics are additive: `partial_fit` equals the batch. Sparse rows are made dense block by block.
 
     >>> from likely.distributions.estimators.walsh_density import WalshDensity
     >>> w = WalshDensity(2, log=True, prior=None).fit([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]])

@@ -1,1 +1,1 @@
-"""Distributions of one number per column."""
+"""Univariate distributions, one per column: beta, binomial, Cauchy, gamma, Poisson, uniform, von Mises and others."""

@@ -1,4 +1,4 @@
-"""The beta distribution: what we believe of a coin before and after tossing it."""
+"""Beta distribution: density, maximum-likelihood fit, and conjugate prior of success probabilities."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from likely.distributions.statistics.counts import one_column
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.beta_binomial import BetaBinomial
 from likely.distributions.univariate.beta_fit import BetaLearning
-from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_ways
+from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_coefficients
 from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 
-STRENGTH = 1.0  # rows that the weak prior is worth
+STRENGTH = 1.0  # pseudo-counts of the weak prior
 OF = ("bernoulli", "binomial", "negative binomial")
 
 
@@ -33,11 +33,11 @@ OF = ("bernoulli", "binomial", "negative binomial")
 class Beta(BetaLearning):
     """log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
 
-    The conjugate prior of `Bernoulli`: a − 1 ones and b − 1 zeros were seen before. Both are numbers, (d,) or
-    (K, d) for a stack. One prior serves all members of a stack of Bernoulli distributions, and one of a single column
-    all their columns. It is also that of a `Binomial` distribution of known trials, and of the p of a
-    `NegativeBinomial` of known size: `likelihood` and `known` say of which, and statistics of Bernoulli and binomial
-    distributions do so themselves. As a distribution of its own it learns too: `Beta.fit`.
+    The conjugate prior of `Bernoulli`, with a − 1 and b − 1 pseudo-counts of ones and zeros. Both are numbers, (d,) or
+    (K, d) for a stack. One prior can be used for all members of a stack of Bernoulli distributions, and one of a single
+    column for all their columns. It is also the conjugate prior of a `Binomial` with known trials, and of the p of a
+    `NegativeBinomial` with known size: `likelihood` and `known` specify this; statistics of Bernoulli and binomial
+    distributions set them. As a density of proportions it can be fitted: `Beta.fit`.
 
     >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
     array([0.8])
@@ -45,11 +45,11 @@ class Beta(BetaLearning):
     BetaBinomial(trials=[3.], a=[4.], b=[1.])
     """
 
-    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # distributions whose parameters it speaks of
+    serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # distributions that it is the conjugate prior of
 
     a: Array  # (d,) or (K, d)
     b: Array
-    likelihood: str = "bernoulli"  # "binomial" or "negative binomial": whose probability it is a prior of
+    likelihood: str = "bernoulli"  # "binomial" or "negative binomial": the likelihood of the prior
     known: Array | None = None  # the trials, or the size: a number, (d,) or (K, d)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class Beta(BetaLearning):
         try:
             a, b = (np.array(np.atleast_1d(part)) for part in np.broadcast_arrays(a, b))
         except ValueError as error:
-            raise ShapeError(sentence("Beta", "a and b must fit each other", (a.shape, b.shape))) from error
+            raise ShapeError(sentence("Beta", "a and b must broadcast", (a.shape, b.shape))) from error
         if a.ndim > 2 or 0 in a.shape:
             raise ShapeError(sentence("Beta", "a and b must be numbers, (d,) or (K, d)", a.shape))
         if not ((a > 0).all() and (b > 0).all()):
@@ -66,9 +66,9 @@ class Beta(BetaLearning):
 
     def _checked_known(self, shape: tuple[int, ...]) -> Array | None:
         if self.likelihood not in OF:
-            raise DomainError(sentence("Beta", f"of must be one of {', '.join(map(repr, OF))}", repr(self.likelihood)))
+            raise DomainError(sentence("Beta", f"likelihood must be one of {OF}", repr(self.likelihood)))
         if (self.known is None) != (self.likelihood == "bernoulli"):
-            expected = "known trials (binomial) or a known size (negative binomial) are needed, and nothing for coins"
+            expected = "known trials (binomial) or a known size (negative binomial) are needed, and none for Bernoulli"
             raise DomainError(sentence("Beta", expected, (self.likelihood, self.known)))
         if self.known is None:
             return None
@@ -78,29 +78,29 @@ class Beta(BetaLearning):
             or not (known > 0).all()
             or (self.likelihood == "binomial" and (known != np.floor(known)).any())
         ):
-            raise DomainError(sentence("Beta", "known must be positive, and trials whole numbers", known))
+            raise DomainError(sentence("Beta", "known must be positive, and trials integers", known))
         try:
             np.broadcast_shapes(known.shape, shape)
         except ValueError as error:
-            raise ShapeError(sentence("Beta", "known must fit a and b", (known.shape, shape))) from error
+            raise ShapeError(sentence("Beta", "known must broadcast to a and b", (known.shape, shape))) from error
         return known
 
     @classmethod
     def weak(cls, stats: Trials | Successes, strength: float = STRENGTH) -> Beta:
-        """A prior worth one row (one trial), whose mode is the pooled mean: a lone column keeps its ML estimate.
+        """Weak prior with one pseudo-count, whose mode is the pooled mean: a single column keeps its ML estimate.
 
-        Where all rows agree the mode is half a row from the edge: no probability becomes 0 or 1.
+        Where all rows agree the mode is half a count from the boundary: no probability becomes 0 or 1.
         """
         pooled = stats.pooled()
         edge = 0.5 / (pooled.ones + pooled.zeros + 1.0)
-        seen = pooled.ones + pooled.zeros > 0
-        mean = np.where(seen, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
-        told = {"likelihood": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
-        return cls.trusted(a=1.0 + strength * mean, b=1.0 + strength * (1.0 - mean), **told)
+        observed = pooled.ones + pooled.zeros > 0
+        mean = np.where(observed, np.clip(pooled.mean, edge, 1.0 - edge), 0.5)
+        likelihood = {"likelihood": "binomial", "known": pooled.trials} if isinstance(pooled, Successes) else {}
+        return cls.trusted(a=1.0 + strength * mean, b=1.0 + strength * (1.0 - mean), **likelihood)
 
     @classmethod
     def symmetric(cls, columns: int, rows: float) -> Beta:
-        """So many ones and as many zeros were seen in each column before: the mode is (n₁ + r) / (n + 2r)."""
+        """Symmetric prior with r = `rows` pseudo-counts of ones and of zeros: the mode is (n₁ + r) / (n + 2r)."""
         return cls(np.full(columns, 1.0 + rows), np.full(columns, 1.0 + rows))
 
     def member(self, k: int) -> Beta:
@@ -109,17 +109,17 @@ class Beta(BetaLearning):
         return self.replace(a=self.a[k].copy(), b=self.b[k].copy(), known=known)
 
     def _pairs(self) -> Dirichlet:
-        """Each column's distribution as that of (x, 1 − x), all in one stack."""
+        """Each column's beta distribution as a Dirichlet distribution of (x, 1 − x), all in one stack."""
         return Dirichlet.trusted(alpha=np.stack([self.a.ravel(), self.b.ravel()], axis=1), levels=None)
 
     def _first(self, each: Any) -> Array:
-        """The first of each pair, in the shape of the parameters."""
+        """The first entry of each pair, in the shape of the parameters."""
         return np.reshape(each[..., 0], (*each.shape[:-2], *self.a.shape)).copy()
 
     # ---------------------------------------------------------------- the distribution
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is 'not observed'."""
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
 
@@ -132,7 +132,7 @@ class Beta(BetaLearning):
         return map_rows(evaluate, x, self.members)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack; never quite 0 or 1, where the distribution may have a pole."""
+        """Draws (n, d), or (n, K, d) for a stack; never exactly 0 or 1, where the density may be infinite."""
         info = np.finfo(np.float64)
         return np.clip(self._first(self._pairs().sample(n, rng)), info.tiny, 1.0 - info.epsneg)
 
@@ -149,12 +149,12 @@ class Beta(BetaLearning):
 
     @property
     def mode(self) -> Array:
-        """(a − 1) / (a + b − 2); 0 for a ≤ 1 < b, 1 for b ≤ 1 < a, and the mean where there is no single summit."""
+        """(a − 1) / (a + b − 2); 0 for a ≤ 1 < b, 1 for b ≤ 1 < a, and the mean where there is no unique mode."""
         return self._first(self._pairs().mode)
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, for each column."""
+        """The median of each column."""
         return lower_point(self.a, self.b, 0.5)
 
     def cdf(self, x: Any) -> Array:
@@ -178,36 +178,36 @@ class Beta(BetaLearning):
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
     def kl(self, other: Beta, bits: bool = False) -> Any:
-        """KL(self ‖ other), column by column as that of `Dirichlet`, summed; stacks go member by member."""
+        """KL(self ‖ other), column by column as that of `Dirichlet`, summed; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(np.reshape(self._pairs().kl(other._pairs()), self.a.shape).sum(axis=-1)), bits)
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: two a column."""
+        """Free parameters: two per column."""
         return 2 * int(self.a.size)
 
     # -------------------------------------------------------------- the prior
 
     def update(self, stats: Trials | Successes | WeightedValues) -> Beta:
-        """The posterior: ones add to a, zeros to b; of negative binomial counts, r a row to a and the counts to b."""
-        ones, zeros, told = self._told(stats)
-        return self.replace(a=self.a + ones, b=self.b + zeros, **told)
+        """The posterior: ones add to a, zeros to b; for negative binomial counts, r per row to a and counts to b."""
+        ones, zeros, likelihood = self._successes_and_failures(stats)
+        return self.replace(a=self.a + ones, b=self.b + zeros, **likelihood)
 
-    def _told(self, stats: Any) -> tuple[Array, Array, dict[str, Any]]:
-        """Successes, failures, and whose statistics they are."""
+    def _successes_and_failures(self, stats: Any) -> tuple[Array, Array, dict[str, Any]]:
+        """Successes, failures, and the likelihood that the statistics belong to."""
         if isinstance(stats, WeightedValues):
-            return self._waits(stats)
+            return self._negative_binomial_counts(stats)
         if not isinstance(stats, Trials | Successes):
             got, remedy = type(stats).__name__, "collect them with a Bernoulli or Binomial distribution"
             raise DomainError(sentence("Beta", "statistics of successes and failures are needed", got, remedy))
         self._serves(stats.ones.shape, "statistics")
         coins = {"likelihood": "bernoulli", "known": None}
-        told = {"likelihood": "binomial", "known": stats.trials} if isinstance(stats, Successes) else coins
-        return stats.ones, stats.zeros, told
+        likelihood = {"likelihood": "binomial", "known": stats.trials} if isinstance(stats, Successes) else coins
+        return stats.ones, stats.zeros, likelihood
 
-    def _waits(self, stats: WeightedValues) -> tuple[Array, Array, dict[str, Any]]:
-        """A negative binomial count is one of failures before the r-th success."""
+    def _negative_binomial_counts(self, stats: WeightedValues) -> tuple[Array, Array, dict[str, Any]]:
+        """A negative binomial count is the number of failures before the r-th success."""
         if self.likelihood != "negative binomial":
             remedy = 'Beta(a, b, "negative binomial", known=size)'
             raise DomainError(
@@ -242,9 +242,9 @@ class Beta(BetaLearning):
         return self._distribution(self.sample(1, rng)[0].copy())
 
     def predictive(self) -> Any:
-        """One new row: a 1 with probability a / (a + b) (Herbst 2.1); successes, a `BetaBinomial` distribution.
+        """Posterior predictive: Bernoulli with probability a / (a + b) (Herbst 2.1); for binomial, `BetaBinomial`.
 
-        Of negative binomial counts it is a `BetaNegativeBinomial` distribution.
+        For negative binomial counts it is a `BetaNegativeBinomial` distribution.
         """
         if self.likelihood == "bernoulli":
             return self.point("mean")
@@ -254,32 +254,32 @@ class Beta(BetaLearning):
         return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
 
     def log_evidence(self, stats: Trials | Successes | WeightedValues) -> Any:
-        """log p(the rows, one after another), probabilities integrated out; one per member for a stack.
+        """log marginal likelihood of the rows in sequence, probabilities integrated out; one per member for a stack.
 
-        Σⱼ log B(a + n₁, b + n₀) / B(a, b), and the log of the ways in which the counts can come about.
+        Σⱼ log B(a + n₁, b + n₀) / B(a, b), plus the logs of the binomial coefficients.
         """
-        ones, zeros, _ = self._told(stats)
+        ones, zeros, _ = self._successes_and_failures(stats)
         terms = log_gamma_ratio(self.a, ones) + log_gamma_ratio(self.b, zeros)
         value = (terms - log_gamma_ratio(self.a + self.b, ones + zeros)).sum(axis=-1)
         if isinstance(stats, Successes):
             value = value + stats.log_ways
         elif isinstance(stats, WeightedValues):
-            value = value + log_ways(stats, self._known(stats.weight.shape))
+            value = value + log_coefficients(stats, self._known(stats.weight.shape))
         return lone(value)
 
     def log_density(self, model: Any) -> Any:
-        """log p(probabilities of a Bernoulli, binomial or negative binomial distribution), per member for a stack."""
+        """log prior density of the probabilities of a Bernoulli, binomial or negative binomial; one per member."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")
         return lone(added(_log_density(probs, self.a, self.b)))
 
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
-            raise ShapeError(sentence("Beta", f"{what} that fits {self.a.shape} is needed", shape))
+            raise ShapeError(sentence("Beta", f"{what} of a shape that fits {self.a.shape} is needed", shape))
 
 
 def lower_point(a: Any, b: Any, p: Any) -> Array:
-    """x with P(X ≤ x) = p: SciPy's `betaincinv`, and next to 0, where that gives up, p = xᵃ / (a B(a, b)) solved."""
+    """Quantile x with P(X ≤ x) = p: SciPy's `betaincinv`; next to 0, where that fails, from p = xᵃ / (a B(a, b))."""
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         # a B(a, b) = Γ(1 + a) Γ(b) / Γ(a + b), where 1/a would multiply what log Γ(b) − log Γ(a + b) loses
         log = (np.log(p) + gammaln(1 + np.asarray(a)) - gamma_excess(b, a)) / a - np.log(b)
@@ -290,7 +290,7 @@ def lower_point(a: Any, b: Any, p: Any) -> Array:
 def _log_density(x: Array, a: Array, b: Array) -> Array:
     """log p of each entry; 0 where it is NaN, −inf outside 0 … 1.
 
-    Gamma distributions of x and 1 − x, at rate a + b, over that of their sum: it keeps its digits for large a and b.
+    Gamma distributions of x and 1 − x, at rate a + b, over that of their sum: accurate for large a and b.
     """
     inside, whole = (x >= 0) & (x <= 1), a + b
     at = x if inside.all() else np.where(inside, x, 0.5)

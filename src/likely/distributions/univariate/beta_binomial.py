@@ -1,4 +1,4 @@
-"""The beta-binomial distribution: successes among known trials when the chance of success varies from row to row."""
+"""Beta-binomial distribution: successes among known trials with a random success probability."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from likely.numerics.newton_ascent import Spot, climb
 from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import digamma_gap, gamma_excess
 
-LONGEST = 1 << 24  # trials of a distribution whose probabilities are summed one by one
-SMALLEST, LARGEST = 1e-6, 1e8  # a and b that learning may reach: below, all or nothing; above, a binomial distribution
+LONGEST = 1 << 24  # trials of a distribution whose probabilities are summed exactly
+SMALLEST, LARGEST = 1e-6, 1e8  # bounds of the estimates of a and b: below, only 0 or N; above, a binomial distribution
 
 
 @dataclass(frozen=True, eq=False)
 class BetaBinomial(KnownTrials, ValueDistribution):
-    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn of two colors).
+    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn).
 
-    What a `Beta` distribution of the probability predicts for N trials: mean N a / (a + b), and more spread than a
-    `Binomial`.
+    The predictive distribution of N trials under a `Beta` prior of the success probability: mean N a / (a + b), and
+    overdispersed relative to a `Binomial`.
 
     >>> BetaBinomial(2, 1.0, 1.0).log_prob([0, 1, 2]).round(4)
     array([-1.0986, -1.0986, -1.0986])
@@ -90,14 +90,14 @@ class BetaBinomial(KnownTrials, ValueDistribution):
 
     @property
     def mode(self) -> Array:
-        """The most likely count; with a + b ≤ 2 it is 0 or N."""
-        rise = self.trials * (self.a - 1) - (self.b - 1)  # sign of p(1) − p(0); it falls by a + b − 2 a step
+        """The most likely count; 0 or N for a + b ≤ 2."""
+        rise = self.trials * (self.a - 1) - (self.b - 1)  # sign of p(1) − p(0); it falls by a + b − 2 per step
         fall = self.a + self.b - 2
         inner = np.clip(np.floor(rise / np.where(fall > 0, fall, 1.0)) + 1, 0.0, self.trials)
         return np.where(fall > 0, inner, np.where(self.b >= self.a, 0.0, self.trials))
 
     def kl(self, other: BetaBinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other), summed count by count, infinite if other has fewer trials; stacks go member by member."""
+        """KL(self ‖ other), summed count by count, infinite if other has fewer trials; member by member for stacks."""
         self._same_shape(other)
         theirs = {name: np.broadcast_to(part, self._shape) for name, part in other.parameters.items()}
         mine = zip(*(part.ravel() for part in self.parameters.values()), strict=True)
@@ -106,7 +106,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return in_units(lone(np.maximum(each, 0.0).reshape(self._shape).sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all counts (by draws, where these are too many)."""
+        """E[g(x)], summed exactly over all counts (by Monte Carlo where these are too many)."""
         high = np.atleast_2d(self.trials).max(axis=0)
         return exact_expectation(self, g, np.zeros(self.dim), high) or super().expect(g, n, rng)
 
@@ -119,7 +119,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
-        """A first look: the trials as given, or the largest count of each column; a and b are 1."""
+        """Initial model: the given trials, or the largest count of each column; a and b are 1."""
         z = rows(x, None, "BetaBinomial")
         if z.shape[1] == 0:
             raise ShapeError(sentence("BetaBinomial", "at least one column is needed", z.shape))
@@ -129,16 +129,16 @@ class BetaBinomial(KnownTrials, ValueDistribution):
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> BetaBinomial:
-        """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
+        """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
             which = about_columns(np.flatnonzero(found.binomial_like).tolist())
-            tell(f"BetaBinomial: {which} spread no more than a binomial distribution: a + b stands for infinity")
+            tell(f"BetaBinomial: {which} not overdispersed: a + b is at its upper bound (binomial limit)")
         return found
 
     @property
     def binomial_like(self) -> Any:
-        """Columns whose a + b stands for infinity: they spread no more than a binomial distribution's (..., d)."""
+        """Mask of columns that are not overdispersed, whose a + b is at its upper bound (..., d)."""
         return np.asarray(np.maximum(self.a, self.b) >= LARGEST * (1 - 1e-6))
 
     @classmethod
@@ -174,20 +174,20 @@ class BetaBinomial(KnownTrials, ValueDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
-        """Mean and variance of the rows matched."""
+        """Method of moments: mean and variance of the rows."""
         mean, spread = column_moments(x, weight, "BetaBinomial")
         most = cls._seen_in(x)["trials"] if trials is None else given_trials(trials, len(mean), "BetaBinomial")
         return cls.from_moments(mean, spread, most)
 
 
 def log_pmf(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts; −inf for what is no count from 0 to n."""
+    """log p of counts; −inf for anything but a count from 0 to n."""
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     return np.where(possible, between_counts(np.where(possible, x, 0.0), n, a, b), -np.inf)
 
 
 def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
-    """log p of counts, and of expected counts between them: two colors of an urn."""
+    """log p of counts, extended to fractional (expected) counts."""
     x, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, n, a, b))
     logs, none = log_two_colors(x, n - x, n, a, b), x == 0
     ends = np.broadcast_to(none | (x == n), logs.shape)
@@ -195,7 +195,7 @@ def between_counts(x: Array, n: Any, a: Any, b: Any) -> Array:
 
 
 def _by_distribution(x: Array, f: Callable[[Array, Array], Any], n: Array, a: Array, b: Array) -> Array:
-    """f(x, cumulated probabilities), each distribution's table made once."""
+    """f(x, cumulative probabilities), with each distribution's table computed once."""
     distributions, which = np.unique(np.stack([n.ravel(), a.ravel(), b.ravel()], axis=1), axis=0, return_inverse=True)
     out, flat, which = np.empty(x.size), x.ravel(), np.ravel(which)
     for k, (trials, one, other) in enumerate(distributions):
@@ -218,41 +218,39 @@ def _mean_log(distribution: tuple[Any, ...], other: tuple[Any, ...]) -> float:
 
 
 def fitted(x: Array, w: Array, n: float, old: tuple[float, float] = (1.0, 1.0)) -> dict[str, float]:
-    """a and b of maximum likelihood for counts with weights, by Newton's steps for their logarithms.
+    """Maximum-likelihood a and b for weighted counts, by Newton's method for their logarithms.
 
-    Steps begin at the distribution of before or at that of the moments, whichever is better.
+    Starts from the previous parameters or from the moment estimates, whichever is better.
     """
     total = float(w.sum())
     mean = float(w @ x) / total / n
-    if (
-        mean <= 0 or mean >= 1 or n == 1
-    ):  # all or nothing, or coins, whose spread says nothing: a distribution worth one row
+    if mean <= 0 or mean >= 1 or n == 1:  # only 0 and N, or one trial, where a + b is not identified: one pseudo-count
         mean = min(max(mean, 0.5 / (total * n + 1)), 1 - 0.5 / (total * n + 1))
         return {"a": mean, "b": 1 - mean}
     spread = float(w @ (x / n - mean) ** 2) / total / (mean * (1 - mean))
-    if spread <= 1 / n:  # no more than a binomial distribution's: the likelihood rises with a + b for ever
+    if spread <= 1 / n:  # not overdispersed: the likelihood increases with a + b without bound
         whole = LARGEST / max(mean, 1 - mean)
         return {"a": mean * whole, "b": (1 - mean) * whole}
     whole = min(max((1 - spread) / max(spread - 1 / n, 1e-6), 1e-3), 1e4)
     starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, (mean * whole, (1 - mean) * whole))]
 
-    def hill(logs: Array) -> Spot:
-        return _hill(logs, x, w, n)
+    def objective(logs: Array) -> Spot:
+        return _objective(logs, x, w, n)
 
-    best = max(starts, key=lambda logs: hill(logs).height)
-    a, b = np.exp(climb(hill, best, np.log(SMALLEST), np.log(LARGEST)))
+    best = max(starts, key=lambda logs: objective(logs).height)
+    a, b = np.exp(climb(objective, best, np.log(SMALLEST), np.log(LARGEST)))
     return {"a": float(a), "b": float(b)}
 
 
-def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
-    """Log-likelihood of log a and log b, but for what they do not touch, its slope and curvature."""
+def _objective(logs: Array, x: Array, w: Array, n: float) -> Spot:
+    """Log-likelihood of log a and log b up to a constant, its gradient and Hessian."""
     size = np.exp(logs)
     whole, total = float(size.sum()), float(w.sum())
     distribution = np.concatenate([np.repeat(size, len(x)), [whole]])
     drawn = np.concatenate([x, n - x, [n]])
 
     def summed(each: Array) -> tuple[Array, float]:
-        """Σ w over the counts of either color, and over those of both."""
+        """Σ w over the counts of successes or failures, and over both."""
         return each[:-1].reshape(2, -1) @ w, total * float(each[-1])
 
     excess, all_excess = summed(gamma_excess(distribution, drawn))
@@ -261,6 +259,6 @@ def _hill(logs: Array, x: Array, w: Array, n: float) -> Spot:
     )
     own, lift = summed(polygamma(1, distribution) - polygamma(1, distribution + drawn))
     counted = np.array([w @ x, w @ (n - x)])
-    height = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
+    value = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
     slope = (rise - common) * size
-    return Spot(height, slope, own * size**2 - slope, lift, size)
+    return Spot(value, slope, own * size**2 - slope, lift, size)

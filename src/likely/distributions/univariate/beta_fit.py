@@ -1,4 +1,4 @@
-"""The beta distribution as a density that learns: from mean logarithms of x and of 1 − x."""
+"""Maximum-likelihood fit of the beta distribution from the mean logarithms of x and of 1 − x."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_height, di
 
 
 class BetaLearning(FeatureDistribution):
-    """Maximum likelihood of a and b by Newton's steps for their logarithms, to rounding, for shapes from 10⁻⁸ to 10¹².
+    """Maximum likelihood of a and b by Newton's method for their logarithms, for parameters from 10⁻⁸ to 10¹².
 
-    0 and 1 have no logarithms: learning refuses them, by row and column. A column so narrow that shapes would exceed
-    10¹² is told of: sums of logarithms cannot tell them there.
+    0 and 1 have no finite logarithms: fitting refuses them, by row and column. A column so narrow that the parameters
+    would exceed 10¹² gets a warning: sums of logarithms do not determine them there.
     """
 
     _domains: ClassVar[dict[str, str]] = {"a": "positive", "b": "positive"}
@@ -25,7 +25,7 @@ class BetaLearning(FeatureDistribution):
     _support = "unit"
     _n_features = 2
     _limits: ClassVar[dict[str, tuple[float, str]]] = {
-        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be learned") for name in ("a", "b")
+        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be estimated") for name in ("a", "b")
     }
 
     @classmethod
@@ -34,7 +34,7 @@ class BetaLearning(FeatureDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Self:  # type: ignore[override]
-        """A first look: as many columns as the rows have, each a flat distribution."""
+        """Initial model: as many columns as the rows have, each uniform."""
         width = rows(x, None, "Beta").shape[1]
         if width == 0:
             raise ShapeError(sentence("Beta", "at least one column is needed", n_rows(x)))
@@ -48,8 +48,8 @@ class BetaLearning(FeatureDistribution):
         bad = np.argwhere((z == 0) | (z == 1))
         if len(bad):
             i, j = (int(k) for k in bad[0])
-            remedy = "replace it by NaN, or by what it was before it was rounded"
-            raise BadEntry("Beta", "values to learn from must lie between 0 and 1", z[i, j], i, j, remedy)
+            remedy = "replace it by NaN, or by its value before rounding"
+            raise BadEntry("Beta", "values to fit must lie between 0 and 1", z[i, j], i, j, remedy)
         return super()._collected(z, shares)
 
     def _from_means(self, means: list[Array]) -> dict[str, Array]:

@@ -16,16 +16,16 @@ from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import count_by_count, log_factorial, log_gamma_ratio
 
-LONGEST = 1 << 22  # counts that are summed one by one
+LONGEST = 1 << 22  # counts that are summed exactly
 
 
 @dataclass(frozen=True, eq=False)
 class BetaNegativeBinomial(ColumnDistribution):
     """log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
 
-    What a `Beta` distribution of p predicts for a `NegativeBinomial` count of known size r. Its tail falls as x^(−a −
-    1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It scores and imagines; it has no estimator of its
-    own.
+    The predictive distribution of a `NegativeBinomial` count of known size r under a `Beta` prior of p. Its tail falls
+    as x^(−a − 1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It has `log_prob` and `sample`, but no
+    estimator of its own.
 
     >>> BetaNegativeBinomial(1.0, 2.0, 1.0).log_prob([0, 1]).round(4)
     array([-0.4055, -1.7918])
@@ -102,12 +102,12 @@ class BetaNegativeBinomial(ColumnDistribution):
         )
 
     def entropy(self, bits: bool = False) -> Any:
-        """Not known in closed form: an error that says how to estimate it."""
+        """Raises: there is no closed form; the message says how to estimate it."""
         return super().entropy(bits)
 
 
 def log_pmf(x: Any, r: Any, a: Any, b: Any) -> Array:
-    """log p of counts: r / (r + x) times the chance that of r + x draws from Pólya's urn r are of the first color."""
+    """log p of counts: r / (r + x) times a beta-binomial probability of r successes in r + x trials."""
     x = np.asarray(x, dtype=np.float64)
     n = r + x
     logs = log_two_colors(r, x, n, a, b, r / n)
@@ -126,8 +126,8 @@ def _first_reached(p: float, r: float, a: float, b: float) -> float:
     raise DomainError(sentence("BetaNegativeBinomial", "quantiles beyond 2**22 counts are not summed", p))
 
 
-def log_ways(stats: WeightedValues, size: Array) -> Array:
-    """Σ w log Γ(r + x) / (Γ(r) x!) of collected counts, one per member for a stack."""
+def log_coefficients(stats: WeightedValues, size: Array) -> Array:
+    """Σ w log Γ(r + x) / (Γ(r) x!), log coefficients of the collected counts, one per member for a stack."""
     r = size.ravel()[stats.cell]
     each = stats.each * (log_gamma_ratio(r, stats.value) - log_factorial(stats.value))
     cells = np.bincount(stats.cell, each, size.size).reshape(size.shape)

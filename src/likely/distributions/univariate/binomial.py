@@ -1,4 +1,4 @@
-"""The binomial distribution: how many of a known number of trials succeed."""
+"""Binomial distribution with known numbers of trials, and its sufficient statistics."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from likely.distributions.statistics.counts import exact_expectation, member_wei
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
 from likely.numerics.special import LOG_2PI, deviance, log_factorial, peak_parts
 
-ROUNDING = 1e-13  # share of a column's trials that is left where all that succeeded are subtracted from all
-FEW = 1 << 17  # counts that are summed one by one; of wider distributions, the entropy is a series
-TAIL = 1e-25  # probability that may be left out
+ROUNDING = 1e-13  # relative rounding error of failures as trials minus successes
+FEW = 1 << 17  # counts that are summed exactly; for more, the entropy is a series
+TAIL = 1e-25  # tail probability that is neglected
 
 
 @dataclass(frozen=True, eq=False)
 class Binomial(KnownTrials, ColumnDistribution):
     """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
 
-    Independent columns of successes among `trials` N, which are known. What is no count from 0 to N has probability
-    0; NaN entries were not observed. The conjugate prior of p is `Beta`, which predicts a `BetaBinomial`.
+    Independent columns of successes among `trials` N, which are known. Anything but a count from 0 to N has probability
+    0; NaN is missing. The conjugate prior of p is `Beta`, with predictive distribution `BetaBinomial`.
 
     >>> Binomial(3, 0.5).log_prob([0, 1, 4]).round(4)
     array([-2.0794, -0.9808,    -inf])
@@ -85,9 +85,9 @@ class Binomial(KnownTrials, ColumnDistribution):
         return np.minimum(np.floor((self.trials + 1) * self.probs), self.trials)
 
     def kl(self, other: Binomial, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); stacks go member by member.
+        """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); member by member for stacks.
 
-        Summed count by count where other has more trials; infinite where it has fewer.
+        Summed over counts where other has more trials; infinite where it has fewer.
         """
         self._same_shape(other)
         n, p, other_n, q = np.broadcast_arrays(self.trials, self.probs, other.trials, other.probs)
@@ -98,7 +98,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         return in_units(lone(each.sum(axis=-1)), bits)
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all counts (by draws, where these are too many).
+        """E[g(x)], summed exactly over all counts (by Monte Carlo where these are too many).
 
         >>> Binomial(4, 0.5).expect(lambda x: x[..., 0] ** 2).value.round(10)
         np.float64(5.0)
@@ -115,7 +115,7 @@ class Binomial(KnownTrials, ColumnDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, trials: Any = None) -> Binomial:  # type: ignore[override]
-        """A first look: the trials as given, or the largest count of each column; every p is one half."""
+        """Initial model: the given trials, or the largest count of each column; every p is ½."""
         z = rows(x, None, "Binomial")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Binomial", "at least one column is needed", z.shape))
@@ -135,7 +135,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         try:
             return super()._collect_blocks(x, w, labels)
         except DataError:
-            z = rows(x, self.dim, "Binomial")  # the same complaint, with the row's own number
+            z = rows(x, self.dim, "Binomial")  # the same error, with the row's own number
             refuse_more(z, member_weights(w, labels, len(z), self.members, "Binomial"), self.trials, "Binomial")
             raise
 
@@ -155,7 +155,7 @@ class Binomial(KnownTrials, ColumnDistribution):
     def _fits(self, stats: Any) -> None:
         super()._fits(stats)
         if not np.array_equal(stats.trials, self.trials):
-            raise ShapeError(sentence("Binomial", "statistics of as many trials are needed", "other trials"))
+            raise ShapeError(sentence("Binomial", "statistics with the same trials are needed", "other trials"))
 
     def objective(self, stats: Successes, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
@@ -166,14 +166,14 @@ class Binomial(KnownTrials, ColumnDistribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Successes) -> Any:
-        """A beta distribution worth one trial, about the pooled mean."""
+        """Weak `Beta` prior: one pseudo-count about the pooled mean."""
         from likely.distributions.univariate.beta import Beta
 
         return Beta.weak(stats)
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
-        """p = x̄ / N; without trials N by moments too: p = 1 − s²/x̄, N = x̄ / p, rounded (an error if s² ≥ x̄).
+        """Method of moments: p = x̄ / N; without trials p = 1 − s²/x̄, N = x̄ / p, rounded (an error if s² ≥ x̄).
 
         >>> Binomial.moments_fit([3, 4, 5, 4], trials=8).probs
         array([0.5])
@@ -190,7 +190,7 @@ class Binomial(KnownTrials, ColumnDistribution):
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
-        """p = x̄ / N, which is unbiased; trials must be known."""
+        """p = x̄ / N, which is unbiased; trials must be given."""
         if trials is None:
             raise DomainError(
                 sentence("Binomial", "no unbiased estimator of unknown trials exists", remedy="give them")
@@ -199,14 +199,14 @@ class Binomial(KnownTrials, ColumnDistribution):
 
 
 def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
-    """No count may exceed the trials of a member that it has weight for; the first is named by row and column."""
+    """Raise where a count exceeds the trials of a member with weight; the first is named by row and column."""
     distributions = np.atleast_2d(trials)
     for k in [0] if (distributions == distributions[0]).all() else range(len(distributions)):
         with np.errstate(invalid="ignore"):
             more = z > distributions[k]
         if more.any() and len(distributions) > 1 and not (distributions == distributions[0]).all():
-            mine = shares[[min(k, shares.shape[0] - 1)]]
-            more &= (np.ravel(mine.toarray() if hasattr(mine, "toarray") else mine) > 0)[:, None]
+            w = shares[[min(k, shares.shape[0] - 1)]]
+            more &= (np.ravel(w.toarray() if hasattr(w, "toarray") else w) > 0)[:, None]
         if more.any():
             i, j = (int(at) for at in np.argwhere(more)[0])
             expected, remedy = (
@@ -217,45 +217,45 @@ def refuse_more(z: Array, shares: Any, trials: Array, whose: str) -> None:
 
 
 def log_pmf(x: Array, n: Any, p: Any) -> Array:
-    """log p of counts, as peaks less deviances; −inf for what is no count from 0 to n."""
+    """log p of counts, as peaks less deviances; −inf for anything but a count from 0 to n."""
     n, p = np.asarray(n, dtype=np.float64), np.asarray(p, dtype=np.float64)
     possible = (x >= 0) & (x <= n) & (x == np.floor(x))
     at = np.where(possible, x, 0.0)
     rest, q = n - at, 1.0 - p
-    away = at - n * p
+    deviation = at - n * p
     (u_n, s_n), (u_x, s_x), (u_y, s_y) = (peak_parts(part) for part in (n, at, rest))
-    fall = deviance(at, n * p, away) + deviance(rest, n * q, -away)
+    fall = deviance(at, n * p, deviation) + deviance(rest, n * q, -deviation)
     middle = 0.5 * np.log(u_n / u_x / u_y) + (s_n - s_x - s_y) - fall
     with np.errstate(divide="ignore"):
         ends = np.where(at == 0, xlog1py(n, -p), xlogy(n, p))
     return np.where(possible, np.where((at == 0) | (rest == 0), ends, middle), -np.inf)
 
 
-def _where(n: float, p: float) -> tuple[float, float]:
-    """Counts beyond which there is no probability to speak of."""
+def _count_range(n: float, p: float) -> tuple[float, float]:
+    """Range of counts outside of which the probability is negligible."""
     reach = 12 * np.sqrt(n * p * (1 - p)) + 60
     return max(float(np.floor(n * p - reach)), 0.0), min(float(np.ceil(n * p + reach)), n)
 
 
 def _summed_kl(n: float, p: float, m: float, q: float) -> float:
-    """KL of n trials to m others, count by count."""
+    """KL divergence between different numbers of trials n and m, summed over counts."""
     if n > m and p > 0:
         return float("inf")
-    low, high = _where(n, p)
+    low, high = _count_range(n, p)
     if high - low >= FEW:
-        got, remedy = f"{n:g} and {m:g} trials", "estimate it by draws: E[log p − log p']"
+        got, remedy = f"{n:g} and {m:g} trials", "estimate it by Monte Carlo: E[log p − log p']"
         raise DomainError(sentence("Binomial.kl", "distributions this wide must have as many trials", got, remedy))
     x = np.arange(low, high + 1)
-    mine, theirs = log_pmf(x, n, p), log_pmf(x, m, q)
-    seen = np.isfinite(mine)
-    return max(float(np.exp(mine[seen]) @ (mine[seen] - theirs[seen])), 0.0)
+    log_p, other = log_pmf(x, n, p), log_pmf(x, m, q)
+    possible = np.isfinite(log_p)
+    return max(float(np.exp(log_p[possible]) @ (log_p[possible] - other[possible])), 0.0)
 
 
 def _entropy(n: float, p: float) -> float:
     if p in (0.0, 1.0):
         return 0.0
     spread = n * p * (1 - p)
-    low, high = _where(n, p)
+    low, high = _count_range(n, p)
     if high - low < FEW:
         logs = log_pmf(np.arange(low, high + 1), n, p)
         return -float(np.exp(logs) @ np.where(np.isfinite(logs), logs, 0.0))
@@ -267,10 +267,10 @@ def _entropy(n: float, p: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Successes(Addable, Value):
-    """How many trials of each column succeeded and how many failed; those of unlike trials do not add."""
+    """Sufficient statistics of a binomial distribution: successes and failures per column, for fixed trials."""
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     ones: Array  # (..., d): Σ w x
     zeros: Array  # (..., d): Σ w (N − x)
     log_ways: Array  # (...): Σ w log N!/(x!(N − x)!)
@@ -290,7 +290,7 @@ class Successes(Addable, Value):
 
     @property
     def mean(self) -> Array:
-        """Share of successes (..., d); 0 where nothing was seen."""
+        """Proportion of successes (..., d); 0 without observations."""
         tried = self.ones + self.zeros
         return np.divide(self.ones, tried, out=np.zeros_like(self.ones), where=tried > 0)
 
@@ -305,7 +305,7 @@ class Successes(Addable, Value):
 
     def __add__(self, other: Successes) -> Self:
         if not np.array_equal(self.trials, other.trials):
-            raise ShapeError(sentence("Successes", "both must be of as many trials", (self.trials, other.trials)))
+            raise ShapeError(sentence("Successes", "both must have the same trials", (self.trials, other.trials)))
         return self._each(lambda name, part: part + getattr(other, name))
 
     def __mul__(self, factor: float) -> Self:
@@ -314,35 +314,37 @@ class Successes(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one; it has the largest of their trials."""
+        """Pooled statistics of all members, with the largest of their trials."""
         if self.rows.ndim == 0:
             return self
         return self._each(lambda _, part: part.sum(axis=0)).replace(trials=self.trials.max(axis=0))
 
     def member(self, k: Any) -> Self:
-        """The counts of one member of a stack, or of some."""
+        """The statistics of one member of a stack, or of several."""
         return self._each(lambda _, part: np.array(part[k])).replace(trials=np.array(self.trials[k]))
 
 
 def successes(z: Array, shares: Any, trials: Array, members: int | None) -> Successes:
-    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
-    seen = ~np.isnan(z)
-    counts = np.where(seen, z, 0.0)
-    total, weight, ones = shares @ np.ones(len(z)), shares @ seen.astype(np.float64), shares @ counts
+    """Sufficient statistics of rows (n, d), NaN for missing values, under weights (m, n)."""
+    observed = ~np.isnan(z)
+    counts = np.where(observed, z, 0.0)
+    total, weight, ones = shares @ np.ones(len(z)), shares @ observed.astype(np.float64), shares @ counts
     parts = {name: per_member(part, members) for name, part in (("rows", total), ("weight", weight), ("ones", ones))}
     possible = parts["weight"] * trials
     zeros = possible - parts["ones"]
     zeros = np.where(zeros > ROUNDING * possible, zeros, 0.0)
-    ways = np.broadcast_to(_ways(counts, seen, shares, np.atleast_2d(trials)), (members or 1,))
+    ways = np.broadcast_to(_ways(counts, observed, shares, np.atleast_2d(trials)), (members or 1,))
     log_ways = np.array(ways[0] if members is None else ways)
     return Successes.trusted(**parts, zeros=zeros, log_ways=log_ways, trials=np.array(trials))
 
 
-def _ways(counts: Array, seen: Array, shares: Any, distributions: Array) -> Array:
+def _ways(counts: Array, observed: Array, shares: Any, distributions: Array) -> Array:
     """Σ w log N!/(x!(N − x)!), (1,) where all members have the same trials and weights, else (K,)."""
     if (distributions == distributions[0]).all():
-        return np.asarray(shares @ np.where(seen, _log_ways(counts, distributions[0]), 0.0).sum(axis=1))
-    each = np.stack([np.where(seen, _log_ways(counts, n), 0.0).sum(axis=1) for n in distributions], axis=1)  # (n, K)
+        return np.asarray(shares @ np.where(observed, _log_ways(counts, distributions[0]), 0.0).sum(axis=1))
+    each = np.stack(
+        [np.where(observed, _log_ways(counts, n), 0.0).sum(axis=1) for n in distributions], axis=1
+    )  # (n, K)
     table = np.asarray(shares @ each)
     return np.asarray(np.diagonal(table) if len(table) > 1 else table[0])
 

@@ -1,4 +1,4 @@
-"""Counts of successes among trials whose number is known, or taken for the largest count that was seen."""
+"""Base of distributions of success counts: trials are given, or the largest observed count is used."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from likely.distributions.column_distribution import ColumnDistribution
 
 
 class KnownTrials(ColumnDistribution):
-    """What distributions of successes share: `trials` are a setting of learning, not learned."""
+    """Base of distributions of successes among known trials: `trials` are given, not estimated."""
 
     trials: Array
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The maximum-likelihood value for weighted rows; `trials` are the largest counts of all rows, if not given."""
+        """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         if options.get("trials") is None:
             options.update(cls._seen_in(x))
         return super().fit(x, weight, **options)
 
     @classmethod
     def _seen_in(cls, x: Any) -> dict[str, Any]:
-        tell(f"{cls.__name__}: trials were not given: the largest count of each column is taken for them")
+        tell(f"{cls.__name__}: trials were not given: the largest count of each column is used")
         return {"trials": largest_counts(rows(x, None, cls.__name__))} if hasattr(x, "__len__") else {}
 
     def _fixed(self) -> dict[str, Any]:
@@ -35,12 +35,12 @@ class KnownTrials(ColumnDistribution):
 
 def largest_counts(z: Array) -> Array:
     """The largest count of each column, at least 1."""
-    seen = np.where(np.isfinite(z), z, 0.0)
-    return np.maximum(np.ceil(seen.max(axis=0, initial=0.0)), 1.0)
+    finite = np.where(np.isfinite(z), z, 0.0)
+    return np.maximum(np.ceil(finite.max(axis=0, initial=0.0)), 1.0)
 
 
 def given_trials(trials: Any, d: int, whose: str) -> Array:
-    """Trials as they were given, one per column."""
+    """The given trials, one per column."""
     given = parameter(trials, whose, "trials")
     if given.shape not in ((), (1,), (d,)):
         expected = f"trials must be one number, or one for each of {d} columns"

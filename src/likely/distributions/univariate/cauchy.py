@@ -1,4 +1,4 @@
-"""The Cauchy distribution: tails so heavy that means do not settle, however many rows there are."""
+"""Cauchy distribution: heavy tails, neither mean nor variance."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Cauchy(Centered, ValueDistribution):
     """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
     Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
-    scale is half the distance between the quartiles. The likelihood of both has one maximum (Copas 1975), found by
-    Newton's method, unless half of the weight lies on one value: the distribution then shrinks to it.
+    scale is half the interquartile range. The joint likelihood has one maximum (Copas 1975), found by
+    Newton's method, unless half of the weight lies on one value: the scale estimate then goes to its floor.
 
     >>> Cauchy(0.0, 1.0).log_prob([0.0, 1.0]).round(4)
     array([-1.1447, -1.8379])
@@ -36,14 +36,14 @@ class Cauchy(Centered, ValueDistribution):
     _spreads: ClassVar[bool] = True
 
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
-        away = np.abs(x - center)
-        spread = np.pi * (scale + away * (away / scale))
+        deviation = np.abs(x - center)
+        spread = np.pi * (scale + deviation * (deviation / scale))
         inside = (spread > 0) & (spread < np.inf)
         if np.all(inside):
             return np.asarray(-np.log(spread))
         # in logarithms, and in halves where the difference itself overflows
-        log_away = np.where(np.isinf(away), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * center)), np.log(away))
-        far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_away - np.log(scale))
+        log_deviation = np.where(np.isinf(deviation), LOG_2 + np.log(np.abs(0.5 * x - 0.5 * center)), np.log(deviation))
+        far = LOG_PI + np.logaddexp(np.log(scale), 2 * log_deviation - np.log(scale))
         return -np.where(inside, np.log(spread), far)
 
     def _cdf(self, x: Array, center: Array, scale: Array) -> Array:
@@ -63,37 +63,37 @@ class Cauchy(Centered, ValueDistribution):
 
     @property
     def mean(self) -> NoReturn:
-        """There is none."""
+        """Raises: the mean does not exist."""
         raise DomainError(sentence("Cauchy", "the distribution has no mean", remedy="use center, the median"))
 
     @property
     def variance(self) -> NoReturn:
-        """There is none."""
+        """Raises: the variance does not exist."""
         raise DomainError(
-            sentence("Cauchy", "the distribution has no variance", remedy="use scale, half the quartiles' distance")
+            sentence("Cauchy", "the distribution has no variance", remedy="use scale, half the interquartile range")
         )
 
     @property
     def expected(self) -> Array:
-        """What a gap is filled with: the median."""
+        """Value imputed for a missing entry: the median."""
         return self.center
 
     def kl(self, other: Cauchy, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); members one by one."""
+        """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); member by member."""
         self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
         with np.errstate(over="ignore"):
-            away = np.hypot(self.scale - other.scale, self.center - other.center) / (2 * root)
+            deviation = np.hypot(self.scale - other.scale, self.center - other.center) / (2 * root)
             sum_ = np.hypot(0.5 * self.scale + 0.5 * other.scale, 0.5 * self.center - 0.5 * other.center)
             far = 2 * np.log(sum_) - np.log(self.scale) - np.log(other.scale)
-            each = np.where(away < 1e100, np.log1p(away**2), far)
+            each = np.where(deviation < 1e100, np.log1p(deviation**2), far)
         return in_units(lone(each.sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> NoReturn:
-        """There are no moments."""
+        """Raises: there are no moments to match."""
         raise DomainError(sentence("Cauchy", "the distribution has no moments to match", remedy="use fit"))
 
     @classmethod

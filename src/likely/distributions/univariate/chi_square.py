@@ -1,4 +1,4 @@
-"""The chi-square distribution: how far a row of D standard normal numbers lies from the origin, squared."""
+"""Chi-square distribution with real degrees of freedom."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 class ChiSquare(FeatureDistribution):
     """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
-    The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be whole. Learning
+    The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be an integer. Fitting
     refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.
 
     >>> import likely as lk
@@ -67,7 +67,7 @@ class ChiSquare(FeatureDistribution):
         return np.maximum(self.dof - 2.0, 0.0)
 
     def kl(self, other: ChiSquare, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); member by member for stacks."""
         self._same_shape(other)
         return in_units(lone(gamma_divergence(0.5 * other.dof, 0.5 * self.dof).sum(axis=-1)), bits)
 
@@ -80,7 +80,7 @@ class ChiSquare(FeatureDistribution):
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> ChiSquare:
-        """D is the mean, which is right on average."""
+        """D is the mean, an unbiased estimate."""
         return cls.moments_fit(x, weight)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The exponential distribution: waiting times without memory."""
+"""Exponential distribution of waiting times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Exponential(FeatureDistribution):
     rate: Array  # (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
-    _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no rate is best")}
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no finite estimate")}
     _support = "unsigned"
     _n_features = 1
 
@@ -62,7 +62,7 @@ class Exponential(FeatureDistribution):
         return np.zeros_like(self.rate)
 
     def kl(self, other: Exponential, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; member by member for stacks."""
         self._same_shape(other)
         return in_units(lone((deviance(self.rate, other.rate) / self.rate).sum(axis=-1)), bits)
 
@@ -75,13 +75,13 @@ class Exponential(FeatureDistribution):
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Exponential:
-        """λ = (n − 1) / Σ x: 1/mean is too large by n / (n − 1), on average."""
+        """λ = (n − 1) / Σ x: the ML estimate 1/mean is biased by the factor n / (n − 1)."""
         stats = cls.blank(x).collect(x, weight)
         refuse_few(stats.weight, 1.0, "Exponential")
         return cls((stats.weight - 1.0) / stats.sums[..., 0])
 
     def weak_prior(self, stats: Any) -> Any:
-        """`Gamma.weak`: a tenth of a row that looks like all rows together."""
+        """`Gamma.weak`: pooled pseudo-observations of total weight 0.1."""
         from likely.distributions.univariate.gamma import Gamma
 
         return Gamma.weak(stats)
@@ -94,7 +94,7 @@ class Exponential(FeatureDistribution):
         return [x]
 
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
-        # all zero: the likelihood has no maximum; as fast as numbers allow
+        # all zero: the likelihood has no maximum; the largest finite rate
         return {"rate": 1.0 / np.maximum(means[0], 1e-300)}
 
     def _expected_log(self, means: list[Array], rate: Array) -> Array:

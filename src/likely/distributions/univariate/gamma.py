@@ -1,4 +1,4 @@
-"""The gamma distribution: what we believe of a rate before and after counting, or waiting."""
+"""Gamma distribution: density, maximum-likelihood fit, and conjugate prior of Poisson and exponential rates."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from likely.numerics.special import (
     steadier,
 )
 
-STRENGTH = 0.1  # rows that the weak prior is worth
-SHORTEST = 1e-290  # a wait of 0 counts as this: rates stay numbers
+STRENGTH = 0.1  # pseudo-observations of the weak prior
+SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay finite
 
 
 @dataclass(frozen=True, eq=False)
 class Gamma(GammaLearning):
     """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
-    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts): a − 1 events were counted in b rows
-    before; and of `Exponential`: a − 1 waits lasted b together. The statistics that it is updated with say which,
-    and before there are any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K,
-    d) for a stack. One prior serves all members of a stack of distributions, and one of a single column all their
-    columns. As a distribution of its own it also learns: `Gamma.fit`.
+    The conjugate prior of `Poisson` (Ney 3.8's scheme for counts), with a − 1 pseudo-events in b pseudo-rows;
+    and of `Exponential`, with a − 1 pseudo-waiting times of sum b. The statistics that it is updated with set which,
+    and without any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K,
+    d) for a stack. One prior can be used for all members of a stack, and one of a single column for all their
+    columns. As a density of positive numbers it can be fitted: `Gamma.fit`.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
@@ -54,11 +54,11 @@ class Gamma(GammaLearning):
     array([0.4444])
     """
 
-    serves = ("Poisson", "Exponential")  # distributions whose parameters it speaks of
+    serves = ("Poisson", "Exponential")  # distributions that it is the conjugate prior of
 
     shape: Array  # a: (d,) or (K, d)
     rate: Array  # b
-    likelihood: str = "poisson"  # or "exponential": whose rate it is a prior of
+    likelihood: str = "poisson"  # or "exponential": the likelihood of the prior
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -66,20 +66,20 @@ class Gamma(GammaLearning):
             shape, rate = (np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(shape, rate))
         except ValueError as error:
             got = (shape.shape, rate.shape)
-            raise ShapeError(sentence("Gamma", "shape and rate must fit each other", got)) from error
+            raise ShapeError(sentence("Gamma", "shape and rate must broadcast", got)) from error
         if shape.ndim > 2 or 0 in shape.shape:
             raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
         if not ((shape > 0).all() and (rate > 0).all()):
             raise DomainError(sentence("Gamma", "shape and rate must be positive"))
         if self.likelihood not in ("poisson", "exponential"):
-            raise DomainError(sentence("Gamma", 'of must be "poisson" or "exponential"', repr(self.likelihood)))
+            raise DomainError(sentence("Gamma", 'likelihood must be "poisson" or "exponential"', repr(self.likelihood)))
         self._set(shape=shape, rate=rate)
 
     @classmethod
     def weak(cls, stats: Counts | FeatureSums, strength: float = STRENGTH) -> Gamma:
-        """A prior worth a tenth of a row, whose mode is the pooled mean: a lone column keeps its ML estimate.
+        """Weak prior with 0.1 pseudo-rows, whose mode is the pooled mean: a single column keeps its ML estimate.
 
-        Where nothing was ever counted the mode is half an event in all rows: no rate becomes 0. Of waiting times,
+        Where all counts are 0 the mode is half an event in all rows: no rate becomes 0. For waiting times,
         its mode is one over the pooled mean.
         """
         pooled = stats.pooled()
@@ -93,7 +93,7 @@ class Gamma(GammaLearning):
     # ---------------------------------------------------------------- the distribution
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is 'not observed'."""
+        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
 
@@ -107,7 +107,7 @@ class Gamma(GammaLearning):
         return map_rows(evaluate, x, self.members)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, as the distribution has no 0."""
+        """Draws (n, d), or (n, K, d) for a stack; at least the smallest normal number, since the support excludes 0."""
         draws = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
         return np.maximum(draws, np.finfo(np.float64).tiny)
 
@@ -128,7 +128,7 @@ class Gamma(GammaLearning):
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, for each column."""
+        """The median of each column."""
         return np.asarray(gammaincinv(self.shape, 0.5) / self.rate)
 
     def cdf(self, x: Any) -> Array:
@@ -154,8 +154,8 @@ class Gamma(GammaLearning):
     def kl(self, other: Gamma, bits: bool = False) -> Any:
         """KL(self ‖ other) = Σⱼ log Γ(a')/Γ(a) + (a − a') ψ(a) + a' log(b/b') + a (b'/b − 1).
 
-        Summed as divergences of shapes and of rates, which is exact for like distributions, or as entropy and other's
-        height at this mean, which is exact for unlike ones.
+        Computed from divergences of shapes and of rates, accurate for similar distributions, or from the entropy and
+        other's log-density at this mean, accurate for dissimilar ones.
         """
         same_columns(self, other)
         (a, b), (c, d) = (self.shape, self.rate), (other.shape, other.rate)
@@ -171,12 +171,12 @@ class Gamma(GammaLearning):
     # -------------------------------------------------------------- the prior
 
     def update(self, stats: Counts | FeatureSums) -> Gamma:
-        """The posterior: shapes grow by the events that were seen, rates by the time in which one looked."""
-        of, events, time = self._told(stats)
+        """The posterior: the number of events adds to the shape, the observation time to the rate."""
+        of, events, time = self._events_and_exposure(stats)
         return self.replace(shape=self.shape + events, rate=self.rate + time, likelihood=of)
 
-    def _told(self, stats: Counts | FeatureSums) -> tuple[str, Array, Array]:
-        """Whose statistics these are, how many events they hold, and in how much time: rows, or the waits' sum."""
+    def _events_and_exposure(self, stats: Counts | FeatureSums) -> tuple[str, Array, Array]:
+        """Likelihood of the statistics, number of events, and exposure: rows, or the sum of the waiting times."""
         if isinstance(stats, FeatureSums) and stats.sums.shape[-1] == 1:
             self._serves(stats.weight.shape, "statistics")
             return "exponential", stats.weight, stats.sums[..., 0]
@@ -197,9 +197,7 @@ class Gamma(GammaLearning):
         rate = np.array(getattr(self, rule))
         if self.likelihood == "exponential" and not (rate > 0).all():
             remedy = 'take the "mean", or a prior of shape above 1'
-            raise DomainError(
-                sentence("Gamma", "the mode of a waiting distribution's rate must not be 0", remedy=remedy)
-            )
+            raise DomainError(sentence("Gamma", "the mode of an exponential rate must not be 0", remedy=remedy))
         return self._whose.trusted(rate=rate)
 
     def draw(self, rng: Generator) -> Any:
@@ -207,7 +205,7 @@ class Gamma(GammaLearning):
         return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
 
     def predictive(self) -> Any:
-        """One new row: negative binomial with size a and p = b / (b + 1); of waiting times, Lomax with a and b."""
+        """Posterior predictive: negative binomial with size a, p = b / (b + 1); for waiting times, Lomax with a, b."""
         if self.likelihood == "exponential":
             return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))
         return NegativeBinomial.trusted(
@@ -215,23 +213,23 @@ class Gamma(GammaLearning):
         )
 
     def log_evidence(self, stats: Counts | FeatureSums) -> Any:
-        """log p(the rows, one after another), rates integrated out; one per member for a stack.
+        """log marginal likelihood of the rows in sequence, rates integrated out; one per member for a stack.
 
-        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in the time t; less Σ log x! for counts.
+        Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in exposure t; minus Σ log x! for counts.
         """
-        _, n, t = self._told(stats)
+        _, n, t = self._events_and_exposure(stats)
         a, b = self.shape, self.rate
         terms = log_gamma_ratio(a, n) - a * np.log1p(t / b) - n * np.log(b + t)
         return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
     def log_density(self, model: Any) -> Any:
-        """log p(the rates of a Poisson or exponential distribution); one per member for a stack."""
+        """log prior density of the rates of a Poisson or exponential distribution; one per member for a stack."""
         self._serves(model.rate.shape, "a model")
         return lone(added(_log_density(model.rate, self.shape, self.rate)))
 
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
-            raise ShapeError(sentence("Gamma", f"{what} that fits {self.shape.shape} is needed", shape))
+            raise ShapeError(sentence("Gamma", f"{what} of a shape that fits {self.shape.shape} is needed", shape))
 
 
 def _log_density(x: Array, shape: Array, rate: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The gamma distribution as a density that learns: from the mean of each column, and what its mean logarithm lacks."""
+"""Maximum-likelihood fit of the gamma distribution from the mean and the mean logarithm of each column."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from likely.distributions.statistics.positive_sums import PositiveSums, positive
 from likely.numerics.gamma_dirichlet_shapes import gamma_shape
 from likely.numerics.special import deviance, log_ratio, peak
 
-GRAIN = 1e-15  # what the log of a mean exceeds a mean log by, where all values are one
-ONE_VALUE = 1e-33  # a gap that is rounding alone
+GRAIN = 1e-15  # log mean − mean log of a constant column, from rounding
+ONE_VALUE = 1e-33  # a difference that is rounding alone
 
 
 class GammaLearning(FeatureDistribution):
     """Maximum likelihood of shape and rate: log a − ψ(a) = log x̄ − mean log x, and b = a / x̄ (Minka's Newton steps).
 
-    A 0 has no logarithm: learning refuses it, by row and column. A constant column gets a spread of 4e-8 of its value.
+    A 0 has no logarithm: fitting refuses it, by row and column. A constant column gets a deviation of 4e-8 times its
+    value.
     """
 
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "rate": "positive"}

@@ -1,4 +1,4 @@
-"""The Laplace distribution: two exponential tails back to back. Its center is the median, not the mean."""
+"""Laplace (double exponential) distribution, fitted by the median and the mean absolute deviation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Laplace(Centered, ValueDistribution):
     """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
-    a whole interval of values is one (an even number of rows), its middle.
+    the median is an interval (an even number of rows), its midpoint.
 
     >>> distribution = Laplace.fit([1.0, 2.0, 4.0, 8.0, 16.0])
     >>> distribution.center, distribution.scale
@@ -42,8 +42,8 @@ class Laplace(Centered, ValueDistribution):
         return np.where(x < center, tail, 1.0 - tail)
 
     def _quantile(self, p: Array, center: Array, scale: Array) -> Array:
-        away = -scale * np.log(2.0 * np.minimum(p, 1.0 - p))
-        return np.where(p < 0.5, center - away, center + away)
+        deviation = -scale * np.log(2.0 * np.minimum(p, 1.0 - p))
+        return np.where(p < 0.5, center - deviation, center + deviation)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, scale: Array) -> Array:
         waits = rng.standard_exponential((2, *shape))
@@ -55,15 +55,15 @@ class Laplace(Centered, ValueDistribution):
     @property
     def variance(self) -> Array:
         """2 v²."""
-        with np.errstate(over="ignore"):  # infinite where no number is large enough
+        with np.errstate(over="ignore"):  # overflows to infinity
             return np.asarray(2.0 * self.scale**2)
 
     def kl(self, other: Laplace, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; member by member for stacks."""
         self._same_shape(other)
         v, w = self.scale, other.scale
-        apart = np.abs(self.center - other.center) / v
-        value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (apart + np.expm1(-apart))
+        distance = np.abs(self.center - other.center) / v
+        value = deviance(w, v) / w + np.exp(log_ratio(v, w)) * (distance + np.expm1(-distance))
         return in_units(lone(value.sum(axis=-1)), bits)
 
     # --------------------------------------------------------------- learning
@@ -84,7 +84,7 @@ class Laplace(Centered, ValueDistribution):
 
 
 def weighted_median(values: Array, weight: Array) -> float:
-    """The value with half of the weight on each side, of sorted values; the middle of all such values.
+    """Weighted median of sorted values; the midpoint where it is an interval.
 
     >>> weighted_median(np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0]))
     3.0

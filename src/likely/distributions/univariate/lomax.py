@@ -1,4 +1,4 @@
-"""The Lomax distribution: an exponential wait whose rate is not known, only believed."""
+"""Lomax distribution: the predictive distribution of exponential waiting times under a gamma prior."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from likely.numerics.special import log_ratio
 class Lomax(ColumnDistribution):
     """log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
 
-    A Pareto distribution that begins at 0, and what a `Gamma` distribution of shape a and rate b of an exponential rate
-    predicts.
+    A Pareto distribution shifted to start at 0, and the predictive distribution of an exponential waiting time whose
+    rate has a `Gamma` prior of shape a and rate b.
 
     >>> Lomax(2.0, 3.0).log_prob([0.0, 3.0]).round(4)
     array([-0.4055, -2.4849])
@@ -33,10 +33,12 @@ class Lomax(ColumnDistribution):
     _support = "unsigned"
 
     def _log_pdf(self, x: Array, shape: Array, scale: Array) -> Array:
-        return np.where(x >= 0, log_ratio(shape, scale) - (shape + 1) * _log_grown(np.maximum(x, 0.0), scale), -np.inf)
+        return np.where(
+            x >= 0, log_ratio(shape, scale) - (shape + 1) * _log1p_ratio(np.maximum(x, 0.0), scale), -np.inf
+        )
 
     def _cdf(self, x: Array, shape: Array, scale: Array) -> Array:
-        return -np.expm1(-shape * _log_grown(np.maximum(x, 0.0), scale))
+        return -np.expm1(-shape * _log1p_ratio(np.maximum(x, 0.0), scale))
 
     def _quantile(self, p: Array, shape: Array, scale: Array) -> Array:
         return scale * np.expm1(-np.log1p(-p) / shape)
@@ -75,7 +77,7 @@ class Lomax(ColumnDistribution):
         return in_units(lone(value.sum(axis=-1)), bits)
 
 
-def _log_grown(x: Array, scale: Array) -> Array:
-    """log(1 + x/b), also where the quotient leaves the range of numbers."""
+def _log1p_ratio(x: Array, scale: Array) -> Array:
+    """log(1 + x/b), also where the quotient overflows."""
     ratio = x / scale
     return np.where(ratio < 1e290, np.log1p(ratio), log_ratio(np.where(x > 0, x, 1.0), scale))

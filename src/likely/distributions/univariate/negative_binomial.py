@@ -1,4 +1,4 @@
-"""The negative binomial distribution: a Poisson distribution whose rate is not known for certain."""
+"""Negative binomial distribution: overdispersed counts, a gamma mixture of Poisson distributions."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from likely.distributions.statistics.weighted_values import WeightedValues, spar
 from likely.distributions.univariate.negative_binomial_sizes import fitted_sizes, limit_of
 from likely.numerics.special import count_by_count, deviance, peak, peak_parts
 
-FEW = 1 << 17  # counts that are summed one by one; wider distributions are integrated beyond the first 4096
-TAIL = 1e-25  # probability that may be left out
+FEW = 1 << 17  # counts that are summed exactly; wider distributions are integrated beyond the first 4096
+TAIL = 1e-25  # tail probability that is neglected
 
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(ValueDistribution):
     """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
-    Counts that spread more than a Poisson distribution's. What a `Gamma` distribution of the rate predicts: r is its
-    shape and p = b / (b + 1) with its rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a stack. `rest`
-    is 1 − p, for who knows it better than p can say: p = 1 − 10⁻¹² keeps only four digits of it. The conjugate prior of
-    p with r known is `Beta`. Sparse rows (SciPy's matrices) stay sparse; they cannot have gaps.
+    Counts with more variance than a Poisson distribution: its predictive distribution under a `Gamma` prior of the
+    rate, with r the shape and p = b / (b + 1) for the rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a
+    stack. `rest` is 1 − p, where that is known more precisely than p: p = 1 − 10⁻¹² keeps only four digits of it. The
+    conjugate prior of p with r known is `Beta`. SciPy sparse matrices stay sparse; they cannot hold missing values.
 
     >>> NegativeBinomial(2.0, 0.5).log_prob([0, 3]).round(4)
     array([-1.3863, -2.0794])
@@ -61,7 +61,7 @@ class NegativeBinomial(ValueDistribution):
         try:
             parts = [np.array(np.atleast_1d(a)) for a in np.broadcast_arrays(size, prob, rest)]
         except ValueError as error:
-            raise ShapeError(sentence(me, "size and prob must fit each other", (size.shape, prob.shape))) from error
+            raise ShapeError(sentence(me, "size and prob must broadcast", (size.shape, prob.shape))) from error
         size, prob, rest = parts
         if size.ndim > 2 or 0 in size.shape:
             raise ShapeError(sentence(me, "size and prob must be numbers, (d,) or (K, d)", size.shape))
@@ -74,7 +74,7 @@ class NegativeBinomial(ValueDistribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         if is_sparse(x):
             x = SparseRows.of(x, self.dim, "NegativeBinomial")
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
@@ -87,11 +87,11 @@ class NegativeBinomial(ValueDistribution):
             z = rows(block, self.dim, "NegativeBinomial")
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, "NegativeBinomial"), "NegativeBinomial")
-            seen = ~np.isnan(z)
-            possible = ~seen | ((z >= 0) & (z == np.floor(z)))
-            counts = np.where(seen & possible, z, 0.0)
+            observed = ~np.isnan(z)
+            possible = ~observed | ((z >= 0) & (z == np.floor(z)))
+            counts = np.where(observed & possible, z, 0.0)
             each = [count_by_count(counts, log_pmf, *distribution) for distribution in zip(*distributions, strict=True)]
-            sums = [np.where(possible, np.where(seen, logs, 0.0), -np.inf).sum(axis=1) for logs in each]
+            sums = [np.where(possible, np.where(observed, logs, 0.0), -np.inf).sum(axis=1) for logs in each]
             return np.stack(sums, axis=1) if self.members else sums[0]
 
         return map_rows(evaluate, x, self.members)
@@ -122,7 +122,7 @@ class NegativeBinomial(ValueDistribution):
 
     @property
     def variance(self) -> Array:
-        """r (1 − p) / p²: the mean, and more."""
+        """r (1 − p) / p², larger than the mean."""
         return self.mean / self.prob
 
     @property
@@ -132,19 +132,19 @@ class NegativeBinomial(ValueDistribution):
 
     @property
     def median(self) -> Array:
-        """The smallest count that half of the draws do not exceed, for each column."""
+        """The median of each column: the smallest count with P(X ≤ x) ≥ ½."""
         return smallest(lambda x: betainc(self.size, x + 1, self.prob) >= 0.5, self.mean)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ p log p, summed count by count; far out, where the distribution is smooth, by quadrature."""
+        """−Σ p log p, summed exactly; the smooth far tail by quadrature."""
         distributions = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
         each = np.array([_entropy(*distribution) for distribution in distributions]).reshape(self.size.shape)
         return in_units(lone(each.sum(axis=-1)), bits)
 
     def kl(self, other: NegativeBinomial, bits: bool = False) -> Any:
-        """KL(self ‖ other): (r/p) Σ p log p/p′ where sizes are equal, else summed; what is left out is below 10⁻²⁰.
+        """KL(self ‖ other): (r/p) Σ p log p/p′ where sizes are equal, else summed; the neglected tail is below 10⁻²⁰.
 
-        Infinite where other allows nothing but 0 and self does not.
+        Infinite where other has all its probability at 0 and self does not.
 
         >>> NegativeBinomial(2.0, 0.5).kl(NegativeBinomial(2.0, 0.25)).__round__(6)
         0.575364
@@ -174,8 +174,8 @@ class NegativeBinomial(ValueDistribution):
         p = np.asarray(p, dtype=np.float64)
         p, size, prob, rest = np.broadcast_arrays(p[..., None] if self.members else p, size, prob, rest)
         inside = (p >= 0) & (p < 1)
-        asked = np.where(inside, p, 0.0)
-        found = smallest(lambda x: betainc(size, x + 1, prob) >= asked, size * rest / prob)
+        target = np.where(inside, p, 0.0)
+        found = smallest(lambda x: betainc(size, x + 1, prob) >= target, size * rest / prob)
         return np.where(inside, found, np.where(p == 1, np.where(rest > 0, np.inf, 0.0), np.nan))
 
     def _one_distribution(self) -> tuple[Any, Any, Any]:
@@ -185,7 +185,7 @@ class NegativeBinomial(ValueDistribution):
         return self.size[..., 0], self.prob[..., 0], self.rest[..., 0]
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all counts that matter (by draws, where these are too many)."""
+        """E[g(x)], summed exactly over all counts that matter (by Monte Carlo where these are too many)."""
         low, high = (np.atleast_2d(edge) for edge in support(self.size, self.prob, self.rest))
         return exact_expectation(self, g, low.min(axis=0), high.max(axis=0)) or super().expect(g, n, rng)
 
@@ -201,12 +201,12 @@ class NegativeBinomial(ValueDistribution):
         return cls.trusted(size=np.ones(d), prob=np.full(d, 0.5), rest=np.full(d, 0.5))
 
     def _log_pdf(self, x: Array, size: Array, prob: Array, rest: Array) -> Array:
-        """Also between the counts: expected counts can be learned from."""
+        """log p, extended to fractional (expected) counts."""
         return log_pmf(x, size, prob, rest)
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> NegativeBinomial:
-        """A first look: the distribution of a block of rows, dense or sparse."""
+        """Initial model: fitted to a block of rows, dense or sparse."""
         if not is_sparse(x):
             return super().blank(x, members, **fixed)
         some = SparseRows.of(x, None, "NegativeBinomial")[:LOOK]
@@ -218,7 +218,7 @@ class NegativeBinomial(ValueDistribution):
         return found if members is None else found.replace(**stack)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WeightedValues:
-        """The distinct counts of weighted rows (n, d), dense or sparse, with their weights; gaps do not count."""
+        """Distinct counts of weighted rows (n, d), dense or sparse, with their weights; missing values are skipped."""
         if not is_sparse(x):
             return super().collect(x, weight, labels)
         x = SparseRows.of(x, self.dim, "NegativeBinomial")
@@ -230,28 +230,28 @@ class NegativeBinomial(ValueDistribution):
 
     def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
         size, mean = fitted_sizes(stats.cell, stats.value, stats.each, stats.weight.size)
-        seen, counted = stats.weight.ravel() > 0, mean > 0
-        # where nothing was counted it is certainly 0, whatever the size
-        flat["size"][seen & counted] = size[seen & counted]
-        flat["prob"][seen] = np.where(counted, size / (size + mean), 1.0)[seen]
-        flat["rest"][seen] = np.where(counted, mean / (size + mean), 0.0)[seen]
+        observed, counted = stats.weight.ravel() > 0, mean > 0
+        # all counts 0: probability 1 at 0, whatever the size
+        flat["size"][observed & counted] = size[observed & counted]
+        flat["prob"][observed] = np.where(counted, size / (size + mean), 1.0)[observed]
+        flat["rest"][observed] = np.where(counted, mean / (size + mean), 0.0)[observed]
 
     @property
     def poisson_like(self) -> Array:
-        """Columns whose size stands for infinity: they spread no more than a Poisson distribution's (..., d)."""
+        """Mask of columns that are not overdispersed, whose size is at its upper bound (..., d)."""
         return np.asarray(self.size >= limit_of(self.mean) * (1 - 1e-6))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
-        """The maximum-likelihood value for weighted rows; a note tells of columns that want a Poisson distribution."""
+        """Maximum-likelihood fit to weighted rows; warns of columns that are not overdispersed."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
             which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
-            tell(f"NegativeBinomial: {which} spread no more than a Poisson distribution: size stands for infinity")
+            tell(f"NegativeBinomial: {which} not overdispersed: size is at its upper bound (Poisson limit)")
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:
-        """A tenth of a row that looks like all rows; where nothing was ever counted, half an event in all of them."""
+        """Pooled pseudo-observations of total weight 0.1; where all counts are 0, half an event in all rows."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         pooled = stats.pooled()
@@ -279,7 +279,7 @@ class NegativeBinomial(ValueDistribution):
 
 
 def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
-    """The log-probability of counts, by peaks and deviances of the binomial distribution of r among n = r + x.
+    """log-probability of counts, in a form without cancellation: binomial probability of r among n = r + x.
 
     log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
     """
@@ -294,7 +294,7 @@ def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
 
 
 def support(r: Any, p: Any, q: Any) -> tuple[Array, Array]:
-    """First and last count outside of which next to no probability lies."""
+    """First and last count outside of which the probability is negligible."""
     start = r * q / p
     low = smallest(lambda x: betainc(r, x + 1, p) > TAIL, start)
     return low, smallest(lambda x: betainc(x + 1, r, q) < TAIL, start)
@@ -329,16 +329,16 @@ def _divergence(r: float, p: float, q: float, s: float, u: float, v: float) -> f
 
 
 def _smooth_term(x: Array, r: float, p: float, q: float) -> Array:
-    """−p log p with x between the counts."""
+    """−p log p, extended to real x."""
     n = r + x
     logs = np.log(r / n) + peak(r) + peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
     return -np.exp(logs) * logs
 
 
 def _smooth_sum(f: Callable[[Array], Array], first: float, last: float, mean: float, deviation: float) -> float:
-    """Σ f over whole numbers first … last, for f that changes little from one to the next.
+    """Σ f over the integers first … last, for smooth f.
 
-    Euler and Maclaurin: ∫ from first − ½ on, + [f(first) − f(first − 1)] / 24; the rest is below 10⁻¹⁴ of it.
+    Euler–Maclaurin formula: ∫ from first − ½ on, + [f(first) − f(first − 1)] / 24; the rest is below 10⁻¹⁴ of it.
     """
     nodes, shares = np.polynomial.legendre.leggauss(32)
     grid = [mean + deviation * np.arange(-16.0, 64.0, 0.5), np.geomspace(first - 0.5, last, 200)]

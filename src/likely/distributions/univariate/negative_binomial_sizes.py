@@ -1,4 +1,4 @@
-"""Sizes of negative binomial distributions by maximum likelihood: how far counts are overdispersed."""
+"""Maximum-likelihood size (dispersion) parameters of negative binomial distributions."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from likely.numerics.root_finding import crossings
 from likely.numerics.special import deviance, digamma_gap
 
 LIMIT = 1e8  # times the mean: a size from which the distribution is a Poisson distribution to eight digits
-TINY = 1e-8  # the smallest size looked for
+TINY = 1e-8  # lower bound of the size
 
 
 def limit_of(mean: Any) -> Array:
-    """The size that stands for infinity."""
+    """Upper bound of the size, where the distribution is Poisson to eight digits."""
     return np.asarray(LIMIT * np.maximum(mean, 1.0))
 
 
 def fitted_sizes(cell: Index, x: Array, w: Array, cells: int) -> tuple[Array, Array]:
-    """Sizes r and means m (cells,) of maximum likelihood for counts x of each cell, in order, with weights w.
+    """Maximum-likelihood sizes r and means m (cells,) for weighted counts x of each cell, in order.
 
-    The mean is that of the counts whatever r is. The slope of what is left in r goes from + to − once if the variance
-    exceeds the mean, and stays + otherwise: the best distribution is then a Poisson distribution, and r is
-    `limit_of(m)`. Where nothing was counted r is 1.
+    The ML mean is the mean of the counts whatever r is. The derivative of the profile likelihood in r changes sign once
+    if the variance exceeds the mean, and stays positive otherwise: the optimum is then a Poisson distribution, and r is
+    `limit_of(m)`. Where all counts are 0, r is 1.
     """
     total = np.bincount(cell, w, cells)
     known = np.where(total > 0, total, 1.0)
@@ -47,7 +47,7 @@ def fitted_sizes(cell: Index, x: Array, w: Array, cells: int) -> tuple[Array, Ar
 
 
 def _slopes(cell: Index, x: Array, w: Array, mean: Array, cells: Index) -> Any:
-    """r² d/dr of the log-likelihood of some cells at p = r / (r + m), as a function of sizes and of which cells.
+    """r² d/dr of the profile log-likelihood of some cells at p = r / (r + m), as a function of sizes and cells.
 
     Σ w [ψ(x + r) − ψ(r) − log(1 + m/r)], without cancellation: log(1 + x/r) − log(1 + m/r) is (x − m)/(r + m), which
     sums to 0, less a deviance of 1 from (r + x)/(r + m).

@@ -1,4 +1,4 @@
-"""The Poisson distribution: how often something happens that happens at its own pace."""
+"""Poisson distribution of counts, dense or sparse."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from likely.distributions.statistics.counts import (
 from likely.distributions.unobserved_columns import tell_of_gaps
 from likely.numerics.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
 
-MANY = 4  # members from which one product beats a pass a member
-ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it go entry by entry
+MANY = 4  # members from which one matrix product is faster than one pass per member
+ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it are computed entry by entry
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -51,14 +51,14 @@ class Poisson(Distribution):
     """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
 
     One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
-    count 0. What is no count (negative, not whole) has probability 0; NaN entries were not observed. Sparse
-    rows (SciPy's matrices) stay sparse; they cannot have gaps.
+    count 0. Anything but a count (negative, not an integer) has probability 0; NaN is missing. SciPy sparse
+    matrices stay sparse; they cannot hold missing values.
 
     >>> Poisson([3.0, 0.5]).log_prob([[2, 0], [4, np.nan], [2.5, 0]]).round(4)
     array([-1.9959, -1.7836,    -inf])
     """
 
-    one_distribution = True  # a prior is of this distribution or of none of it
+    one_distribution = True  # a prior belongs to the whole distribution
 
     rate: Array  # (d,) or (K, d)
 
@@ -89,13 +89,13 @@ class Poisson(Distribution):
         return Poisson.trusted(rate=self.rate[k].copy())
 
     def some(self, index: Any) -> Poisson:
-        """Some members, as a stack."""
+        """Stack of the selected members."""
         return Poisson.trusted(rate=self.rate[index])
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)
 
         def evaluate(block: Any) -> Array:
@@ -111,17 +111,17 @@ class Poisson(Distribution):
         return map_rows(evaluate, x, self.members)
 
     def _log_prob(self, x: Array) -> Array:
-        seen = ~np.isnan(x)
-        counts = np.where(seen, x, 0.0)
+        observed = ~np.isnan(x)
+        counts = np.where(observed, x, 0.0)
         possible = ((counts >= 0) & (counts == np.floor(counts))).all(axis=1)
         counts = np.where(possible[:, None], counts, 0.0)
         if len(self._rates) < MANY:
-            out = self._by_entries(counts, seen)
+            out = self._by_entries(counts, observed)
         else:
-            out, size = self._by_product(counts, seen)
+            out, size = self._by_product(counts, observed)
             unsafe = np.flatnonzero(8 * EPS * size > ALLOWED)
             if len(unsafe):
-                out[unsafe] = self._by_entries(counts[unsafe], seen[unsafe])
+                out[unsafe] = self._by_entries(counts[unsafe], observed[unsafe])
         out[~possible] = -np.inf
         return out
 
@@ -144,7 +144,7 @@ class Poisson(Distribution):
         return out
 
     def _by_stored(self, block: SparseRows) -> Array:
-        """Entry by entry of what is stored; all other entries are 0, with log-probability −λ."""
+        """Entry by entry over the stored entries; all others are 0, with log-probability −λ."""
         x = block.matrix
         each = [row_sums(log_pmf(x.data, rate[x.indices]), x.indptr) - unstored(rate, block) for rate in self._rates]
         return np.stack(each, axis=1)
@@ -153,16 +153,16 @@ class Poisson(Distribution):
     def _rates(self) -> Array:
         return np.atleast_2d(self.rate)
 
-    def _by_entries(self, counts: Array, seen: Array) -> Array:
-        """Entry by entry, as peak less deviance: no digit is lost anywhere."""
+    def _by_entries(self, counts: Array, observed: Array) -> Array:
+        """Entry by entry, as peak minus deviance: without cancellation."""
         each = [count_by_count(counts, log_pmf, rate) for rate in self._rates]
-        return np.stack([np.where(seen, logs, 0.0).sum(axis=1) for logs in each], axis=1)
+        return np.stack([np.where(observed, logs, 0.0).sum(axis=1) for logs in each], axis=1)
 
-    def _by_product(self, counts: Array, seen: Array) -> tuple[Array, Array]:
-        """One matrix product for all members, and the size (n,) of the numbers that canceled in it."""
+    def _by_product(self, counts: Array, observed: Array) -> tuple[Array, Array]:
+        """One matrix product for all members, and the magnitude (n,) of the terms that cancel in it."""
         logs, largest = self._log_rates
         height = log_factorial(counts).sum(axis=1)
-        spent = seen.astype(np.float64) @ self._rates.T
+        spent = observed.astype(np.float64) @ self._rates.T
         out = counts @ logs.T - spent - height[:, None]
         if (self.rate == 0).any():
             out[(counts > 0).astype(np.float64) @ (self._rates == 0).T > 0] = -np.inf
@@ -170,7 +170,7 @@ class Poisson(Distribution):
 
     @cached_property
     def _log_rates(self) -> tuple[Array, Array]:
-        """log λ (K, d), 0 where the rate is 0, and the largest size among members (d,)."""
+        """log λ (K, d), 0 where the rate is 0, and the largest absolute value among members (d,)."""
         logs = np.log(np.where(self._rates > 0, self._rates, 1.0))
         return logs, np.abs(logs).max(axis=0)
 
@@ -187,26 +187,26 @@ class Poisson(Distribution):
 
     @property
     def median(self) -> Array:
-        """The smallest count that no more than half of the draws exceed, for each column."""
+        """The median of each column: the smallest count with P(X ≤ x) ≥ ½."""
         return np.asarray(smallest(lambda x: gammaincc(x + 1, self.rate) >= 0.5, self.rate))
 
     @property
     def variance(self) -> Array:
-        """Variance of each column: the rate too."""
+        """Variance of each column: the rate."""
         return self.rate
 
     @property
     def mode(self) -> Array:
-        """The most likely count: ⌊λ⌋ (λ − 1 is as likely where λ is whole)."""
+        """The most likely count: ⌊λ⌋ (λ − 1 is as likely where λ is an integer)."""
         return np.floor(self.rate)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−Σ p log p, summed exactly; ½ log 2πeλ − 1/12λ − … for rates above 10⁴. One a member for a stack."""
+        """−Σ p log p, summed exactly; ½ log 2πeλ − 1/12λ − … for rates above 10⁴. One per member for a stack."""
         each = np.array([_entropy(float(rate)) for rate in self.rate.ravel()]).reshape(self.rate.shape)
         return in_units(lone(each.sum(axis=-1)), bits)
 
     def kl(self, other: Poisson, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; stacks go member by member."""
+        """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(deviance(self.rate, other.rate).sum(axis=-1)), bits)
 
@@ -222,8 +222,8 @@ class Poisson(Distribution):
         p = np.asarray(p, dtype=np.float64)
         p, rate = np.broadcast_arrays(p[..., None] if self.members else p, rate)
         inside = (p >= 0) & (p < 1)
-        asked = np.where(inside, p, 0.0)
-        found = smallest(lambda x: gammaincc(x + 1, rate) >= asked, rate)
+        target = np.where(inside, p, 0.0)
+        found = smallest(lambda x: gammaincc(x + 1, rate) >= target, rate)
         return np.where(inside, found, np.where(p == 1, np.where(rate > 0, np.inf, 0.0), np.nan))
 
     def _one_rate(self) -> Any:
@@ -232,7 +232,7 @@ class Poisson(Distribution):
         return self.rate[..., 0]
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all counts that matter (by draws, where these are too many).
+        """E[g(x)], summed exactly over all counts that matter (by Monte Carlo where these are too many).
 
         >>> Poisson(3.0).expect(lambda x: x[..., 0] ** 2).value.round(10)
         np.float64(12.0)
@@ -249,14 +249,14 @@ class Poisson(Distribution):
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Poisson:
-        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        """Maximum-likelihood fit to weighted rows (or posterior mode, with a prior)."""
         refuse_empty(x, "Poisson")
         refuse_fractions(x, "Poisson")
         return super().fit(x, weight, **options)
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Poisson:
-        """A first look: the mean of each column of a block, 1 where nothing was counted."""
+        """Initial model: the mean of each column of a block, 1 where it is 0."""
         z = SparseRows.of(x, None, "Poisson") if is_sparse(x) else rows(x, None, "Poisson")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Poisson", "at least one column is needed", z.shape))
@@ -265,10 +265,10 @@ class Poisson(Distribution):
         return cls.trusted(rate=rate if members is None else np.repeat(rate[None], members, axis=0))
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Counts:
-        """How much was counted in each column of rows (n, d), dense or sparse, and in how many rows.
+        """Sufficient statistics of rows (n, d), dense or sparse: sums of counts, and weights.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
-        (−1: nobody). Missing entries do not count; fractions do: an expected count is as good as a count.
+        (−1: none). Missing entries are skipped; fractional (expected) counts are allowed.
         """
         n = n_rows(x)
         w = weights(weight, n, "Poisson")
@@ -285,9 +285,9 @@ class Poisson(Distribution):
             x.refuse(x.matrix.data < 0, "Poisson", "counts must not be negative")
         shares = shares_of(w, labels, len(x), self.members, "Poisson")
         total = column_sums(x.matrix, shares)
-        seen = np.asarray(shares @ np.ones(len(x)))
+        observed = np.asarray(shares @ np.ones(len(x)))
         logs = np.asarray(shares @ row_sums(log_factorial(x.matrix.data), x.matrix.indptr))
-        parts = {"rows": seen, "weight": np.broadcast_to(seen[:, None], total.shape), "total": total}
+        parts = {"rows": observed, "weight": np.broadcast_to(observed[:, None], total.shape), "total": total}
         every = {**parts, "log_factorial": logs}
         return Counts.trusted(**{name: per_member(part, self.members) for name, part in every.items()})
 
@@ -295,11 +295,11 @@ class Poisson(Distribution):
         try:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
-            _refuse(rows(x, self.dim, "Poisson"))  # the same complaint, with the row's own number
+            _refuse(rows(x, self.dim, "Poisson"))  # the same error, with the row's own number
             raise
 
     def refit(self, stats: Counts, prior: Any = None) -> Poisson:
-        """The maximum-likelihood rates, which are the means (Ney 3.4), or with a prior the posterior mode.
+        """Maximum-likelihood rates, which are the means (Ney 3.4), or with a prior the posterior mode.
 
         >>> Poisson(1.0).refit(Poisson(1.0).collect([2, 3, 7]))
         Poisson(rate=[4.])
@@ -319,7 +319,7 @@ class Poisson(Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Counts) -> Any:
-        """A gamma distribution worth a tenth of a row, about the pooled mean."""
+        """Weak `Gamma` prior: a tenth of a pseudo-row about the pooled mean."""
         from likely.distributions.univariate.gamma import Gamma
 
         return Gamma.weak(stats)
@@ -330,7 +330,7 @@ class Poisson(Distribution):
 
 
 def log_pmf(x: Array, rate: Any) -> Array:
-    """x log λ − λ − log x! of whole numbers, as the height of the peak at λ = x less the deviance from it."""
+    """x log λ − λ − log x! of integers, as the peak at λ = x minus the deviance: without cancellation."""
     return count_peak(x) - deviance(x, rate)
 
 
@@ -340,7 +340,7 @@ def _refuse(x: Array) -> None:
 
 
 def support(rate: Array) -> tuple[Array, Array]:
-    """First and last count outside of which less than 10⁻²⁵ of the probability lies (Chernoff's bounds)."""
+    """First and last count outside of which less than 10⁻²⁵ of the probability lies (Chernoff bounds)."""
     low = np.floor(np.maximum(rate - np.sqrt(120 * rate), 0.0))
     return low, np.ceil(rate + 20 + np.sqrt(400 + 120 * rate))
 

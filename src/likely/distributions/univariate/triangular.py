@@ -1,4 +1,4 @@
-"""The triangular distribution: rises in a straight line to its mode, and falls in another."""
+"""Triangular distribution: piecewise linear density between two ends, with a mode."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from likely.distributions.univariate.uniform import log_width
 from likely.numerics.special import LOG_2, log_ratio
 
 KNOWN = ("", "low", "high", "both")
-NEAREST = 1e-290  # of the range, from the lowest value: nearer ones are taken for it, as slopes must be numbers
+NEAREST = 1e-290  # of the range, from the lowest value: nearer values are merged with it, so that slopes stay finite
 
 
 @dataclass(frozen=True, eq=False)
 class Triangular(ValueDistribution):
     """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
 
-    `known` says which ends are given and not learned: "", "low", "high" or "both". With known ends the likelihood
-    has its maximum at one of the values; otherwise the best ends for it are found as well, and lie beyond the data
-    unless the mode does.
+    `known` names the ends that are fixed, not estimated: "", "low", "high" or "both". With both ends fixed the
+    likelihood has its maximum at one of the values; otherwise the ends are estimated too, and lie beyond the data
+    unless the mode is an extreme value.
 
     >>> Triangular(0.0, 1.0, 4.0).log_prob([0.5, 1.0, 5.0]).round(4)
     array([-1.3863, -0.6931,    -inf])
@@ -57,17 +57,17 @@ class Triangular(ValueDistribution):
             raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
 
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         left, right = x < mode, x > mode
-        # shares of the height first: one over a denormal width is no number
+        # ratios of heights first: one over a denormal width overflows
         along = np.where(left, x - low, np.where(right, high - x, 1.0))
         whole = np.where(left, mode - low, np.where(right, high - mode, 1.0))
         height = log_ratio(along, whole) - np.log(high - low)
         return np.where((x >= low) & (x <= high), height + LOG_2 + np.log(unit), -np.inf)
 
     def _cdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         x, low, mode, high = x * unit, low * unit, mode * unit, high * unit
         at = np.clip(x, low, high)
         left = ((at - low) / (high - low)) * ((at - low) / np.where(mode > low, mode - low, 1.0))
@@ -76,12 +76,12 @@ class Triangular(ValueDistribution):
         return np.where(at < mode, left, np.where(at > mode, np.minimum(right, 1.0), before))
 
     def _quantile(self, p: Array, low: Array, mode: Array, high: Array) -> Array:
-        unit = small_enough(low, high)
+        unit = safe_scale(low, high)
         low, mode, high = low * unit, mode * unit, high * unit
         width, before = high - low, (mode - low) / (high - low)
         left = low + width * np.sqrt(p * before)
         rest = np.sqrt((1 - p) * ((high - mode) / width))
-        # seen from the nearer end: with the mode at low, high − width √(1 − p) would lose small p
+        # measured from the nearer end: with the mode at low, high − width √(1 − p) would lose small p
         right = np.where(p < 0.5, low + width * ((p + before * (1 - p)) / (1 + rest)), high - width * rest)
         return np.clip(np.where(p < before, left, right), low, high) / unit
 
@@ -96,12 +96,12 @@ class Triangular(ValueDistribution):
     @property
     def variance(self) -> Array:
         """(r² − r u + u²) / 18 with r = b − a and u = c − a."""
-        with np.errstate(over="ignore"):  # infinite where no number is large enough
+        with np.errstate(over="ignore"):  # overflows to infinity
             r, u = 0.5 * self.high - 0.5 * self.low, 0.5 * self.mode - 0.5 * self.low
             return np.asarray((r * (r - u) + u * u) / 4.5)
 
     def kl(self, other: Triangular, bits: bool = False) -> Any:
-        """KL(self ‖ other), by integrals of lines times logarithms of lines; infinite unless other reaches as far."""
+        """KL(self ‖ other), integrated piece by piece in closed form; infinite unless other covers the interval."""
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
         cuts = np.sort(np.stack([self.low, self.mode, self.high, np.clip(other.mode, self.low, self.high)]), axis=0)
@@ -113,7 +113,7 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
-        """A first look; `low` and `high` are ends that are known: numbers, or one per column."""
+        """Initial model; `low` and `high` are fixed ends: numbers, or one per column."""
         return super().blank(x, members, **fixed)
 
     @classmethod
@@ -133,9 +133,9 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
-        """Distribution with mean, variance and skewness (over n) of weighted rows; fewer of them if ends are known.
+        """Method of moments: mean, variance and skewness (over n) of weighted rows; fewer of them with known ends.
 
-        With one end known it has mean and variance, with both the mean: as near as a triangle with these ends can.
+        With one known end it matches mean and variance, with two the mean, as closely as these ends allow.
         """
         refuse_options(options, "Triangular.moments_fit", "low and high")
         mean, variance, skewness = standard_moments(x, weight, "Triangular")
@@ -172,7 +172,7 @@ class Triangular(ValueDistribution):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: the mode, and ends that are not known."""
+        """Free parameters: the mode, and ends that are not fixed."""
         return int(self.mode.size) * (3 - sum(self._known_ends))
 
     @property
@@ -189,7 +189,7 @@ class Triangular(ValueDistribution):
         return super()._collected(z, shares)
 
     def _refuse_beyond(self, z: Array, counts: Any = None) -> None:
-        """Rows, or those that count, must lie within the known ends of some member."""
+        """Raise for rows, or those with weight, outside the fixed ends of every member."""
         if not self.known:
             return
         low, high = self._known_ends
@@ -210,7 +210,7 @@ class Triangular(ValueDistribution):
             return {"low": a, "mode": center, "high": b if b > a else a + least}
         with np.errstate(over="ignore"):
             unit = float(values[-1] - values[0])
-        if not np.isfinite(unit):  # the ends would lie beyond all numbers
+        if not np.isfinite(unit):  # the ends would overflow
             return {"low": -np.inf, "mode": center, "high": np.inf}
         low_end, high_end = (None if end is None else (end - center) / unit for end in (a, b))
         z = (values - center) / unit
@@ -219,34 +219,34 @@ class Triangular(ValueDistribution):
             tried = (old["low"] - center) / unit, (old["high"] - center) / unit
         best = best_triangle(z[start], np.add.reduceat(weight, start), low_end, high_end, tried)
         mode, last = float(values[start[best.mode]]), float(values[-1])
-        # an end that rounding put on a value would leave it no density
+        # an end rounded onto a value would give it density 0
         low = min(center + unit * best.low, float(np.nextafter(center, -np.inf)) if mode > center else mode)
         high = max(center + unit * best.high, float(np.nextafter(last, np.inf)) if mode < last else mode)
         low, high = low if a is None else a, high if b is None else b
         return {"low": min(low, mode), "mode": mode, "high": max(high, mode)}
 
     def weak_prior(self, stats: WeightedValues) -> Any:
-        """A tenth of a row that looks like a member's own; like all rows, for a member that has seen one value only.
+        """Pseudo-observations of weight 0.1 from a member's own rows; from all rows where it has one distinct value.
 
-        Rows of other members would make every triangle as wide as all of them together.
+        Rows of other members would make every triangle as wide as all data together.
         """
         from likely.distributions.priors.pseudo_data import STRENGTH, EarlierData
 
         whole = EarlierData.weak(self, stats).stats
         if self.members is None:
             return EarlierData(self, whole)
-        return EarlierData(self, own_or(stats, whole, STRENGTH))
+        return EarlierData(self, own_values_or(stats, whole, STRENGTH))
 
 
-def small_enough(low: Array, high: Array) -> Array:
-    """A quarter where the difference of the ends overflows, else 1: what all numbers are multiplied with first."""
+def safe_scale(low: Array, high: Array) -> Array:
+    """Scale factor: ¼ where the difference of the ends overflows, else 1."""
     return np.where(0.25 * high - 0.25 * low > 4e307, 0.25, 1.0)
 
 
-def own_or(stats: WeightedValues, others: WeightedValues, strength: float) -> WeightedValues:
-    """Of each cell the values that it has seen, worth so many rows; another's where it has seen one value or none."""
+def own_values_or(stats: WeightedValues, others: WeightedValues, strength: float) -> WeightedValues:
+    """A cell's own values with total weight `strength`; those of `others` where it has at most one distinct value."""
     cells = {cell: (value, each) for cell, value, each in others.cells()}
-    if not cells:  # nothing was seen of any row
+    if not cells:  # no observed entries
         return others
     mine = {cell: (value, each * (strength / each.sum())) for cell, value, each in stats.cells() if len(value) > 1}
     cells = {cell: mine.get(cell, cells[cell]) for cell in sorted(cells)}
@@ -257,7 +257,7 @@ def own_or(stats: WeightedValues, others: WeightedValues, strength: float) -> We
 
 
 def _heights(cuts: Array, distribution: Triangular) -> tuple[Array, Array]:
-    """Density of a triangle at the two ends of each piece, seen from inside the piece."""
+    """Density of a triangle at the two ends of each piece, as limits from inside the piece."""
     middle = 0.5 * (cuts[:-1] + cuts[1:])
     a, c, b = distribution.low, distribution.mode, distribution.high
     rising = middle <= c

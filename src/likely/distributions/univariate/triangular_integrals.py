@@ -1,4 +1,4 @@
-"""Integrals of a straight line times the logarithm of another."""
+"""Integrals of a linear function times the logarithm of another."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from scipy.special import xlogy
 from likely.core.arrays import Array
 
 NODES, SHARES = np.polynomial.legendre.leggauss(24)
-LIKE = 1 / 3  # heights whose ratio is above: Gauss's rule is exact to rounding; below, the closed form loses nothing
+LIKE = 1 / 3  # ratio of heights above which Gauss–Legendre quadrature is exact to rounding; below, the closed form is
 
 
 def mean_log_of_lines(cuts: Array, p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
-    """Σ over pieces of ∫ p(x) log q(x) dx, both straight: cuts (m + 1, ...), heights (m, ...) at pieces' ends."""
+    """Σ over pieces of ∫ p(x) log q(x) dx, both linear: cuts (m + 1, ...), heights (m, ...) at the pieces' ends."""
     width = np.diff(cuts, axis=0)
     p0, p1 = p
     q0, q1 = (np.maximum(end, 0.0) for end in q)

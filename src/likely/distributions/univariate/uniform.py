@@ -1,4 +1,4 @@
-"""The uniform distribution: every value between two ends is as likely as any other, and none beyond them."""
+"""Uniform distribution on an interval."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from likely.numerics.special import LOG_2
 class Uniform(ColumnDistribution):
     """log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
 
-    Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside is impossible:
-    `weak_prior` widens them by the mean gap between neighbors, which is also the unbiased estimate, and
-    `BilateralPareto`, the conjugate prior of both ends, predicts beyond them.
+    Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside has density 0:
+    `weak_prior` widens them by the mean spacing of the data, which is also the unbiased estimate, and
+    `BilateralPareto`, the conjugate prior of both ends, has a predictive distribution with tails.
 
     >>> Uniform(0.0, 4.0).log_prob([1.0, 5.0]).round(4)
     array([-1.3863,    -inf])
@@ -63,17 +63,17 @@ class Uniform(ColumnDistribution):
 
     @property
     def mode(self) -> Array:
-        """Any value is one; the middle."""
+        """The midpoint; every value of the interval is a mode."""
         return self.mean
 
     @property
     def variance(self) -> Array:
         """(u − l)² / 12."""
-        with np.errstate(over="ignore"):  # infinite where no number is large enough
+        with np.errstate(over="ignore"):  # overflows to infinity
             return np.asarray((0.5 * self.high - 0.5 * self.low) ** 2 / 3)
 
     def kl(self, other: Uniform, bits: bool = False) -> Any:
-        """KL(self ‖ other) = Σⱼ log (u' − l')/(u − l); infinite unless other reaches as far; members one by one."""
+        """KL(self ‖ other) = Σⱼ log (u' − l')/(u − l); infinite unless other covers the interval."""
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
         more = log_width(other.low, other.high) - log_width(self.low, self.high)
@@ -103,7 +103,7 @@ class Uniform(ColumnDistribution):
         return extremes(z, shares, self.members)
 
     def refit(self, stats: Extremes, prior: Any = None) -> Self:
-        """Ends at the extremes, or with a prior the posterior mode; a column never seen stays as it was."""
+        """Ends at the extremes, or with a prior the posterior mode; a column without data keeps its ends."""
         self._fits(stats)
         if prior is not None:
             return prior.update(stats).point("mode")
@@ -120,14 +120,14 @@ class Uniform(ColumnDistribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: Extremes) -> Any:
-        """`BilateralPareto.weak`: ends beyond the extremes by the mean gap between neighbors."""
+        """`BilateralPareto.weak`: ends beyond the extremes by the mean spacing of the data."""
         from likely.distributions.priors.bilateral_pareto import BilateralPareto
 
         return BilateralPareto.weak(stats)
 
 
 def log_width(low: Array, high: Array) -> Array:
-    """log(u − l), in halves: the difference must not overflow."""
+    """log(u − l), computed in halves so that the difference does not overflow."""
     return (
         np.asarray(LOG_2 + np.log(0.5 * high - 0.5 * low))
         if np.max(np.abs([low, high])) > 1e300
@@ -143,7 +143,7 @@ def along(low: Array, high: Array, share: Array) -> Array:
 
 
 def apart(low: Array, high: Array) -> tuple[Array, Array]:
-    """Ends that do not coincide: a single value gets a width of 1e-8 of its size."""
+    """Ends that do not coincide: a constant column gets a width of 1e-8 of its absolute value."""
     one = low == high
     half = 0.5 * grain(low)
     return np.where(one, low - half, low), np.where(one, high + half, high)

@@ -1,4 +1,4 @@
-"""A plateau with tails: what is expected of the next value between two ends that are not known for sure."""
+"""Predictive distribution of a uniform variable with unknown ends: a uniform center with Pareto tails."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likely.distributions.column_distribution import ColumnDistribution
 class UniformPredictive(ColumnDistribution):
     """log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
 
-    Flat from l to u, with the share a/(a + 2), and a Pareto tail of exponent a to each side: what a
-    `BilateralPareto` belief about the ends of a `Uniform` distribution predicts.
+    Constant from l to u, with probability a/(a + 2), and a Pareto tail of exponent a on each side: the predictive
+    distribution of a `Uniform` variable under a `BilateralPareto` prior of its ends.
 
     >>> UniformPredictive(0.0, 1.0, 8.0).log_prob([0.5, 2.0]).round(4)
     array([-0.2231, -6.4615])
@@ -62,17 +62,17 @@ class UniformPredictive(ColumnDistribution):
 
     @property
     def mode(self) -> Array:
-        """Any value of the plateau is one; its middle."""
+        """The midpoint; every value from l to u is a mode."""
         return 0.5 * self.low + 0.5 * self.high
 
     @property
     def median(self) -> Array:
-        """The middle."""
+        """The midpoint."""
         return self.mode
 
     @property
     def mean(self) -> Array:
-        """The middle, which is the mean for a above 1; below, there is none."""
+        """The midpoint for a above 1; otherwise the mean does not exist."""
         if not (self.shape > 1).all():
             got, remedy = float(self.shape.min()), "use median"
             raise DomainError(sentence("UniformPredictive", "the mean exists for a shape above 1", got, remedy))
@@ -80,12 +80,12 @@ class UniformPredictive(ColumnDistribution):
 
     @property
     def expected(self) -> Array:
-        """What a gap is filled with: the middle."""
+        """Value imputed for a missing entry: the midpoint."""
         return self.mode
 
     @property
     def variance(self) -> Array:
-        """R²/12 of the plateau and E(R/2 + t)² of the tails, by their shares; infinite for a ≤ 2."""
+        """R²/12 of the uniform center and E(R/2 + t)² of the tails, weighted; infinite for a ≤ 2."""
         a = np.where(self.shape > 2, self.shape, 3.0)
         inside, tails = a / 12, 2 * (0.25 + 1 / (a - 1) + 2 / ((a - 1) * (a - 2)))
         return np.where(self.shape > 2, (self.high - self.low) ** 2 * (inside + tails) / (a + 2), np.inf)

@@ -1,4 +1,4 @@
-"""The von Mises distribution: directions about a mean direction, the normal distribution of the circle."""
+"""Von Mises distribution of angles, the circular analogue of the normal distribution."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from likely.distributions.symmetric import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
-GRAIN = 1e-15  # what a sum of unit vectors may lack to its length by rounding alone
-DROP = 45.0  # of log p: what lies further down adds nothing to an integral
+GRAIN = 1e-15  # rounding error of the length of a mean unit vector
+DROP = 45.0  # of log p: smaller densities are negligible in an integral
 NODES, SHARES = np.polynomial.legendre.leggauss(64)
-PIECE = 1 << 14  # angles whose integrals are taken at once
+PIECE = 1 << 14  # angles that are integrated at once
 
 
 @dataclass(frozen=True, eq=False)
 class VonMises(Centered, FeatureDistribution):
     """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
 
-    Angles are any real numbers, and whole turns make no difference to `log_prob`. As a distribution of the line it is
-    one turn, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform
+    Angles are any real numbers, and multiples of 2π make no difference to `log_prob`. As a distribution on the line it
+    is one period, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform
     distribution. The conjugate prior of μ with κ known is a von Mises distribution again: `DirectionPrior`. `log_prob`,
-    `cdf` and `quantile` keep their digits up to κ = 1e15, where the distribution is a Gaussian's. What is *learned* is
-    the length of a mean unit vector, in double precision: κ is good to about 2e-16 κ of itself, which is 2e-6 at a
-    spread of 1e-5 radians and 2e-4 at 1e-6. Beyond κ = 5e14 it is held there, and that is told.
+    `cdf` and `quantile` are accurate up to κ = 1e15, where the distribution is nearly Gaussian. What is *estimated* is
+    the length of a mean unit vector, in double precision: κ has a relative error of about 2e-16 κ, which is 2e-6 at a
+    standard deviation of 1e-5 radians and 2e-4 at 1e-6. Beyond κ = 5e14 it is clipped, with a warning.
 
     >>> VonMises(0.0, 2.0).log_prob([0.0, np.pi, 4 * np.pi]).round(4)
     array([-0.6619, -4.6619, -0.6619])
@@ -46,7 +46,7 @@ class VonMises(Centered, FeatureDistribution):
     _support = "real"
     _n_features = 2
     _limits: ClassVar[dict[str, tuple[float, str]]] = {
-        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be learned")
+        "concentration": (0.5 / GRAIN, "too narrow for the concentration to be estimated")
     }
     _harmless = 0.0
 
@@ -64,7 +64,7 @@ class VonMises(Centered, FeatureDistribution):
         return np.asarray(center + np.where(p <= 0.5, z, -z))
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array) -> Array:
-        """Best and Fisher's rejection, as NumPy has it."""
+        """Rejection sampler of Best and Fisher, from NumPy."""
         # NumPy takes −0.0 for a negative number
         return np.asarray(center + rng.vonmises(0.0, np.abs(concentration), shape))
 
@@ -73,7 +73,7 @@ class VonMises(Centered, FeatureDistribution):
 
     @property
     def variance(self) -> Array:
-        """The circular variance 1 − I₁(κ) / I₀(κ): 0 for one direction, 1 for all alike."""
+        """The circular variance 1 − I₁(κ) / I₀(κ): 0 for one direction, 1 for the uniform distribution."""
         return bessel_lack(self.concentration)
 
     @property
@@ -83,11 +83,11 @@ class VonMises(Centered, FeatureDistribution):
 
     @property
     def _turn(self) -> tuple[float, float]:
-        """Where the distribution of the line lies, of one column."""
+        """The interval of the distribution on the line, of one column."""
         return float(self.center[0] - np.pi), float(self.center[0] + np.pi)
 
     def kl(self, other: VonMises, bits: bool = False) -> Any:
-        """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); stacks go member by member."""
+        """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); member by member for stacks."""
         self._same_shape(other)
         a, b = self.concentration, other.concentration
         turned = 2 * b * bessel_ratio(a) * np.sin(0.5 * (self.center - other.center)) ** 2
@@ -104,7 +104,7 @@ class VonMises(Centered, FeatureDistribution):
         return [np.cos(x), np.sin(x)]
 
     def _from_means(self, means: list[Array]) -> dict[str, Array]:
-        # one direction alone: the likelihood has no maximum; as sharp as the sums can tell
+        # one direction alone: the likelihood has no maximum; κ is limited by rounding
         ratio = np.minimum(np.hypot(*means), 1.0 - GRAIN)
         return {"center": np.arctan2(means[1], means[0]), "concentration": np.asarray(concentration_of(ratio))}
 
@@ -114,7 +114,7 @@ class VonMises(Centered, FeatureDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> VonMises:  # type: ignore[override]
-        """Mean direction and circular variance matched, which is maximum likelihood too."""
+        """Matches mean direction and circular variance, which is maximum likelihood too."""
         return cls.fit(x, weight)
 
     @classmethod
@@ -131,10 +131,10 @@ class VonMises(Centered, FeatureDistribution):
 
 
 def lower_share(z: Array, kappa: Array) -> Array:
-    """P(Z ≤ z) for −π ≤ z ≤ 0 about the center 0, to fourteen digits of it.
+    """P(Z ≤ z) for −π ≤ z ≤ 0 about the center 0, to fourteen digits.
 
     p(z) ∫ exp(−2κ sin(|z| + v/2) sin(v/2)) dv over v from 0 to where log p has fallen by 45, or to −π: the exponent is
-    a difference of cosines that does not cancel, and 64 nodes of Gauss and Legendre are exact to rounding.
+    a difference of cosines that does not cancel, and 64 Gauss–Legendre nodes are exact to rounding.
     """
     shape = np.shape(z)
     flat, k = np.ravel(z), np.ravel(kappa)
@@ -143,18 +143,18 @@ def lower_share(z: Array, kappa: Array) -> Array:
 
 
 def _lower_share(z: Array, kappa: Array) -> Array:
-    far = -z
+    distance = -z
     with np.errstate(divide="ignore", over="ignore"):
-        edge = np.minimum(np.sin(0.5 * far) ** 2 + 0.5 * DROP / kappa, 1.0)
-    length = np.minimum(2 * np.arcsin(np.sqrt(edge)), np.pi) - far
+        edge = np.minimum(np.sin(0.5 * distance) ** 2 + 0.5 * DROP / kappa, 1.0)
+    length = np.minimum(2 * np.arcsin(np.sqrt(edge)), np.pi) - distance
     v = 0.5 * np.maximum(length, 0.0)[:, None] * (1 + NODES)
-    drop = 2 * kappa[:, None] * np.sin(far[:, None] + 0.5 * v) * np.sin(0.5 * v)
-    height = -LOG_2PI - log_i0_scaled(kappa) - 2 * kappa * np.sin(0.5 * far) ** 2
+    drop = 2 * kappa[:, None] * np.sin(distance[:, None] + 0.5 * v) * np.sin(0.5 * v)
+    height = -LOG_2PI - log_i0_scaled(kappa) - 2 * kappa * np.sin(0.5 * distance) ** 2
     return np.asarray(np.exp(height) * (np.exp(-drop) @ SHARES) * 0.5 * np.maximum(length, 0.0))
 
 
 def lower_point(p: Array, kappa: Array) -> Array:
-    """z ≤ 0 with `lower_share(z, κ)` = p ≤ ½: Newton's steps for log P, halved where they leave the bracket."""
+    """Inverse of `lower_share` for p ≤ ½: Newton's method for log P, with bisection outside the bracket."""
     shape = np.shape(p)
     p, kappa = np.ravel(p).astype(np.float64), np.ravel(kappa)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -173,5 +173,5 @@ def lower_point(p: Array, kappa: Array) -> Array:
             new = at - (np.log(share) - np.log(goal)) * share * np.exp(-height)
         inside = (new >= low[open_]) & (new <= high[open_])
         z[open_] = np.where(inside, new, 0.5 * (low[open_] + high[open_]))
-        open_ = open_[np.abs(z[open_] - at) > 1e-14 * np.abs(at)]  # steps square their errors: the last one was exact
+        open_ = open_[np.abs(z[open_] - at) > 1e-14 * np.abs(at)]  # quadratic convergence
     return np.where(p > 0, z, -np.pi).reshape(shape)

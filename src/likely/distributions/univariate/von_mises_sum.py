@@ -1,4 +1,4 @@
-"""A von Mises angle about a von Mises direction: what is predicted where the center is not known for certain."""
+"""Sum of two von Mises angles: the predictive distribution of angles whose center is uncertain."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from likely.distributions.symmetric import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 
-DROP = 45.0  # of log p: what lies further down adds nothing to an integral
+DROP = 45.0  # of log p: smaller densities are negligible in an integral
 NODES, SHARES = np.polynomial.legendre.leggauss(64)
-POINTS = 1 << 12  # of a periodic rule, which converges faster than any power of their number
+POINTS = 1 << 12  # of the periodic trapezoidal rule, which converges exponentially
 
 
 @dataclass(frozen=True, eq=False)
 class VonMisesSum(Centered, ColumnDistribution):
     """p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
-    What `DirectionPrior` predicts: κ is the known concentration of the angles, c that of the belief about their center.
-    It scores and imagines; it has no estimator of its own.
+    The predictive distribution of `DirectionPrior`: κ is the known concentration of the angles, c that of the posterior
+    of their center. It has `log_prob` and `sample`, but no estimator of its own.
 
     >>> VonMisesSum(0.0, 2.0, 0.0).log_prob([0.0, 1.0]).round(4)
     array([-1.8379, -1.8379])
@@ -49,11 +49,11 @@ class VonMisesSum(Centered, ColumnDistribution):
     def _draw(
         self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array, belief: Array
     ) -> Array:
-        turn = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
-        return np.asarray(center + np.angle(np.exp(1j * turn)))
+        angle = rng.vonmises(0.0, concentration + 0.0, shape) + rng.vonmises(0.0, belief + 0.0, shape)  # −0 is none
+        return np.asarray(center + np.angle(np.exp(1j * angle)))
 
     def _entropy(self, center: Array, concentration: Array, belief: Array) -> Array:
-        """Over the whole turn, or over what of it counts: log p falls by κ c / (κ + c) · 2 z² / π² and more."""
+        """Integral over one period, or over its relevant part: log p falls at least by κ c / (κ + c) · 2 z² / π²."""
         with np.errstate(divide="ignore"):
             wide = np.pi * np.sqrt(0.5 * DROP * (1 / concentration + 1 / belief))
         reach = np.minimum(wide, np.pi)
@@ -69,7 +69,7 @@ class VonMisesSum(Centered, ColumnDistribution):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: three a column."""
+        """Free parameters: three per column."""
         return 3 * int(self.center.size)
 
     def _cdf(self, x: Array, center: Array, concentration: Array, belief: Array) -> Array:
@@ -78,9 +78,9 @@ class VonMisesSum(Centered, ColumnDistribution):
         return np.where(z <= 0, below, 1.0 - below)
 
     def _lower_share(self, z: Array, kappa: Array, c: Array) -> Array:
-        """P(Z ≤ z ≤ 0) about the center 0: integrated from where log p is 45 lower, or from −π."""
+        """P(Z ≤ z ≤ 0) about the center 0: quadrature from where log p is 45 lower, or from −π."""
         top = self._log_pdf(z, 0.0, kappa, c)
-        start = _halved(lambda t: self._log_pdf(t, 0.0, kappa, c) >= top - DROP, np.full(z.shape, -np.pi), z)
+        start = _bisection(lambda t: self._log_pdf(t, 0.0, kappa, c) >= top - DROP, np.full(z.shape, -np.pi), z)
         half = 0.5 * (z - start)
         at = start[..., None] + half[..., None] * (1 + NODES)
         heights = np.exp(self._log_pdf(at, 0.0, kappa[..., None], c[..., None]))
@@ -90,12 +90,12 @@ class VonMisesSum(Centered, ColumnDistribution):
         p, kappa, c = np.broadcast_arrays(p, concentration, belief)
         tail = np.minimum(p, 1.0 - p)
         low, high = np.full(p.shape, -np.pi), np.zeros(p.shape)
-        z = _halved(lambda t: self._lower_share(t, kappa, c) >= tail, low, high)
+        z = _bisection(lambda t: self._lower_share(t, kappa, c) >= tail, low, high)
         return np.asarray(center + np.where(p <= 0.5, z, -z))
 
 
-def _halved(reached: Callable[[Array], Any], low: Array, high: Array) -> Array:
-    """Where `reached`, true at `high`, begins to hold; `low` where it holds all the way."""
+def _bisection(reached: Callable[[Array], Any], low: Array, high: Array) -> Array:
+    """Bisection for the point where `reached`, true at `high`, begins to hold; −π where it holds at `low`."""
     done = reached(low)
     for _ in range(70):
         middle = 0.5 * (low + high)

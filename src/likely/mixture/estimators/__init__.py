@@ -1,1 +1,1 @@
-"""Estimators of mixtures, clusters of mixtures, and the number of components."""
+"""Estimators: mixture density, mixture clustering, contaminated Gaussian, choice of the number of components."""

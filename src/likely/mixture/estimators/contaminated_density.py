@@ -1,4 +1,4 @@
-"""A Gaussian that is not led astray: some rows may come from one that is much wider."""
+"""Gaussian density robust to outliers: Tukey's contamination model, fitted by EM."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.scaled_copies import ScaledCopies
 
-FIRST_SHARE = 0.05  # of outliers, before any row was looked at
+FIRST_SHARE = 0.05  # initial proportion of outliers
 
 
 class ContaminatedDensity(DensityEstimator):
     """Learn (1 − ε) N(x | μ, Σ) + ε N(x | μ, α Σ): the contamination model of Tukey (Ney 6.1).
 
     - **covariance**: "full", "diagonal" or "spherical".
-    - **scale**: α, how many times the variance of outliers is that of the others.
+    - **scale**: α, the ratio of the outliers' variance to that of the inliers.
     - **prior**: of μ and Σ: "weak", None or a `Prior`.
     - **max_iter, tol**: of EM.
 
-    μ, Σ and the share ε of outliers are learned; `outlier_probability` tells which rows were taken for them.
+    μ, Σ and the proportion ε of outliers are learned; `outlier_probability` gives each row's posterior probability.
 
     >>> import likely as lk, numpy as np
     >>> X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
@@ -64,7 +64,7 @@ class ContaminatedDensity(DensityEstimator):
         return Mixture.trusted(weights=weights, components=ScaledCopies(base, np.array([1.0, float(self.scale)])))
 
     def _first(self, X: Any, weight: Any) -> Mixture:
-        """What maximum likelihood says: a weak prior scaled by that is not led astray either."""
+        """The maximum-likelihood model: a weak prior scaled by it is robust to outliers too."""
         blank = self._blank(X)
         if self.prior is None:
             return blank
@@ -83,20 +83,20 @@ class ContaminatedDensity(DensityEstimator):
 
     @property
     def mean_(self) -> Array:
-        """The mean of both (d,)."""
+        """The mean (d,), shared by inliers and outliers."""
         return self.model_.components.base.mean
 
     @property
     def covariance_(self) -> Array:
-        """The covariance of rows that belong."""
+        """The covariance of the inliers."""
         return self.model_.components.base.covariance
 
     @property
     def outlier_share_(self) -> float:
-        """The share ε of rows that do not."""
+        """The proportion ε of outliers."""
         return float(self.model_.weights[1])
 
     def outlier_probability(self, X: Any) -> Array:
-        """Probability that each row does not belong (n,)."""
+        """Posterior probability that each row is an outlier (n,)."""
         check_is_fitted(self)
         return self.model_.posterior(self._rows(X, reset=False))[:, 1]

@@ -1,4 +1,4 @@
-"""Clusters that know how sure they are: the most probable part of a mixture."""
+"""Model-based clustering: each row belongs to its most probable mixture component."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 
 
 class MixtureClusterer(ClusterMixin, MixtureDensity):
-    """Clusters as the parts of a mixture: `labels_` are most probable parts, `predict_proba` tells how sure.
+    """Model-based clustering by a mixture: `labels_` are most probable components, `predict_proba` their posteriors.
 
     Everything is as in `MixtureDensity`; `n_components=None` chooses the number by BIC among 1 … 10
     (`lk.choose_components` shows the choice).
@@ -46,7 +46,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
     ) -> Self:
-        """Learn from rows X (n, d); `y` is ignored, and `lengths` are those of `MixtureDensity`."""
+        """Fit to rows X (n, d); `y` is ignored, and `lengths` are those of `MixtureDensity`."""
         X = self._cut(X, lengths)
         if self.n_components is None:
             self.chosen_ = self._choose(X, sample_weight)
@@ -55,7 +55,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         return self
 
     def _choose(self, X: Any, sample_weight: Any) -> int:
-        """The number of least BIC."""
+        """The number of components of least BIC."""
         from likely.mixture.estimators.choose_components import choose_components
 
         self._validate_params()
@@ -65,7 +65,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
     @property
     def _size(self) -> int:
-        """Number of clusters: the one asked for, or the one chosen."""
+        """Number of clusters: as given, or as chosen by BIC."""
         return self.__dict__.get("chosen_", 1) if self.n_components is None else self.n_components
 
     @property

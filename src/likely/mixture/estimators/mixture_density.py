@@ -1,4 +1,4 @@
-"""A mixture learned from rows: which part each row came from is hidden, and EM finds out."""
+"""Mixture density estimation by the EM algorithm."""
 
 from __future__ import annotations
 
@@ -33,44 +33,44 @@ from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import cut
 from likely.estimation.workload import evenly, keeper, own_streams, seed_of
 from likely.metrics.clusterings import adjusted_rand_index
-from likely.mixture.estimators.mixture_prior_rule import PriorOfMixture
-from likely.mixture.initialization import from_shares, grouped, grown, weights_by
+from likely.mixture.estimators.mixture_prior_rule import MixturePriorRule
+from likely.mixture.initialization import from_responsibilities, grouped, grown, weights_from_counts
 from likely.mixture.mixture import Mixture
-from likely.mixture.reseeding import revived
+from likely.mixture.reseeding import reseeded
 
 Sketcher = Callable[[], Sketch]
 
 STARTS = ("k-means++", "random", "split")
-ONE_COVARIANCE = ("covariance", "covariance per class")  # ties of Gaussian parts
-COMPARED = 2000  # rows of the sketch on which the partitions of several starts are compared
-FEW = 5  # distinct rows a component from which a stream goes on step by step
-RESEEDS = 3  # times that dead components are set anew
+ONE_COVARIANCE = ("covariance", "covariance per class")  # tied covariances of Gaussian components
+COMPARED = 2000  # rows of the sketch on which the clusterings of several initializations are compared
+FEW = 5  # distinct rows per component from which `partial_fit` continues by single EM steps
+RESEEDS = 3  # times that empty components are reseeded
 
 
 class MixtureDensity(DensityEstimator):
-    """Learn p(x) = Σ w_k p_k(x) by EM: `model_` is a `Mixture`, `report_` tells how it went   (Ney 6.1, Herbst 7.3).
+    """Mixture density p(x) = Σ w_k p_k(x), fitted by EM: `model_` is a `Mixture`   (Ney 6.1, Herbst 7.3).
 
-    - **component**: the estimator of one part, any density: Gaussian (full, diagonal, spherical, pooled), `PPCA`,
-      `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of unlike parts, another mixture. None:
+    - **component**: the estimator of one component, any density: Gaussian (full, diagonal, spherical, pooled), `PPCA`,
+      `FactorAnalysis`, categorical, multinomial, Poisson, Bernoulli, products of several kinds, another mixture. None:
       `GaussianDensity()`.
-    - **n_components**: number of parts K.
-    - **tie**: what parts share: None; "covariance": one covariance (full, diagonal or spherical, as the component's)
-      for all parts, those of all classes or states where several mixtures stand side by side; "covariance per class":
-      one for the parts of each mixture; "all": mixtures that stand side by side have the same parts, only weights
+    - **n_components**: number of components K.
+    - **tie**: what components share: None; "covariance": one covariance (full, diagonal or spherical, as given)
+      for all components, also across the classes or states of several mixtures; "covariance per class":
+      one per mixture; "all": the mixtures of several classes or states share all components, only weights
       differ.
-    - **prior**: "weak" keeps every part regular; None is maximum likelihood; a number a is a Dirichlet distribution
-      over the weights, a fictitious a − 1 rows per part (below 1, also below 0: parts that explain less than 1 − a rows
-      are emptied), with weak priors for the parts; a distribution of the weights alone (`Dirichlet`, `SparseWeights`)
-      likewise. A part's own number or `Prior` stands. Or a `MixturePrior` for all of it.
-    - **init**: "k-means++", "random" or "split" (grown from one part, the widest cut in two, again and again), all on a
+    - **prior**: "weak" keeps every component regular; None is maximum likelihood; a number α is a symmetric Dirichlet
+      prior of the weights, α − 1 pseudo-counts per component (below 1, also below 0: components that explain fewer than
+      1 − α rows are removed), with weak priors for the components; a prior of the weights alone (`Dirichlet`,
+      `SparseWeights`) likewise. A component's own number or `Prior` takes precedence. Or a `MixturePrior` for all.
+    - **init**: "k-means++", "random" or "split" (starting from one component, the widest is split repeatedly), all on a
       sketch of the rows, so that order, copies and blocks do not matter; a `Mixture`; means (K, d); or
       responsibilities (n, K).
-    - **n_init**: runs from different seeds; the best objective wins, and `report_` tells of all.
-    - **max_iter, tol**: at most so many refits; settled when the objective gains less than tol a row.
-    - **hard**: each row belongs to its most probable part (the maximum approximation).
-    - **early_stopping**: share of rows set aside; learning stops when they are explained no better.
+    - **n_init**: number of initializations with different seeds; the best objective wins, and `report_` lists all.
+    - **max_iter, tol**: maximum number of EM iterations; converged when the objective gains less than tol per row.
+    - **hard**: hard EM (classification EM): each row belongs to its most probable component.
+    - **early_stopping**: proportion of held-out rows; EM stops when their likelihood no longer improves.
 
-    Missing entries (NaN) are integrated out. `partial_fit` makes one step of EM a call.
+    Missing entries (NaN) are integrated out. Each call of `partial_fit` makes one EM step.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ class MixtureDensity(DensityEstimator):
 
     @property
     def _size(self) -> int:
-        """Number of parts K."""
+        """Number of components K."""
         return self.n_components
 
     # ----------------------------------------------------------------- learning
@@ -124,9 +124,9 @@ class MixtureDensity(DensityEstimator):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
     ) -> Self:
-        """Learn from rows X (n, d); `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there.
+        """Fit to rows X (n, d); `y` is ignored. `checkpoint` is a file name: an interrupted fit resumes from it.
 
-        Of components that are densities of sequences, a row is a sequence: `lengths` cut them out of one long array.
+        Where components are densities of sequences, a row is a sequence: `lengths` cut them out of one long array.
         """
         self._validate_params()
         X = self._cut(X, lengths)
@@ -134,21 +134,21 @@ class MixtureDensity(DensityEstimator):
         self._refuse_emptiness(X)
         with self._named_columns():
             report = self._learn(X, weight, checkpoint)
-        self._tell_of(report)
+        self._warn_of(report)
         self.is_online_ = False
         self.__dict__.pop("few_", None)
         return self._adopt(report)
 
-    def _tell_of(self, report: FitReport) -> None:
+    def _warn_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         if report.dead and not self._empties:
-            told = f"{len(report.dead)} of {report.model.weights.size} components explain nothing"
-            tell(f"{type(self).__name__}: {told}: fewer would do")
+            empty = f"{len(report.dead)} of {report.model.weights.size} components have no weight"
+            tell(f"{type(self).__name__}: {empty}: use fewer components")
 
     @property
     def _empties(self) -> bool:
-        """True if components are emptied on purpose."""
+        """True if the prior removes components on purpose."""
         weights = getattr(self.prior, "weights", self.prior)
         alpha = weights if isinstance(weights, Real) else getattr(weights, "alpha", 1.0)
         return bool(np.any(np.asarray(alpha) < 1))
@@ -160,9 +160,9 @@ class MixtureDensity(DensityEstimator):
     def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
-        # a start that was given may do without
+        # a given initialization may do without
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
-        blank = self._looked_at(X, weight, sketch)
+        blank = self._blank_of_sketch(X, weight, sketch)
 
         prior = self._prior_rule()
 
@@ -180,14 +180,14 @@ class MixtureDensity(DensityEstimator):
     def _climb(
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
-        """EM from one start; components that died are set anew, as long as that helps."""
+        """EM from one initialization; empty components are reseeded as long as that improves the objective."""
         stop, data = Stop(self.max_iter, self.tol), evenly(tallied(X), weight)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
             if not report.dead or self._empties or len(sketch()) <= self._size:
                 break
-            model = revived(report.model, sketch(), report.prior)
+            model = reseeded(report.model, sketch(), report.prior)
             better = fit(model, data, **how)
             if not better.objective > report.objective:
                 break
@@ -195,7 +195,7 @@ class MixtureDensity(DensityEstimator):
         return report
 
     def _set_aside(self, X: Any, weight: Any) -> tuple[Any, Any, Any]:
-        """The rows to learn from, and others to stop by, chosen by what they hold: copies stay together."""
+        """Training rows and held-out rows for early stopping, chosen by content: copies stay together."""
         if self.early_stopping is None:
             return X, weight, None
         out = row_hashes(X) < np.uint64(self.early_stopping * 2.0**64)
@@ -208,10 +208,10 @@ class MixtureDensity(DensityEstimator):
     # ------------------------------------------------------------------- starts
 
     def _starts(self, blank: Mixture, X: Any, weight: Any, sketch: Sketcher, rng: Generator) -> Any:
-        """A first model for each run; a start that the user gave serves once."""
+        """The initial model of each run; an initialization given by the user is used once."""
         if not isinstance(self.init, str):
             yield self._given_start(blank, X, weight, self._start_prior())
-        elif self.init == "split" and not self.component_._hides_labels:  # there is no chance in it: once is enough
+        elif self.init == "split" and not self.component_._hides_labels:  # deterministic: one run is enough
             yield grown(blank, sketch(), self._start_prior())
         else:
             for _ in range(self.n_init):
@@ -228,10 +228,10 @@ class MixtureDensity(DensityEstimator):
     def _first(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(seed_of(self.random_state))
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
-        return next(iter(self._starts(self._looked_at(X, weight, sketch), X, weight, sketch, rng)))
+        return next(iter(self._starts(self._blank_of_sketch(X, weight, sketch), X, weight, sketch, rng)))
 
-    def _looked_at(self, X: Any, weight: Any, sketch: Sketcher) -> Mixture:
-        """A blank of the sketch, so that neither order nor copies matter; of all rows where all must be looked at."""
+    def _blank_of_sketch(self, X: Any, weight: Any, sketch: Sketcher) -> Mixture:
+        """A blank model of the sketch, so that neither order nor copies matter; of all rows where that is required."""
         if self._looks_once and not isinstance(self.init, Mixture):
             return self._blank_for(sketch().rows, None, sketch().weight)
         return self._blank_for(X, None, weight)
@@ -241,48 +241,48 @@ class MixtureDensity(DensityEstimator):
         return bool(self.component_._looks_once)
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
-        """A mixture whose parts learned from one group each; parts that are mixtures group their own rows again."""
-        parts = self.component_._started_once(blank.components, rows, group, weight, rng)
+        """A mixture whose components are fitted to one cluster each; components that are mixtures cluster again."""
+        components = self.component_._started_once(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
-            weights=weights_by(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
-            components=parts,
+            weights=weights_from_counts(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
+            components=components,
         )
 
     def _given_start(self, blank: Mixture, X: Any, weight: Any, rule: Any) -> Mixture:
         start = self.init
         if isinstance(start, Mixture):
             if start.weights.shape != blank.weights.shape or start.dim != blank.dim:
-                expected = f"start must be a Mixture of {self._size} parts for {blank.dim} columns"
-                raise ShapeError(sentence(type(self).__name__, expected, f"{start.size} parts, {start.dim} columns"))
+                expected = f"init must be a Mixture of {self._size} components for {blank.dim} columns"
+                raise ShapeError(sentence(type(self).__name__, expected, f"{start.size} of {start.dim} columns"))
             return start
         given = np.asarray(start, dtype=np.float64)
         K, d = self._size, blank.dim
         if not np.isfinite(given).all():
-            raise DomainError(sentence(type(self).__name__, "start must be finite numbers", "NaN or infinity"))
+            raise DomainError(sentence(type(self).__name__, "init must be finite numbers", "NaN or infinity"))
         if given.shape == (K, d) and isinstance(blank.components, Gaussian):
             return Mixture.trusted(weights=blank.weights, components=blank.components.replace(mean=given))
         if given.shape == (n_rows(X), K):
             if (given < 0).any() or not (given.sum(axis=1) > 0).all():
                 expected = "responsibilities must not be negative, and some must be positive in each row"
                 raise DomainError(sentence(type(self).__name__, expected, float(given.min())))
-            return from_shares(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
-        expected = f"start must be means ({K}, {d}) of Gaussians, or responsibilities ({n_rows(X)}, {K})"
+            return from_responsibilities(blank, X, weight, given / given.sum(axis=1, keepdims=True), rule)
+        expected = f"init must be means ({K}, {d}) of Gaussians, or responsibilities ({n_rows(X)}, {K})"
         raise ShapeError(sentence(type(self).__name__, expected, given.shape))
 
     def _start_prior(self) -> Any:
-        """The parts of a start have weak priors, also where learning does without: no group is too small for it."""
+        """Weak priors for initial components, also where `prior` is None: no cluster is too small for them."""
         component = copy(self.component_)
         if component.prior is None:
             component.prior = "weak"
-        return PriorOfMixture(component, "weak" if self.prior is None else self.prior)
+        return MixturePriorRule(component, "weak" if self.prior is None else self.prior)
 
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """One EM step with more rows. The first rows of all, five distinct ones per component, are learned as by `fit`.
+        """One EM step with more rows. Until there are five distinct rows per component, all are fitted as by `fit`.
 
-        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten
-        slowly (Robbins and Monro): each row counts the less the more came after it.
+        After `fit`, statistics simply add. In a stream from the beginning, statistics of early models are down-weighted
+        (stochastic approximation, Robbins–Monro steps): each row counts less the more came after it.
         """
         self._validate_params()
         X = self._cut(X, lengths)
@@ -294,16 +294,16 @@ class MixtureDensity(DensityEstimator):
         return self._adopt(one_step(self, X, weight))
 
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
-        """Learn anew from all rows so far, as long as they are too few to tell components apart."""
-        few = Sketch.of(X, weight, whose=type(self.component_).__name__)
-        few = few if first else self.__dict__["few_"] + few
-        data = (X, weight) if first else (few.rows, few.weight)
+        """Fit again to all rows so far, as long as they are too few for stepwise EM."""
+        so_far = Sketch.of(X, weight, whose=type(self.component_).__name__)
+        so_far = so_far if first else self.__dict__["few_"] + so_far
+        data = (X, weight) if first else (so_far.rows, so_far.weight)
         with self._named_columns():
             self._adopt(self._learn(*data))
         self.is_online_ = True
         self.__dict__.pop("few_", None)
-        if len(few) < FEW * self._size:
-            self.few_ = few
+        if len(so_far) < FEW * self._size:
+            self.few_ = so_far
         return self
 
     def score_samples(self, X: Any, lengths: Any = None) -> Any:
@@ -311,14 +311,14 @@ class MixtureDensity(DensityEstimator):
         return super().score_samples(self._cut(X, lengths))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Mean log p(x) of the rows; `y` is ignored."""
+        """Mean log p(x) per row; `y` is ignored."""
         return super().score(self._cut(X, lengths), y)
 
     def _cut(self, X: Any, lengths: Any) -> Any:
         return X if lengths is None else cut(X, lengths, type(self).__name__, self._of_sequences)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Rows drawn from the learned density; of sequences without an end, `length` says how long."""
+        """Rows drawn from the fitted density; of sequences without a final state, `length` gives their length."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
         rows = (
@@ -326,7 +326,7 @@ class MixtureDensity(DensityEstimator):
         )
         return self._outward(rows)
 
-    # --------------------------------------------------------- what components say
+    # --------------------------------------------------------- component estimators
 
     def _outward(self, rows: Any, like: Any = None) -> Any:
         return self.component_._outward(rows, like)
@@ -350,44 +350,46 @@ class MixtureDensity(DensityEstimator):
     def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
         K, C = self._size, members
         if C is None:
-            return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._alone(X, K, weight))
+            return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._untied_components(X, K, weight))
         return Mixture.trusted(weights=np.full((C, K), 1.0 / K), components=self._tied(X, C, K, weight))
 
-    def _alone(self, X: Any, size: int, weight: Any) -> Any:
-        """Parts of a lone mixture, or of several that share no part; with one covariance for all of them if tied."""
-        parts = self.component_._blank_for(X, size, weight)
-        if self.tie in ONE_COVARIANCE and not isinstance(parts, Gaussian):
+    def _untied_components(self, X: Any, size: int, weight: Any) -> Any:
+        """Components of one mixture, or of several that share none; with one tied covariance if `tie` says so."""
+        components = self.component_._blank_for(X, size, weight)
+        if self.tie in ONE_COVARIANCE and not isinstance(components, Gaussian):
             got = type(self.component_).__name__
             raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
         if self.tie not in ONE_COVARIANCE:
-            return parts
+            return components
         if getattr(self.component_, "covariance", None) in BLENDS:
             got = f"GaussianDensity({self.component_.covariance!r})"
-            expected = f'tie="{self.tie}" leaves nothing to move: components must be "full", "diagonal" or "spherical"'
+            expected = f'tie="{self.tie}" is redundant for these: components must be "full", "diagonal" or "spherical"'
             raise DomainError(sentence(type(self).__name__, expected, got))
-        return Gaussian.blank(X[:4096], kind=parts.kind, members=size, tied=True)
+        return Gaussian.blank(X[:4096], kind=components.kind, members=size, tied=True)
 
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
-        """The parts of C mixtures, with what they share."""
+        """The components of C mixtures, tied as `tie` says."""
         if self.tie == "all":
             return Tied(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
-        parts = self._alone(X, C * K, weight)
-        if self.tie == "covariance" or not (isinstance(parts, Gaussian) and parts.tied):
-            return parts
-        alone = Gaussian.blank(X[:4096], kind=parts.kind, members=C * K)
-        return Tied(alone, np.repeat(np.arange(C), K), "covariance")
+        components = self._untied_components(X, C * K, weight)
+        if self.tie == "covariance" or not (isinstance(components, Gaussian) and components.tied):
+            return components
+        untied = Gaussian.blank(X[:4096], kind=components.kind, members=C * K)
+        return Tied(untied, np.repeat(np.arange(C), K), "covariance")
 
     def _prior_rule(self) -> Any:
-        return PriorOfMixture(self.component_, self.prior)
+        return MixturePriorRule(self.component_, self.prior)
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         of_parts = None if prior is None else prior.components
         if isinstance(model.components, Tied):
-            parts = self._finish_shared(model.components, stats.components, of_parts)
+            components = self._finish_shared(model.components, stats.components, of_parts)
         else:
             self.component_._look_again(model.components, stats.components, of_parts, None)
-            parts = self.component_._finish(model.components, stats.components, of_parts)
-        return model if parts is model.components else Mixture.trusted(weights=model.weights, components=parts)
+            components = self.component_._finish(model.components, stats.components, of_parts)
+        if components is model.components:
+            return model
+        return Mixture.trusted(weights=model.weights, components=components)
 
     def _finish_shared(self, shared: Tied, stats: Any, prior: Any) -> Tied:
         if shared.what == "all":
@@ -404,9 +406,9 @@ class MixtureDensity(DensityEstimator):
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         inner = untied(model.components)
-        parts, of_parts = self.component_._grown(inner, stats.components, X)
-        parts = parts if inner is model.components else model.components.replace(components=parts)
-        return model.replace(components=parts), stats.replace(components=of_parts)
+        components, of_parts = self.component_._grown(inner, stats.components, X)
+        components = components if inner is model.components else model.components.replace(components=components)
+        return model.replace(components=components), stats.replace(components=of_parts)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         return self.component_._known(X, untied(model.components))
@@ -418,21 +420,21 @@ class MixtureDensity(DensityEstimator):
         return self.component_._in_names(text).replace("(member", "(component")
 
     def _started(self, blank: Mixture, X: Any, labels: Index, weight: Any) -> list[Mixture]:
-        """First models for classes that have a mixture each: rows are grouped class by class."""
+        """Initial models for classes that have one mixture each: rows are clustered class by class."""
         rng = np.random.default_rng(seed_of(self.random_state))
         return [self._started_once(blank, X, labels, weight, rng) for _ in range(self.n_init)]
 
     def _started_once(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
         if self.early_stopping is not None:
-            expected = "early_stopping is for a mixture on its own, not in a classifier or inside another mixture"
+            expected = "early_stopping is available for a single mixture, not in a classifier or inside another mixture"
             raise DomainError(sentence(type(self).__name__, expected, self.early_stopping))
         if not isinstance(self.init, str):
-            expected = "in a classifier, or inside another mixture, start must be one of"
+            expected = "in a classifier, or inside another mixture, init must be one of"
             raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.init).__name__))
         if self.tie == "all":
             return self._started_together(blank, X, labels, weight, rng)
         each = (np.flatnonzero(labels == c) for c in range(len(blank.weights)))
-        sketches = [Sketch.of(X[mine], None if weight is None else weight[mine]) for mine in each]
+        sketches = [Sketch.of(X[own_rows], None if weight is None else weight[own_rows]) for own_rows in each]
         streams = own_streams(rng, [sketch.hashes for sketch in sketches])
         groups = [
             c * self._size + grouped(blank.components, sketch, self._size, stream, self.init)
@@ -444,28 +446,29 @@ class MixtureDensity(DensityEstimator):
         return self._from_groups(blank, *joined_rows([s for s in sketches if len(s)]), np.concatenate(groups), rng)
 
     def _started_together(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
-        """Parts that all classes share are looked for in the rows of all; each class counts which are its own."""
-        mine, K = np.flatnonzero(labels >= 0), self._size
-        w = np.ones(len(mine)) if weight is None else np.asarray(weight)[mine]
-        sketch = Sketch.of(X[mine], w)
+        """Shared components are initialized from all rows; the weights of each class from its own rows."""
+        labeled, K = np.flatnonzero(labels >= 0), self._size
+        w = np.ones(len(labeled)) if weight is None else np.asarray(weight)[labeled]
+        sketch = Sketch.of(X[labeled], w)
         one = Mixture.trusted(weights=np.full(K, 1.0 / K), components=blank.components.components)
         group = grouped(one.components, sketch, K, rng, self.init)
         started = self._from_groups(one, sketch.rows, sketch.weight, group, rng)
-        shares = started.posterior(X[mine]) * w[:, None]
+        resp = started.posterior(X[labeled]) * w[:, None]
         counts = np.zeros(blank.weights.shape)
-        np.add.at(counts, labels[mine], shares)
+        np.add.at(counts, labels[labeled], resp)
         return Mixture.trusted(
-            weights=weights_by(blank, counts), components=blank.components.replace(components=started.components)
+            weights=weights_from_counts(blank, counts),
+            components=blank.components.replace(components=started.components),
         )
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         component = getattr(self, "component_", None)
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
-        parts = model.components
-        if members is not None and isinstance(parts, Tied):
-            return component._fits(parts.components, width, parts.components.members)
-        return component._fits(parts, width, model.weights.size)
+        components = model.components
+        if members is not None and isinstance(components, Tied):
+            return component._fits(components.components, width, components.components.members)
+        return component._fits(components, width, model.weights.size)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Which prior a mixture's settings mean: one of its weights, and what its component says of the parts."""
+"""Prior of a mixture as given by the estimator's settings: of the weights, and of the components."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from likely.mixture.priors import MixturePrior
 from likely.mixture.sparse_weights import SparseWeights
 
 
-class PriorOfMixture:
-    """The prior of a mixture's weights and parts, once there are statistics: what `fit` calls."""
+class MixturePriorRule:
+    """Resolve the prior of a mixture's weights and components from its settings, once there are statistics."""
 
     def __init__(self, component: Any, prior: Any) -> None:
         self.component, self.prior = component, prior
@@ -35,7 +35,7 @@ class PriorOfMixture:
         return None if weights is None and parts is None else MixturePrior.trusted(weights=weights, components=parts)
 
     def _of_parts(self, outer: Any) -> Any:
-        """A component's own "weak" means what the whole says; its own number or prior stands."""
+        """A component's own "weak" follows the setting of the whole; its own number or prior takes precedence."""
         component = copy(self.component)
         if isinstance(component.prior, str):
             component.prior = outer
@@ -43,12 +43,12 @@ class PriorOfMixture:
 
 
 def _weights_distribution(a: float, size: int) -> Any:
-    """The distribution of weights that a number stands for: below 1 it empties parts."""
+    """The prior of the weights for a number α; below 1 it is sparse."""
     return Dirichlet.symmetric(size, a) if a >= 1 else SparseWeights(np.full(size, a))
 
 
 def _of_weights(prior: Any, size: int) -> Any:
-    """A distribution of the weights alone."""
+    """A prior of the weights alone."""
     alpha = getattr(prior, "alpha", None)
     if alpha is None or np.shape(alpha) != (size,):
         expected = f'prior must be "weak", None, a number, a MixturePrior, or a distribution of {size} weights'
