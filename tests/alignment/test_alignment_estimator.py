@@ -217,7 +217,7 @@ def test_refusals_when_predicting():
     with pytest.raises(ShapeError, match="1 entries"):
         m.predict([np.zeros((3, 2))])
     with pytest.raises(DomainError, match="from 1 to 1"):
-        m.kneighbors(k=2)
+        m.kneighbors(n_neighbors=2)
 
 
 @pytest.mark.filterwarnings("error")

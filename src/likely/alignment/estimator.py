@@ -141,16 +141,16 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip
 
-    def kneighbors(self, X: Any = None, k: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
-        """Distances and places of the k nearest training sequences (n, k), nearest first; of equals the first.
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
+        """Distances and indices of the nearest training sequences (n, n_neighbors), nearest first; of equals the first.
 
         Without X: of each training sequence among the others.
         """
         check_is_fitted(self)
-        k = self.n_neighbors if k is None else k
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
         others = len(self.labels_) - (X is None)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
-            raise DomainError(sentence("DTWClassifier", f"k must be a whole number from 1 to {others}", k))
+            raise DomainError(sentence("DTWClassifier", f"n_neighbors must be a whole number from 1 to {others}", k))
         found = self._nearest(None if X is None else self._series(X, lengths), int(k))
         return found.distances, found.indices
 

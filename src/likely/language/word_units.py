@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.hmm.markov_chain import Chain, Ways
+from likely.hmm.markov_chain import Arcs, Chain
 from likely.language.bigram import Bigram
 
 
@@ -28,7 +28,7 @@ class Units(NamedTuple):
     column: Index  # (S,): of the emission scores
 
     @classmethod
-    def of(cls, ways: list[Ways], context: Index, columns: list[Index]) -> Units:
+    def of(cls, ways: list[Arcs], context: Index, columns: list[Index]) -> Units:
         """Units from their ways in logarithms and the columns of their states' scores."""
         sizes = [len(way.initial) for way in ways]
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
@@ -65,8 +65,8 @@ def listed(moves: Array, offset: int = 0) -> tuple[Index, Index, Array]:
     return there.sum(axis=1), np.nonzero(there)[1] + offset, moves.T[there]
 
 
-def ways_of(chain: Chain, best: bool) -> Ways:
-    """Ways through a word in logarithms: by the best way through null states, or summed over all."""
+def ways_of(chain: Chain, best: bool) -> Arcs:
+    """Arcs through a word in logarithms: by the best way through null states, or summed over all."""
     return chain.best_logs if best and len(chain.initial) > chain.states else chain.logs
 
 
