@@ -82,7 +82,7 @@ def monitor_account(monitor: Any) -> Iterator[str]:
 def tracker_account(tracker: Any) -> Iterator[str]:
     """A `Tracker`: how its target moves, what is seen of it, and when a track counts."""
     rule = tracker.association
-    learned = ", of noise learned from tracks" if hasattr(tracker, "noise_") else ""
+    learned = ", of noise learned from tracks" if hasattr(tracker, "spectral_density_") else ""
     yield f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"
     if rule.clutter == 0:
         yield "without clutter: whatever is measured is the target's"
