@@ -134,8 +134,8 @@ def test_uses_are_the_gradient_of_the_log_probability():
     ("initial", "transition", "final", "told"),
     [
         ([0.5, 0.6], [[1, 0], [0, 1]], None, "initial must sum to 1"),
-        ([0.5, 0.5], [[0.5, 0.4], [0, 1]], None, "from state 0 must sum to 1"),
-        ([0.5, 0.5], [[0.5, 0.5], [0, 1]], [0.0, 0.5], "from state 1 must sum to 1"),
+        ([0.5, 0.5], [[0.5, 0.4], [0, 1]], None, "of state 0 must sum to 1"),
+        ([0.5, 0.5], [[0.5, 0.5], [0, 1]], [0.0, 0.5], "of state 1 must sum to 1"),
         ([1.5, -0.5], [[1, 0], [0, 1]], None, "initial must not be negative"),
         ([0.5, 0.5], [[1, 0], [0, 0.5]], [0.0, 0.5, 0.0], "must have matching shapes"),
     ],

@@ -96,7 +96,7 @@ def test_ties():
         (lambda: Topology.of(np.ones((2, 2)), 3), r"must have shape \(3, 3\)"),
         (lambda: Topology.of(Topology.ergodic(2), 3), "topology of 3 emitting states"),
         (lambda: Topology([True, False], [[1, 0], [0, 0]], None, [0, 1]), "state 1 must have a transition"),
-        (lambda: Topology([False], [[1]], None, [0]), "some state must be one to begin with"),
+        (lambda: Topology([False], [[1]], None, [0]), "at least one initial state is needed"),
         (lambda: Topology([True, True], [[1, 0], [0, 1]], None, [0, 2]), "density must number"),
         (lambda: Topology.parallel(2, 3), "branches must be"),
     ],

@@ -96,9 +96,9 @@ def _in_common(x, y):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def accumulate_three(
+def accumulate_three(  # type: ignore[no-untyped-def]
     a, b, local, kind, has_missing, blank, missing_a, missing_b, lo, hi, open_begin, limit, backpointers, table, last
-):  # type: ignore[no-untyped-def]
+):
     """Accumulated costs with the three-step pattern; row i has columns lo[i] ≤ j < hi[i], both nondecreasing.
 
     `local` (n, m) are the local costs, or empty: then they are computed from a (n, D) and b (m, D). `open_begin`: a may
@@ -160,9 +160,9 @@ def backtrack_three(backpointers, lo, end, path):  # type: ignore[no-untyped-def
 
 
 @compiled
-def accumulate(
+def accumulate(  # type: ignore[no-untyped-def]
     local, moves, weights, counts, start, has_missing, missing_a, missing_b, lo, hi, open_begin, table, backpointers
-):  # type: ignore[no-untyped-def]
+):
     """Accumulated costs with any step pattern: the slow reference of `accumulate_three`, and used for other patterns.
 
     Production s is a sequence of counts[s] steps moves[s, t] = (di, dj) with weights[s, t], the last of which arrives.

@@ -346,9 +346,9 @@ def test_features_are_kept_in_a_file(tmp_path):
         ({"sounds": []}, "at least one sound is needed"),
         ({"sounds": [np.ones(0), np.ones(9)]}, "sound 0: a sound needs samples"),
         ({"sounds": np.ones(900)}, r"pass \[sound\]"),
-        ({"features": "mfcc"}, "features must be a Cepstra"),
+        ({"features": "mfcc"}, "features must be an MFCC"),
         ({"scale": 0.0}, "scale must lie above 0"),
-        ({"states": 200}, "at least 200 frames"),
+        ({"n_states": 200}, "at least 200 frames"),
         ({"topology": "spiral"}, "spiral"),
     ],
 )
