@@ -221,8 +221,8 @@ def _skipping_filter(arcs: Any, logs: Array) -> _SkippingFilter:
         piece, scale = forward_backward.forward_logs(arcs._replace(initial=initial), logs[a : a + PIECE].copy())
         failures = np.flatnonzero(~np.isfinite(scale))
         valid = int(failures[0]) if len(failures) else len(scale)
-        shares = np.exp(piece[:valid])
-        alpha[a : a + valid] = shares / shares.sum(axis=1, keepdims=True)
+        probs = np.exp(piece[:valid])
+        alpha[a : a + valid] = probs / probs.sum(axis=1, keepdims=True)
         if valid:
             initial = np.logaddexp.reduce(piece[valid - 1][:, None] + arcs.transition, axis=0)
         a += valid
@@ -283,8 +283,8 @@ def _log_fixed_lag(arcs: Any, logs: Array, out: Array, seqs: Ragged, lag: int, w
             window = shifted[t - a : t - a + lag + 1]
             beta = np.empty_like(window)
             loops.backward(arcs.logs.transition, np.zeros(len(arcs.initial)), window, np.array([0, len(window)]), beta)
-            share = np.exp(alpha[t - a] + beta[0] - (alpha[t - a] + beta[0]).max())
-            out[t] = share / share.sum()
+            probs = np.exp(alpha[t - a] + beta[0] - (alpha[t - a] + beta[0]).max())
+            out[t] = probs / probs.sum()
     return out
 
 

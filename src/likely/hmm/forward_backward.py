@@ -33,16 +33,16 @@ def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index) -> Array:
     each = [np.stack(part) for part in zip(*[(w.initial, w.transition, w.final, w.entry) for w in chains], strict=True)]
     log_max, scale = np.empty((2, T, C))
     termination, in_range = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
-    kept = logs.copy()
+    scores = logs.copy()
     loops.shift(logs, log_max, K)
     loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, termination, in_range)
     out = np.log(termination) + _summed(np.log(scale) + log_max, offsets)
     for c in np.flatnonzero(~in_range.all(axis=0)):
         failed = np.flatnonzero(~in_range[:, c])
         frames, cut = _frames_of(failed, offsets)
-        out[failed, c] = _log_forward(chains[c].logs, np.ascontiguousarray(kept[frames, c * K : (c + 1) * K]), cut)[2]
-    none = np.diff(offsets) == 0
-    out[none] = [w.logs.empty for w in chains] if none.any() else 0.0
+        out[failed, c] = _log_forward(chains[c].logs, np.ascontiguousarray(scores[frames, c * K : (c + 1) * K]), cut)[2]
+    empty = np.diff(offsets) == 0
+    out[empty] = [w.logs.empty for w in chains] if empty.any() else 0.0
     return out
 
 
@@ -59,18 +59,9 @@ def posterior(chain: Arcs, logs: Array, offsets: Index, weight: Array) -> Poster
     alpha, gamma, b_beta = np.empty((3, T, K))
     scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     loops.forward(
-        chain.initial,
-        chain.transition,
-        chain.final,
-        chain.entry,
-        b,
-        offsets,
-        alpha,
-        scale,
-        termination,
-        in_range,
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, termination, in_range,
         underflow,
-    )
+    )  # fmt: skip
     transposed = np.ascontiguousarray(chain.transition.T)
     loops.backward(transposed, chain.final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     failed = np.flatnonzero(~in_range)
@@ -103,18 +94,9 @@ def smoothed(chain: Arcs, logs: Array, offsets: Index, gamma: Array, rescore: Ca
     _exponentiate(b, log_max)
     scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     loops.forward(
-        chain.initial,
-        chain.transition,
-        chain.final,
-        chain.entry,
-        b,
-        offsets,
-        gamma,
-        scale,
-        termination,
-        in_range,
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, gamma, scale, termination, in_range,
         underflow,
-    )
+    )  # fmt: skip
     loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, termination, in_range, gamma)
     total = np.log(termination) + _summed(np.log(scale) + log_max[:, 0], offsets)
     failed = np.flatnonzero(~in_range)
@@ -178,18 +160,9 @@ def filtered(chain: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array]:
     scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     any_final = np.ones(K)
     loops.forward(
-        chain.initial,
-        chain.transition,
-        any_final,
-        chain.entry,
-        np.exp(b),
-        offsets,
-        alpha,
-        scale,
-        termination,
-        in_range,
-        underflow,
-    )
+        chain.initial, chain.transition, any_final, chain.entry, np.exp(b), offsets, alpha, scale, termination,
+        in_range, underflow,
+    )  # fmt: skip
     with np.errstate(divide="ignore", invalid="ignore"):
         increments = np.log(scale) + log_max[:, 0]
         for i in np.flatnonzero(~in_range):
@@ -226,9 +199,9 @@ def apply_known_states(logs: Array, known: Any) -> Array:
         logs += known
         return logs
     at = np.flatnonzero(known >= 0)
-    kept = logs[at, known[at]]
+    scores = logs[at, known[at]]
     logs[at] = -np.inf
-    logs[at, known[at]] = kept
+    logs[at, known[at]] = scores
     return logs
 
 
@@ -252,10 +225,10 @@ def _first_and_last(gamma: Array, transition: Array, offsets: Index) -> tuple[Ar
 
 def _set_empty(total: Array, chain: Arcs, offsets: Index) -> None:
     """Sequences without a frame have the probability of passing from entry to exit at once."""
-    none = np.diff(offsets) == 0
-    if none.any():
+    empty = np.diff(offsets) == 0
+    if empty.any():
         with np.errstate(divide="ignore"):
-            total[none] = np.log(chain.empty)
+            total[empty] = np.log(chain.empty)
 
 
 def _summed(each: Array, offsets: Index) -> Array:

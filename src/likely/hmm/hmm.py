@@ -276,7 +276,7 @@ class HMM(Distribution):
     ) -> HMMStats:
         """E-step of Baum–Welch: expected counts of initial, transition and final states, and emission statistics.
 
-        `log_mask`: known states, a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of log-masks (T_i,
+        `log_mask` are known states: a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of log-masks (T_i,
         K). `hard` uses the Viterbi path alone (Viterbi training). In a stack, `weight` (n, C) and `labels` (n,) refer
         to the chains.
         """
@@ -310,8 +310,8 @@ class HMM(Distribution):
     def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         w = np.ones(len(seqs)) if w is None else w
         if not (w > 0).all():
-            some = np.flatnonzero(w > 0)
-            return _numbered(lambda: self._collect_part(seqs[some], w[some], _subset(known, some), hard), some)
+            kept = np.flatnonzero(w > 0)
+            return _numbered(lambda: self._collect_part(seqs[kept], w[kept], _subset(known, kept), hard), kept)
         with np.errstate(all="ignore"):
             short = not long_sequences.is_long(int(seqs.lengths.max(initial=0)), self.states)
             stats = swept(self, seqs, w) if short and known is None and not hard else None
@@ -333,28 +333,30 @@ class HMM(Distribution):
             return self._hard_counts(seqs, w, known) if hard else self._soft_counts(seqs, w, known)
 
     def _soft_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        """E-step by the forward–backward algorithm."""
         chain, known_values = self.chains[0], None if known is None else known.values
         logs = forward_backward.apply_known_states(self.scores(seqs), known_values)
-        found = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
-        impossible = np.flatnonzero(np.isneginf(found.log_prob) & (w > 0))
+        expected = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
+        impossible = np.flatnonzero(np.isneginf(expected.log_prob) & (w > 0))
         if len(impossible):  # their frames count as missing: the objective reports it
             logs[np.repeat(np.isin(np.arange(len(seqs)), impossible), seqs.lengths)] = 0.0
-            found = forward_backward.posterior(
+            expected = forward_backward.posterior(
                 chain.summed, forward_backward.apply_known_states(logs, known_values), seqs.offsets, w
             )
-            w = np.where(np.isneginf(found.log_prob), 0.0, w)
-        uses = chain.uses(found.initial, found.transition, found.final, float(w[seqs.lengths == 0].sum()))
-        parts = self.emission.collect(_in_double(seqs.values), found.states)
-        seen = self.initial.size == self.states and forward_backward.all_known(known_values)
+            w = np.where(np.isneginf(expected.log_prob), 0.0, w)
+        uses = chain.uses(expected.initial, expected.transition, expected.final, float(w[seqs.lengths == 0].sum()))
+        emission = self.emission.collect(_in_double(seqs.values), expected.states)
+        states_known = self.initial.size == self.states and forward_backward.all_known(known_values)
         total = (
-            float(w @ np.where(w > 0, found.log_prob, 0.0))
-            - forward_backward.expected_log(found.states, logs)
+            float(w @ np.where(w > 0, expected.log_prob, 0.0))
+            - forward_backward.expected_log(expected.states, logs)
             - chain.expected_log(uses)
         )
-        entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if seen else total
-        return self.stats_of(uses, found.states.sum(axis=0), parts, entropy, seen)
+        entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if states_known else total
+        return self.stats_of(uses, expected.states.sum(axis=0), emission, entropy, states_known)
 
     def _hard_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        """E-step along the Viterbi paths."""
         chain, known_values = self.chains[0], None if known is None else known.values
         logs = forward_backward.apply_known_states(np.array(self._best_scores(seqs), order="C"), known_values)
         path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
@@ -364,12 +366,12 @@ class HMM(Distribution):
             path = best_paths(chain.best_logs, forward_backward.apply_known_states(logs, known_values), seqs.offsets)
             w = np.where(np.isneginf(path.log_prob), 0.0, w)
         uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
-        frames, each = _in_double(seqs.values), np.repeat(w, seqs.lengths)
+        frames, frame_weight = _in_double(seqs.values), np.repeat(w, seqs.lengths)
         hard_option = {"hard": True} if getattr(self.emission, "hides_labels", False) else {}
-        parts = self.emission.collect(frames, each, labels=path.states, **hard_option)
-        counts = np.bincount(path.states, each, self.states).astype(np.float64)
+        emission = self.emission.collect(frames, frame_weight, labels=path.states, **hard_option)
+        counts = np.bincount(path.states, frame_weight, self.states).astype(np.float64)
         entropy = -np.inf if (w[impossible] == 0).any() else 0.0
-        return self.stats_of(uses, counts, parts, entropy, False)
+        return self.stats_of(uses, counts, emission, entropy, False)
 
     def _best_scores(self, seqs: Ragged) -> Array:
         """Scores of frames where emissions that are mixtures count by their best component."""
@@ -386,10 +388,10 @@ class HMM(Distribution):
     def _viterbi_score(self, seqs: Ragged) -> Array:
         return best_paths(self.chains[0].best_logs, np.array(self._best_scores(seqs), order="C"), seqs.offsets).log_prob
 
-    def stats_of(self, uses: Chain, counts: Array, parts: Any, entropy: float, seen: bool) -> HMMStats:
+    def stats_of(self, uses: Chain, counts: Array, emission: Any, entropy: float, seen: bool) -> HMMStats:
         """Sufficient statistics of one chain from its parts."""
         return HMMStats.trusted(
-            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=parts,
+            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=emission,
             entropy=np.asarray(entropy), seen=seen,
         )  # fmt: skip
 
@@ -523,13 +525,13 @@ def _normalized_counts(
     transition: Array, allowed: Array, final: Any, allowed_final: Array | None
 ) -> tuple[Array, Array | None]:
     """Counts normalized to probabilities; impossible transitions stay so, and a state never left keeps its own."""
-    on = np.where(allowed > 0, transition, 0.0)
-    out = 0.0 if allowed_final is None else np.where(allowed_final > 0, final, 0.0)
-    total = on.sum(axis=-1) + out
-    seen = total > 0
-    safe = np.where(seen, total, 1.0)
-    probs = np.where(seen[..., None], on / safe[..., None], allowed)
-    return probs, None if allowed_final is None else np.where(seen, out / safe, allowed_final)
+    counts = np.where(allowed > 0, transition, 0.0)
+    final_counts = 0.0 if allowed_final is None else np.where(allowed_final > 0, final, 0.0)
+    total = counts.sum(axis=-1) + final_counts
+    left = total > 0
+    safe = np.where(left, total, 1.0)
+    probs = np.where(left[..., None], counts / safe[..., None], allowed)
+    return probs, None if allowed_final is None else np.where(left, final_counts / safe, allowed_final)
 
 
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:

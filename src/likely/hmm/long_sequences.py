@@ -113,18 +113,9 @@ def _filtered(arcs: Arcs, initial: Array, logs: Array, underflow: Array) -> Filt
     loops.shift(b, log_max, K)
     np.exp(b, out=b)
     loops.forward(
-        initial,
-        arcs.transition,
-        np.ones(K),
-        arcs.entry,
-        b,
-        np.array([0, T]),
-        alpha,
-        scale,
-        termination,
-        in_range,
+        initial, arcs.transition, np.ones(K), arcs.entry, b, np.array([0, T]), alpha, scale, termination, in_range,
         underflow,
-    )
+    )  # fmt: skip
     if not in_range[0]:
         return None
     return Filtered(logs, b, alpha, scale, float(np.log(scale).sum() + log_max.sum()), underflow)
@@ -159,10 +150,10 @@ def _scaled_pass(frames: Frames, take: Take) -> float | None:
         if piece is None:
             return None
         beta_last = arcs.final / float(piece.alpha[-1] @ arcs.final) if beta_last is None else beta_last
-        gamma = _smoothed(piece, transposed, beta_last)
-        if gamma is None:
+        smoothed = _smoothed(piece, transposed, beta_last)
+        if smoothed is None:
             return None
-        gamma, b_beta = gamma
+        gamma, b_beta = smoothed
         transition = forward_backward.expected_transitions(arcs.transition, piece.alpha, b_beta)
         if next_b_beta is not None:
             transition += arcs.transition * np.outer(piece.alpha[-1], next_b_beta)

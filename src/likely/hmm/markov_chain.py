@@ -155,15 +155,15 @@ class Chain(Value):
             )
         table = _table(initial, transition, final, empty)
         full, leave, loops = self._blocks
-        share = np.divide(table, self._summed_table, out=table, where=self._summed_table > 0)
-        enter, ahead = full[:, K : K + Q] @ self._null_routes, self._null_routes @ leave
+        ratio = np.divide(table, self._summed_table, out=table, where=self._summed_table > 0)
+        enter, to_sink = full[:, K : K + Q] @ self._null_routes, self._null_routes @ leave
         used = np.empty_like(full)
-        np.multiply(full[:, :K], share[:, :K], out=used[:, :K])
-        np.multiply(full[:, K:-1], share @ ahead.T, out=used[:, K:-1])
-        np.multiply(full[:, -1], share[:, K], out=used[:, -1])
+        np.multiply(full[:, :K], ratio[:, :K], out=used[:, :K])
+        np.multiply(full[:, K:-1], ratio @ to_sink.T, out=used[:, K:-1])
+        np.multiply(full[:, -1], ratio[:, K], out=used[:, -1])
         if self.final is None:
             used[:K, -1] = final
-        return self._counted(used, leave * (enter.T @ share), loops * (enter.T @ share @ ahead.T))
+        return self._counted(used, leave * (enter.T @ ratio), loops * (enter.T @ ratio @ to_sink.T))
 
     def best_uses(self, initial: Array, transition: Array, final: Array, empty: float) -> Chain:
         """Uses of every arc where each transition took its most probable route."""

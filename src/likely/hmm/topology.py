@@ -202,10 +202,10 @@ class Topology(Value):
         own = np.diag(self.transition)
         out = np.zeros(len(own), dtype=bool) if self.final is None else self.final
         others = self.transition.sum(axis=1) - own + out
-        share = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
-        transition = np.where(self.transition, share[:, None], 0.0)
+        prob = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
+        transition = np.where(self.transition, prob[:, None], 0.0)
         np.fill_diagonal(transition, np.where(own, np.where(others > 0, stay, 1.0), 0.0))
-        final = None if self.final is None else np.where(self.final, share, 0.0)
+        final = None if self.final is None else np.where(self.final, prob, 0.0)
         return self.initial / self.initial.sum(), transition, final
 
 

@@ -95,18 +95,9 @@ def sample_paths_given(arcs: Arcs, logs: Array, offsets: Index, rng: Generator) 
         scaled_recursions.shift(b, log_max, K)
         np.exp(b, out=b)
         scaled_recursions.forward(
-            arcs.initial,
-            arcs.transition,
-            arcs.final,
-            arcs.entry,
-            b,
-            offsets,
-            alpha,
-            scale,
-            termination,
-            in_range,
+            arcs.initial, arcs.transition, arcs.final, arcs.entry, b, offsets, alpha, scale, termination, in_range,
             underflow,
-        )
+        )  # fmt: skip
         paths.backward_sampling(arcs.transition, arcs.final, alpha, offsets, uniform, path, in_range)
         for a, z in zip(offsets[:-1][~in_range], offsets[1:][~in_range], strict=True):
             path[a:z] = _log_sample_given(arcs.logs, logs[a:z].copy(), uniform[a:z])

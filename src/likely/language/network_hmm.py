@@ -26,18 +26,18 @@ def joined(network: Any) -> tuple[HMM, Index]:
     if N > LARGEST:
         remedy = "decode and log_prob need no such matrix"
         raise DomainError(sentence("WordNetwork.joined", f"at most {LARGEST} states can be joined", N, remedy))
-    starts, moves, ends, boundary = np.zeros(N), np.zeros((N, N)), np.zeros(N), np.arange(N - len(at), N)
+    initial, transition, final, boundary = np.zeros(N), np.zeros((N, N)), np.zeros(N), np.arange(N - len(at), N)
     no_pause = 1.0 if network.silence is None else 1.0 - network.pause
-    starts[boundary[0]], ends[boundary] = 1.0, no_pause * at.leave
+    initial[boundary[0]], final[boundary] = 1.0, no_pause * at.leave
     for u, (chain, own) in enumerate(zip(chains, indices, strict=True)):
-        moves[np.ix_(own, own)] = chain.transition
-        moves[own, boundary[at.context[u] if u < C else u - C]] = chain.final
+        transition[np.ix_(own, own)] = chain.transition
+        transition[own, boundary[at.context[u] if u < C else u - C]] = chain.final
         if u < C:
-            moves[np.ix_(boundary, own)] = no_pause * at.follow[:, u, None] * chain.initial
+            transition[np.ix_(boundary, own)] = no_pause * at.follow[:, u, None] * chain.initial
         else:
-            moves[boundary[u - C], own] = network.pause * chain.initial
+            transition[boundary[u - C], own] = network.pause * chain.initial
     word = np.repeat([u if u < C else -1 for u in range(len(chains))], [chain.states for chain in chains])
-    return HMM(starts, moves, _emissions(network), final=ends), word.astype(np.intp)
+    return HMM(initial, transition, _emissions(network), final=final), word.astype(np.intp)
 
 
 def _state_indices(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:

@@ -273,9 +273,9 @@ def last_filter(data: DrivenData) -> Array:
     with np.errstate(all="ignore"):
         result = recursions.scaled_or_log(run)
         if result is None:
-            shares, over = _skipping_posterior(data, 0, 0)
+            probs, over = _skipping_posterior(data, 0, 0)
             tell_of_passed([over], "DrivenHMM.forecast")
-            return np.asarray(shares[-1])
+            return np.asarray(probs[-1])
         return np.asarray(result)
 
 
@@ -312,8 +312,8 @@ def updated(model: Any, belief: Belief, frame: Any) -> tuple[Belief, float]:
     top = float(joint.max())
     if np.isneginf(top):
         return belief, top
-    shares = np.exp(joint - top)
-    return Belief.trusted(probs=shares / shares.sum(), due=False), top + float(np.log(shares.sum()))
+    probs = np.exp(joint - top)
+    return Belief.trusted(probs=probs / probs.sum(), due=False), top + float(np.log(probs.sum()))
 
 
 def observation(y: Any, p: int) -> tuple[Any, Any]:

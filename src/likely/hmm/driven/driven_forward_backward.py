@@ -54,17 +54,9 @@ class ScaledPass:
         predicted = initial if start is None else start.before @ self.probs[0]
         reachable = (predicted > 0) | np.isfinite(transition.logs[:1]).any(axis=(0, 1))
         time_varying_recursions.forward(
-            np.array(predicted),
-            self.probs,
-            reachable,
-            threshold,
-            self.b,
-            self.offsets,
-            self.alpha,
-            self.scale,
-            self.in_range,
-            self.underflow,
-        )
+            np.array(predicted), self.probs, reachable, threshold, self.b, self.offsets, self.alpha, self.scale,
+            self.in_range, self.underflow,
+        )  # fmt: skip
         self.log_prob = _sums(np.log(self.scale) + log_max[:, 0], self.offsets)
 
     def _range(self, least: Array, inside: bool) -> tuple[Mask, Array]:
