@@ -1,4 +1,4 @@
-"""The classifier by nearest series: votes, bands chosen by leaving one out, model selection, files."""
+"""DTWClassifier: votes, bands chosen by leave-one-out, model selection, files."""
 
 from __future__ import annotations
 

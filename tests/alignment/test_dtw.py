@@ -1,4 +1,4 @@
-"""Warping finds the cheapest of all paths: here all of them are tried."""
+"""DTW against enumeration of all warping paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All pairs in lanes are the single pairs, to the last bit, whatever the lengths, bands and numbers of workers."""
+"""DTW of all pairs in vector lanes equals single pairs bit for bit, for any lengths, bands and workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick search finds what brute force finds, and its bounds are bounds."""
+"""Nearest neighbors under DTW against brute force; lower bounds are lower bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query is found where it is, as often as it is there, also in series of a million frames."""
+"""Subsequence DTW: all matches of a query are found, also in series of a million frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of time warping: lanes, single pairs and early stops are one algorithm, compiled or not."""
+"""Compiled DTW: lanes, single pairs and early abandoning agree, compiled or not."""
 
 from __future__ import annotations
 

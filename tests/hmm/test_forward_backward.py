@@ -1,4 +1,4 @@
-"""The fast way through a trellis and the way by logarithms agree, also where numbers leave their range."""
+"""Forward–backward: the scaled algorithm agrees with the one in logarithms, also where probabilities underflow."""
 
 from __future__ import annotations
 

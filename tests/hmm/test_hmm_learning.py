@@ -1,4 +1,4 @@
-"""What a chain learns from: weights are copies, parts add up, known states are counted, and zeros stay zero."""
+"""Baum–Welch: weights are repetitions, statistics add, known states are counted, and zeros stay zero."""
 
 from __future__ import annotations
 

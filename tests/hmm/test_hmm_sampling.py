@@ -1,4 +1,4 @@
-"""Sequences that a chain imagines come as often as it says: bounds by Dvoretzky, Kiefer and Wolfowitz."""
+"""HMM sampling: frequencies against probabilities, by the Dvoretzky–Kiefer–Wolfowitz bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A million frames: the same numbers as in one piece, in the memory of one piece."""
+"""Long sequences: piecewise forward–backward and Viterbi give the results of one piece, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Null states take no time: ways through them sum up, and are counted, as if each were walked."""
+"""Null states: sums over routes, best routes, and expected uses of arcs."""
 
 from __future__ import annotations
 

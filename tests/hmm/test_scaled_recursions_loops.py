@@ -1,4 +1,4 @@
-"""The loops of chains against their NumPy twins; each is compiled for one signature."""
+"""Compiled HMM recursions against NumPy references; each is compiled for one signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory, durations and emissions on moves, written out as more states, are the models that they stand for."""
+"""Higher-order chains, explicit durations and emissions on transitions: expanded HMMs against direct enumeration."""
 
 from __future__ import annotations
 

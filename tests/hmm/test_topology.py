@@ -1,4 +1,4 @@
-"""Which moves a name allows, how short a sequence may be, and what is counted of the (0, 1, 2) model."""
+"""Topologies: possible transitions by name, shortest sequences, and path counts of the (0, 1, 2) model."""
 
 from __future__ import annotations
 

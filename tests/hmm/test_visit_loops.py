@@ -1,4 +1,4 @@
-"""All that happens to a strip of sequences in one call: the same as step by step."""
+"""The E-step of a block in one compiled call against forward–backward."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Connected words: on tiny networks every word sequence and every way to cut the frames is tried."""
+"""Connected-word recognition against enumeration of all word sequences and segmentations on tiny networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driven chain against all paths written out, the plain chain, and differences of its own objective."""
+"""HMM with covariates against enumeration of all paths, the plain HMM, and finite differences of its objective."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator of driven chains: units, weights, borders, and whether it finds what drives."""
+"""DrivenHMMDensity: units, weights, validation, and recovery of coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`HMMDensity`: sequences in any form, starts, known states, streams, classifiers, and data as nobody wants them."""
+"""HMMDensity: input formats, initialization, known states, streams, classifiers, and invalid data."""
 
 from __future__ import annotations
 

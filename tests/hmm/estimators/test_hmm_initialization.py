@@ -1,4 +1,4 @@
-"""Where learning begins: ordered chains begin in order, whatever their null states, and a start keeps its promises."""
+"""Initialization of HMMs: ordered topologies begin in order, with null states too, and a given model is respected."""
 
 import numpy as np
 import pytest

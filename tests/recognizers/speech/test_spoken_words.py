@@ -1,4 +1,4 @@
-"""Spoken words: synthesised ones of gliding tones, and real digits where the data are there."""
+"""SpokenWords: synthesized words of gliding tones, and real digits where the data are available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data association against all associations written out, Kalman's filter, and simulated targets in clutter."""
+"""Data association against enumeration of all associations, the Kalman filter, and simulated targets in clutter."""
 
 from __future__ import annotations
 
