@@ -132,8 +132,8 @@ def prediction(quick: bool) -> str:
     lines += uncut(sail, quick)
     head = ["track", "reports", "tracker", "last place", "last velocity", "% in 50", "90", "99"]
     noise = "; ".join(
-        f"{name}: acceleration {', '.join(f'{v:.2g}' for v in m.noise_)} m²/s³, "
-        f"deviation of a report {', '.join(f'{v:.2g}' for v in np.sqrt(m.observation_))} m"
+        f"{name}: acceleration {', '.join(f'{v:.2g}' for v in m.spectral_density_)} m²/s³, "
+        f"deviation of a report {', '.join(f'{v:.2g}' for v in np.sqrt(m.observation_variance_))} m"
         for name, m in (("drone", fly), ("ships", sail))
     )
     return (
@@ -195,7 +195,8 @@ def clutter(quick: bool) -> str:
         density = count / float(np.prod(high - low))
         scans = [_scan(rng, place, count, low, high) for place in y]
         tracker = Tracker(clutter=density, detection=0.9, speed=10.0)
-        tracker.noise_, tracker.observation_ = fly.noise_, np.maximum(fly.observation_, 0.25)
+        tracker.spectral_density_ = fly.spectral_density_
+        tracker.observation_variance_ = np.maximum(fly.observation_variance_, 0.25)
         track = tracker.run(scans, t)
         off = np.linalg.norm(track.mean[:, :2] - y, axis=1)
         ok = track.confirmed & (off < 10)

@@ -1,4 +1,4 @@
-"""Averages under warping: inertia never rises, weights are copies, gaps are nobody's opinion."""
+"""DTW barycenters: inertia never increases, weights are repetitions, missing values do not count."""
 
 from __future__ import annotations
 

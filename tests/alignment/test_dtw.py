@@ -1,4 +1,4 @@
-"""Warping finds the cheapest of all paths: here all of them are tried."""
+"""DTW against enumeration of all warping paths."""
 
 from __future__ import annotations
 
@@ -322,13 +322,13 @@ def test_a_share_of_frames_is_not_rounded_down_by_rounding():
 
 
 def test_a_band_that_leaves_no_path_says_which_would():
-    with pytest.raises(DomainError, match="a radius of 2 would do"):
+    with pytest.raises(DomainError, match="a radius of at least 2"):
         dtw(np.arange(100.0), np.arange(30.0), band=0)
     for n, m in itertools.product((1, 2, 3, 7, 20, 31), repeat=2):
         r = least_radius(n, m)
         assert connected(*band_rows(band_of(r, "test"), n, m, "test"), m)
         if r:
-            with pytest.raises(DomainError, match=f"radius of {r} would do"):
+            with pytest.raises(DomainError, match=f"a radius of at least {r}"):
                 band_rows(band_of(r - 1, "test"), n, m, "test")
     with pytest.raises(DomainError, match="raise the slope"):
         dtw(np.arange(2.0), np.arange(9.0), band=("itakura", 1.0))
@@ -458,9 +458,9 @@ def test_hazards():
         assert dtw([True, False], [False, True]).total == 2.0
         big = dtw([1e300, -1e300], [-1e300, 1e300])
         assert big.total == 4e300
-        with pytest.raises(DomainError, match="divide the series"):
+        with pytest.raises(DomainError, match="rescale the series"):
             dtw([1e300, -1e300], [-1e300, 1e300], cost="squared")
-        with pytest.raises(DomainError, match="largest number"):
+        with pytest.raises(DomainError, match="must not overflow"):
             dtw([1.7e308, 1.7e308], [-1.7e308, -1.7e308])
         assert dtw([[1e300, 1e300]], [[1e300, -1e300]], cost="cosine").total == pytest.approx(1.0)
         x = np.linspace(0, 1, 20, dtype=np.float32)
@@ -486,13 +486,13 @@ def test_hazards():
         (None, None, {"costs": [1.0]}, ShapeError, "n, m"),
         (None, None, {"costs": [[np.inf]]}, DomainError, "finite cost|path"),
         ([1], [1], {"cost": "manhattan"}, DomainError, "absolute"),
-        ([1], [1], {"cost": lambda x, y: 0}, ShapeError, r"must give numbers \(1, 1\)"),
+        ([1], [1], {"cost": lambda x, y: 0}, ShapeError, r"must return numbers \(1, 1\)"),
         ([1], [1], {"cost": lambda x, y: np.full((1, 1), np.nan)}, DataError, "nan for frames 0 and 0"),
-        ([[1, np.nan]], [[1, 1]], {"cost": lambda x, y: x @ y.T}, DataError, "frames that are whole"),
+        ([[1, np.nan]], [[1, 1]], {"cost": lambda x, y: x @ y.T}, DataError, "frames that are complete"),
         ([1], [1], {"cost": ("mahalanobis", [[-1.0]])}, DomainError, "positive definite"),
         ([1], [1], {"cost": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
         ([[1.0, np.nan]], [[1, 2]], {"cost": "cosine"}, DataError, "whole"),
-        ([[0.0, 0.0]], [[1, 2]], {"cost": "cosine"}, DataError, "direction"),
+        ([[0.0, 0.0]], [[1, 2]], {"cost": "cosine"}, DataError, "nonzero frames"),
         ([1], [1], {"step_pattern": "four"}, DomainError, "three"),
         ([1], [1], {"band": -1}, DomainError, "band must be"),
         ([1], [1], {"band": 1.5}, DomainError, "0 … 1"),
@@ -524,5 +524,5 @@ def test_a_covariance_must_be_symmetric():
 def test_a_path_without_weight_has_no_mean():
     w = dtw([1.0, 2, 3], [1.0, 2, 4], step_pattern=StepPattern((((1, 1, 0.0),),), 0.0))
     assert w.total == 0.0
-    with pytest.raises(DomainError, match="some weight"):
+    with pytest.raises(DomainError, match="positive weight"):
         _ = w.normalized

@@ -1,4 +1,4 @@
-"""All pairs in lanes are the single pairs, to the last bit, whatever the lengths, bands and numbers of workers."""
+"""DTW of all pairs in vector lanes equals single pairs bit for bit, for any lengths, bands and workers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_costs_of_ones_own(rng):
         assert own == pytest.approx(dtw_matrix(seqs, others, cost="absolute", **how), rel=1e-12)
     lopsided = dtw_matrix(seqs[:3], cost=lambda x, y: np.maximum(x[:, :1] - y[:, 0], 0.0))
     assert lopsided[0, 1] != lopsided[1, 0], "a function need not be symmetric"
-    with pytest.raises(ShapeError, match=r"dtw_matrix \(sequences 0 and 0\): a cost function must give numbers"):
+    with pytest.raises(ShapeError, match=r"dtw_matrix \(sequences 0 and 0\): a cost function must return numbers"):
         dtw_matrix(seqs, cost=lambda x, y: np.abs(x[0] - y[0]).sum())
 
 
@@ -103,7 +103,7 @@ def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
         ([[1, 2], [1, np.inf]], {}, DataError, "row 1, column 0 of sequence 1"),
         ([[1, 2], [np.nan]], {}, DataError, "of sequence 1"),
         ([[1, 2], [[1, 2]]], {}, ShapeError, "entries per frame"),
-        ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "would do"),
+        ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "a radius of at least"),
         ([[1e200], [-1e200]], {"cost": "squared"}, DomainError, "sequences 0 and 1"),
         ([np.zeros(9), np.zeros(2)], {"step_pattern": "symmetric 2"}, DomainError, "sequences 0 and 1"),
     ],
@@ -132,7 +132,7 @@ def test_rows_of_a_band_in_the_loop_are_those_of_the_table(rng):
     meant = (None, 0, 1, 2, 7, 0.05, 0.29, 1.0, ("itakura", 1.0), ("itakura", 2.5))
     for band in (band_of(one, "test") for one in meant):
         for n, m in rng.integers(1, 120, (60, 2)).tolist():
-            whole = warp._joined(*band.plain, n, m)
+            whole = warp._connected(*band.plain, n, m)
             try:
                 lo, hi = band_rows(band, n, m, "test")
             except DomainError:
@@ -143,7 +143,7 @@ def test_rows_of_a_band_in_the_loop_are_those_of_the_table(rng):
 
 
 def test_a_band_too_narrow_names_the_sequences():
-    with pytest.raises(DomainError, match=r"sequences 0 and 2\).*would do"):
+    with pytest.raises(DomainError, match=r"sequences 0 and 2\).*a radius of at least"):
         dtw_matrix([np.zeros(20), np.zeros(21), np.zeros(90)], band=1)
 
 

@@ -1,4 +1,4 @@
-"""The quick search finds what brute force finds, and its bounds are bounds."""
+"""Nearest neighbors under DTW against brute force; lower bounds are lower bounds."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_bounds_are_bounds(kind, band, rng):
     for i in range(20):
         for j in range(20):
             span = slice(j * 40, j * 40 + 40)
-            bound = warp._keogh(x.one(i), low[span], high[span], kind)
+            bound = warp._lb_keogh(x.one(i), low[span], high[span], kind)
             assert bound <= totals[i, j] * (1 + 1e-12)
-            assert warp._kim(x.one(i), x.one(j), kind) <= totals[i, j] * (1 + 1e-12)
+            assert warp._lb_kim(x.one(i), x.one(j), kind) <= totals[i, j] * (1 + 1e-12)
             tight.append(bound)
     assert np.sum(tight) > (0.99 if band == 0 else 0.01) * totals.sum()
 

@@ -1,4 +1,4 @@
-"""The loops of time warping: lanes, single pairs and early stops are one algorithm, compiled or not."""
+"""Compiled DTW: lanes, single pairs and early abandoning agree, compiled or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def single(a, b, kind, lo, hi, limit=np.inf):
     last, none = np.empty(len(b)), np.zeros(max(len(a), len(b)), dtype=bool)
     empty = np.empty((0, 0))
     codes = np.empty((0, 0), dtype=np.int8)
-    done = warp.three(a, b, empty, kind, False, 0.0, none, none, lo, hi, False, limit, codes, empty, last)
+    done = warp.accumulate_three(a, b, empty, kind, False, 0.0, none, none, lo, hi, False, limit, codes, empty, last)
     return last[-1] if done else np.inf
 
 

@@ -1,4 +1,4 @@
-"""The slow twin of every algorithm on chains: all paths of states are written out, and all ways through null states."""
+"""Reference implementation of HMM algorithms by enumeration of all state paths and all routes through null states."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ EXIT = -1
 
 
 @dataclass
-class Way:
-    """One way from an emitting state (or the entry) to another (or the exit): its arcs, and its probability."""
+class Route:
+    """One route from an emitting state (or the entry) to another (or the exit): its arcs, and its probability."""
 
     arcs: list[tuple[int, int]]  # the entry is state N, the exit is −1
     prob: float
 
 
-def ways(initial: Any, transition: Any, final: Any, K: int, source: int, sink: int) -> list[Way]:
-    """All ways from source (N: the entry) to sink through null states, which must have no loops; none has prob 0."""
+def routes(initial: Any, transition: Any, final: Any, K: int, source: int, sink: int) -> list[Route]:
+    """All routes from source (N: the entry) to sink through null states, which must be acyclic; none has prob 0."""
     N = len(initial)
 
     def arc(a: int, b: int) -> float:
@@ -34,9 +34,9 @@ def ways(initial: Any, transition: Any, final: Any, K: int, source: int, sink: i
             return 0.0 if a == N or final is None else float(final[a])
         return float(initial[b] if a == N else transition[a, b])
 
-    def walk(at: int, arcs: list[tuple[int, int]], prob: float) -> Iterator[Way]:
+    def walk(at: int, arcs: list[tuple[int, int]], prob: float) -> Iterator[Route]:
         if arc(at, sink) > 0:
-            yield Way([*arcs, (at, sink)], prob * arc(at, sink))
+            yield Route([*arcs, (at, sink)], prob * arc(at, sink))
         for null in range(K, N):
             if arc(at, null) > 0:
                 yield from walk(null, [*arcs, (at, null)], prob * arc(at, null))
@@ -53,13 +53,13 @@ class AllPaths:
         self.free = free or final is None  # a sequence may stop anywhere
 
     @cached_property
-    def between(self) -> dict[tuple[int, int], list[Way]]:
+    def between(self) -> dict[tuple[int, int], list[Route]]:
         sources, sinks = [*range(self.K), self.N], [*range(self.K), EXIT]
         found = {
-            (a, b): ways(self.initial, self.transition, self.final, self.K, a, b) for a, b in product(sources, sinks)
+            (a, b): routes(self.initial, self.transition, self.final, self.K, a, b) for a, b in product(sources, sinks)
         }
         if self.free:
-            found |= {(a, EXIT): [Way([(a, EXIT)], 1.0)] for a in sources}
+            found |= {(a, EXIT): [Route([(a, EXIT)], 1.0)] for a in sources}
         return found
 
     @cached_property
@@ -68,7 +68,7 @@ class AllPaths:
         return np.array(list(product(range(self.K), repeat=self.T)), dtype=int).reshape(self.K**self.T, self.T)
 
     def joint(self, how: Any) -> np.ndarray:
-        """log p(path, x) of each path (P,); ways between the same two states are joined by `how`: sum or max."""
+        """log p(path, x) of each path (P,); routes between the same two states are combined by `how`: sum or max."""
         table = np.full((self.N + 1, self.N + 1), -np.inf)
         for (a, b), options in self.between.items():
             if options:
@@ -107,7 +107,7 @@ class AllPaths:
 
     @cached_property
     def best_uses(self) -> np.ndarray:
-        """The same along the best path by its best ways."""
+        """Uses along the best path by its best routes."""
         one = np.zeros(len(self.paths))
         one[self.best_logs.argmax()] = 1.0
         best = lambda options: [float(w is max(options, key=lambda o: o.prob)) for w in options]  # noqa: E731

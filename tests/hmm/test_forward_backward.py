@@ -1,4 +1,4 @@
-"""The fast way through a trellis and the way by logarithms agree, also where numbers leave their range."""
+"""Forward–backward: the scaled algorithm agrees with the one in logarithms, also where probabilities underflow."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def both(c: Chain, logs: np.ndarray, offsets=None, weight=None):
     weight = np.ones(len(offsets) - 1) if weight is None else weight
     with np.errstate(all="ignore"):
         fast = forward_backward.posterior(c.summed, logs, offsets, weight)
-        slow = forward_backward.posterior_by_logs(c.summed, logs, offsets, weight)
+        slow = forward_backward.log_posterior(c.summed, logs, offsets, weight)
         alone = forward_backward.log_likelihoods([c.summed], logs.copy(), offsets)[:, 0]
     return fast, slow, alone
 
@@ -186,8 +186,8 @@ def test_loss_that_other_paths_hide_is_no_reason_for_logarithms(monkeypatch):
     c = chain([0.25] * 4, np.full((4, 4), 0.25))
     logs = rng.standard_normal((2000, 4))
     logs[::100, 0] -= 5000.0
-    monkeypatch.setattr(forward_backward, "posterior_by_logs", None)
-    monkeypatch.setattr(forward_backward, "_by_logs", None)
+    monkeypatch.setattr(forward_backward, "log_posterior", None)
+    monkeypatch.setattr(forward_backward, "_log_forward", None)
     forward_backward.posterior(c.summed, logs, np.array([0, 2000]), np.ones(1))
     forward_backward.log_likelihoods([c.summed], logs.copy(), np.array([0, 2000]))
 
@@ -223,7 +223,7 @@ def test_filters_of_deceptive_sequences(name, lag):
         found = alpha if lag == 0 else _fixed_lag(w, logs, alpha, Ragged(logs, [0, T]), lag)
         for t in range(T):
             z = min(T, t + lag + 1)
-            want = forward_backward.posterior_by_logs(free, logs[:z], np.array([0, z]), np.ones(1)).states[t]
+            want = forward_backward.log_posterior(free, logs[:z], np.array([0, z]), np.ones(1)).states[t]
             assert np.abs(found[t] - want).max() <= 1e-11
 
 
@@ -242,7 +242,7 @@ def test_fixed_lags_of_random_nasty_sequences():
             found = _fixed_lag(w, logs, alpha, Ragged(logs, [0, T]), lag)
             for t in range(T):
                 z = min(T, t + lag + 1)
-                want = forward_backward.posterior_by_logs(free, logs[:z], np.array([0, z]), np.ones(1)).states[t]
+                want = forward_backward.log_posterior(free, logs[:z], np.array([0, z]), np.ones(1)).states[t]
                 assert np.abs(found[t] - want).max() <= 1e-11, seed
 
 

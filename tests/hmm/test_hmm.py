@@ -1,4 +1,4 @@
-"""A hidden Markov model says what writing out all of its paths says."""
+"""HMM: likelihood, Viterbi, posteriors and filtering against enumeration of all paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chain learns from: weights are copies, parts add up, known states are counted, and zeros stay zero."""
+"""Baum–Welch: weights are repetitions, statistics add, known states are counted, and zeros stay zero."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_one_sweep_is_the_plain_way(name):
     h, x, rng = problem(name)
     weight = rng.random(6)
     with np.errstate(all="ignore"):
-        alike(h.collect(x, weight), h._on_all_paths(x, weight, None), 1e-10)
+        alike(h.collect(x, weight), h._soft_counts(x, weight, None), 1e-10)
 
 
 def test_weights_count_where_one_sweep_needs_logarithms():
@@ -173,13 +173,13 @@ def test_known_states_are_respected_where_they_are_known():
 
 def test_what_is_given_must_fit():
     h, x, _ = problem("diagonal", nulls=0)
-    with pytest.raises(DomainError, match="given must be states 0 … 2"):
+    with pytest.raises(DomainError, match="known states must be 0 … 2"):
         h.collect(x, log_mask=[np.full(len(s), 3) for s in x])
-    with pytest.raises(ShapeError, match="one entry for each frame"):
+    with pytest.raises(ShapeError, match="one entry per frame"):
         h.collect(x, log_mask=[np.zeros(len(s) + 1, int) for s in x])
     with pytest.raises(DomainError, match="log-mask must be 0"):
         h.collect(x, log_mask=[np.full((len(s), 3), -1.0) for s in x])
-    with pytest.raises(DomainError, match="given must be states"):
+    with pytest.raises(DomainError, match="known states must be"):
         h.collect(x, log_mask=[np.full(len(s), 0.5) for s in x])
 
 
@@ -254,7 +254,7 @@ def test_a_stack_is_its_chains_side_by_side(name):
         sum(h.objective(h.collect(x[labels == c], weight[labels == c])) for c, h in enumerate((one, two))), rel=1e-10
     )
     alike(both.some([1]).member(0), two, 0.0)
-    with pytest.raises(DomainError, match="that of one chain"):
+    with pytest.raises(DomainError, match="needs a single chain"):
         both.viterbi(x)
 
 
@@ -294,4 +294,4 @@ def test_parts_of_weight_0_take_no_share():
     assert h.objective(stats) == pytest.approx(h.log_prob(x).sum(), rel=1e-12)
     assert stats.emission.counts[0, 1] == 0 and stats.emission.counts[2, 0] == 0
     with np.errstate(all="ignore"):
-        alike(stats, h._on_all_paths(x, np.ones(6), None), 1e-10)
+        alike(stats, h._soft_counts(x, np.ones(6), None), 1e-10)

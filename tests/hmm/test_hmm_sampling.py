@@ -1,4 +1,4 @@
-"""Sequences that a chain imagines come as often as it says: bounds by Dvoretzky, Kiefer and Wolfowitz."""
+"""HMM sampling: frequencies against probabilities, by the Dvoretzky–Kiefer–Wolfowitz bound."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from likely import HMM, Categorical, DataError, DomainError, Gaussian, Poisson
 from likely.distributions.product import Product
 from likely.hmm import forward_backward
-from likely.hmm.viterbi import drawn_paths, path_draws
+from likely.hmm.viterbi import sample_paths, sample_paths_given
 from tests.hmm.all_paths import AllPaths, random_chain
 from tests.hmm.test_forward_backward import DECEPTIVE
 
@@ -40,7 +40,7 @@ def test_paths_of_a_given_length(seed, final):
         with pytest.raises(DomainError, match="sequences of that length"):
             h.sample(3, np.random.default_rng(0), length=T)
         return
-    paths = drawn_paths(h.chains[0], DRAWS, np.random.default_rng(9), T).values.reshape(DRAWS, T)
+    paths = sample_paths(h.chains[0], DRAWS, np.random.default_rng(9), T).values.reshape(DRAWS, T)
     found = np.bincount(paths @ 2 ** np.arange(T)[::-1], minlength=2**T) / DRAWS
     close(found, oracle.shares)
 
@@ -68,7 +68,7 @@ def test_paths_given_what_was_seen():
     oracle = AllPaths(h.initial, h.transition, h.final, h.emission.log_prob(x))
     way, offsets = h.chains[0].summed, np.arange(0, 3 * DRAWS + 1, 3)
     logs = np.tile(h.scores(_ragged(x)), (DRAWS, 1))
-    paths = path_draws(way, logs, offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
+    paths = sample_paths_given(way, logs, offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
     close(np.bincount(paths @ 3 ** np.arange(3)[::-1], minlength=27) / DRAWS, oracle.shares)
 
 
@@ -79,8 +79,10 @@ def test_paths_where_past_and_future_disagree(name):
     logs, n = np.array(logs, float), 2000
     T, w = len(logs), c.summed
     with np.errstate(all="ignore"):
-        want = forward_backward.posterior_by_logs(w, logs, np.array([0, T]), np.ones(1)).states
-    drawn = path_draws(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), np.random.default_rng(3)).reshape(n, T)
+        want = forward_backward.log_posterior(w, logs, np.array([0, T]), np.ones(1)).states
+    drawn = sample_paths_given(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), np.random.default_rng(3)).reshape(
+        n, T
+    )
     assert (w.transition[drawn[:, :-1], drawn[:, 1:]] > 0).all() and (w.initial[drawn[:, 0]] > 0).all()
     found = (drawn[:, :, None] == np.arange(len(w.initial))).mean(axis=0)
     assert np.abs(found - want).max() <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * n))
@@ -91,7 +93,7 @@ def test_no_path_of_what_cannot_be():
     h = HMM([0.5, 0.5], np.eye(2), Categorical([[1.0, 0.0], [0.0, 1.0]]))
     logs = h.scores(_ragged(np.array([[0.0], [1.0]])))
     with pytest.raises(DataError, match="impossible"):
-        path_draws(h.chains[0].summed, logs, np.array([0, 2]), np.random.default_rng(0))
+        sample_paths_given(h.chains[0].summed, logs, np.array([0, 2]), np.random.default_rng(0))
 
 
 def _ragged(x):
@@ -118,7 +120,7 @@ def test_lengths_as_asked_and_the_same_seed_the_same_draw():
 
 
 def test_a_chain_that_never_ends_must_be_told_when():
-    with pytest.raises(DomainError, match="say how long"):
+    with pytest.raises(DomainError, match="give a length"):
         chain(1, False).sample(2, np.random.default_rng(0))
 
 

@@ -1,4 +1,4 @@
-"""A million frames: the same numbers as in one piece, in the memory of one piece."""
+"""Long sequences: piecewise forward–backward and Viterbi give the results of one piece, in bounded memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_pieces_change_nothing(short_pieces, T, outliers, final):
     h, x = chain(final), frames(T, outliers)
     way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
     with np.errstate(all="ignore"):
-        want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
+        want = forward_backward.log_posterior(way, logs, np.array([0, T]), np.ones(1))
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
     stats = h.collect([x], [2.5])
     assert np.abs(stats.initial - 2.5 * want.initial).max() <= 1e-10 * T
@@ -67,7 +67,7 @@ def test_pieces_with_known_states_and_null_states(short_pieces):
     x = rng.integers(0, 4, (60, 1)).astype(float)
     known = np.where(rng.random(60) < 0.5, rng.integers(0, K, 60), -1)
     in_pieces = h.collect([x], log_mask=[known])
-    whole = h._on_all_paths(Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
+    whole = h._soft_counts(Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
     alike(in_pieces, whole)
 
 
@@ -83,11 +83,11 @@ def one_way(T: int, jump: float = 60.0) -> tuple[HMM, np.ndarray]:
 def test_logarithms_in_pieces(short_pieces, T):
     h, x = one_way(T)
     way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
-    assert long_sequences._forwards(long_sequences.Frames(h, x), way) is None  # else this would show nothing
+    assert long_sequences._forward_pass(long_sequences.Frames(h, x), way) is None  # else this would show nothing
     with np.errstate(all="ignore"):
-        want = forward_backward.posterior_by_logs(way, logs, np.array([0, T]), np.ones(1))
+        want = forward_backward.log_posterior(way, logs, np.array([0, T]), np.ones(1))
     in_pieces = h.collect([x], [2.5])
-    alike(in_pieces, h._on_all_paths(Ragged.of([x]), np.array([2.5]), None))
+    alike(in_pieces, h._soft_counts(Ragged.of([x]), np.array([2.5]), None))
     assert np.abs(in_pieces.transition - 2.5 * want.transition).max() <= 1e-10
     assert h.objective(in_pieces) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
@@ -101,7 +101,7 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
     told = np.where(np.arange(T) % 9 == 4, h.viterbi(x).states, -1) if known else None
     given = None if told is None else [told]
     in_pieces = h.collect([x], [1.5], log_mask=given, hard=True)
-    whole = h._on_best_paths(Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
+    whole = h._hard_counts(Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
     alike(in_pieces, whole)
     states = h.viterbi(x).states
     assert np.allclose(in_pieces.counts, 1.5 * np.bincount(states, minlength=4), rtol=1e-13)
@@ -110,7 +110,7 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
 def test_the_best_path_of_mixtures_in_pieces(short_pieces):
     parts = Mixture([[0.5, 0.5], [0.9, 0.1]], Gaussian([[0.0], [1.0], [4.0], [7.0]], 1.0))
     h, x = HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], parts), frames(60)
-    alike(h.collect([x], hard=True), h._on_best_paths(Ragged.of([x]), np.ones(1), None))
+    alike(h.collect([x], hard=True), h._hard_counts(Ragged.of([x]), np.ones(1), None))
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -118,7 +118,7 @@ def test_long_sequences_that_cannot_be(short_pieces, hard):
     """As if nothing had been seen of them; and where even the chain has no such path, they do not count."""
     h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
     x, w = np.ones((40, 1)), np.ones(1)
-    way = h._on_best_paths if hard else h._on_all_paths
+    way = h._hard_counts if hard else h._soft_counts
     alike(h.collect([x], hard=hard), way(Ragged.of([x]), w, None))
     back = np.where(np.arange(40) < 9, 1, 0)  # the chain never comes back to state 0
     stats = h.collect([x], log_mask=[back], hard=hard)
@@ -162,7 +162,7 @@ def test_posteriors_in_pieces(short_pieces, make):
     way, logs, cut = h.chains[0].summed, h.scores(Ragged.of(x)), np.array([0, T])
     out = np.full((T, h.states), np.nan)
     with np.errstate(all="ignore"):
-        want = forward_backward.posterior_by_logs(way, logs, cut, np.ones(1))
+        want = forward_backward.log_posterior(way, logs, cut, np.ones(1))
         assert long_sequences.smooth(h, x, out) == pytest.approx(want.log_prob[0], rel=1e-13)
         assert np.abs(out - want.states).max() <= 1e-11
         assert long_sequences.filtered(h, x, out)

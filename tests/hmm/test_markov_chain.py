@@ -1,4 +1,4 @@
-"""Null states take no time: ways through them sum up, and are counted, as if each were walked."""
+"""Null states: sums over routes, best routes, and expected uses of arcs."""
 
 from __future__ import annotations
 
@@ -133,11 +133,11 @@ def test_uses_are_the_gradient_of_the_log_probability():
 @pytest.mark.parametrize(
     ("initial", "transition", "final", "told"),
     [
-        ([0.5, 0.6], [[1, 0], [0, 1]], None, "starts must sum to 1"),
+        ([0.5, 0.6], [[1, 0], [0, 1]], None, "initial must sum to 1"),
         ([0.5, 0.5], [[0.5, 0.4], [0, 1]], None, "of state 0 must sum to 1"),
         ([0.5, 0.5], [[0.5, 0.5], [0, 1]], [0.0, 0.5], "of state 1 must sum to 1"),
         ([1.5, -0.5], [[1, 0], [0, 1]], None, "initial must not be negative"),
-        ([0.5, 0.5], [[1, 0], [0, 0.5]], [0.0, 0.5, 0.0], "must go together"),
+        ([0.5, 0.5], [[1, 0], [0, 0.5]], [0.0, 0.5, 0.0], "must have matching shapes"),
     ],
 )
 def test_what_is_no_chain_is_refused(initial, transition, final, told):

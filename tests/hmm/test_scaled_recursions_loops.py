@@ -1,4 +1,4 @@
-"""The loops of chains against their NumPy twins; each is compiled for one signature."""
+"""Compiled HMM recursions against NumPy references; each is compiled for one signature."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from likely import HMM, Categorical, Gaussian, Ragged
 from likely.hmm import forward_backward
 from likely.hmm._loops import log_recursions, path_recursions, scaled_recursions
 from likely.hmm.markov_chain import Chain
-from likely.hmm.viterbi import path_draws
+from likely.hmm.viterbi import sample_paths_given
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
     scaled_recursions.shift, scaled_recursions.likelihoods, scaled_recursions.forward, scaled_recursions.backward,
-    scaled_recursions.smooth, scaled_recursions.visit, scaled_recursions.between,
-    log_recursions.forward, log_recursions.backward, log_recursions.moved, path_recursions.advance,
-    path_recursions.trace, path_recursions.viterbi,
-    path_recursions.retrace, path_recursions.k_best, path_recursions.draw, path_recursions.draw_by_logs,
+    scaled_recursions.smooth, scaled_recursions.e_step, scaled_recursions.sparse_transition_counts,
+    log_recursions.forward, log_recursions.backward, log_recursions.expected_counts, path_recursions.advance,
+    path_recursions.backtrack, path_recursions.viterbi,
+    path_recursions.backtrack_by_scores, path_recursions.k_best,
+    path_recursions.backward_sampling, path_recursions.log_backward_sampling,
 ]  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def use_every_way():
     many = HMM(np.full(8, 1 / 8), np.full((8, 8), 1 / 8), Gaussian(rng.random((8, 2)), np.stack([np.eye(2)] * 8)))
     many.collect(Ragged(rng.random((60, 2)), [0, 10, 60]))  # in one sweep, for scores and for sums
     torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
-    path_draws(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
+    sample_paths_given(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
     wide = few_arcs(30)
     for final in (np.ones(30), np.zeros(30)):
         way = Chain.trusted(initial=np.full(30, 1 / 30), transition=wide, final=final, states=30).summed
@@ -79,7 +80,7 @@ def few_arcs(K, share=0.05):
 def test_lists_of_arcs_are_made_alike_in_all_files():
     """A loop and its helpers share a file, so the helper stands in three of them."""
     made = {
-        inspect.getsource(getattr(m._arcs, "py_func", m._arcs))
+        inspect.getsource(getattr(m._sparse_rows, "py_func", m._sparse_rows))
         for m in (scaled_recursions, log_recursions, path_recursions)
     }
     assert len(made) == 1
@@ -87,28 +88,35 @@ def test_lists_of_arcs_are_made_alike_in_all_files():
 
 def test_lists_of_arcs():
     table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    first, to, worth = scaled_recursions._arcs(table, 0.0, 3)
-    assert first.tolist() == [0, 2, 2, 3] and to.tolist() == [1, 2, 0] and worth.tolist() == [0.5, 0.5, 1.0]
-    assert len(scaled_recursions._arcs(table, 0.0, 2)[0]) == 0
+    indptr, indices, data = scaled_recursions._sparse_rows(table, 0.0, 3)
+    assert indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and data.tolist() == [0.5, 0.5, 1.0]
+    assert len(scaled_recursions._sparse_rows(table, 0.0, 2)[0]) == 0
 
 
 @pytest.mark.parametrize("K", [24, 60])
 def test_arcs_and_rows_make_the_same_sums(K):
     """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
     transition, rng, T = few_arcs(K), np.random.default_rng(1), 40
-    assert len(scaled_recursions._arcs(transition, 0.0, scaled_recursions._most_arcs(transition))[0]) == K + 1
+    assert (
+        len(scaled_recursions._sparse_rows(transition, 0.0, scaled_recursions._max_sparse_entries(transition))[0])
+        == K + 1
+    )
     initial, final, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
-    alpha, scale, finish, sound = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
-    scaled_recursions.forward(initial, transition, final, np.zeros(K), b, cut, alpha, scale, finish, sound, np.zeros(1))
+    alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
+    scaled_recursions.forward(
+        initial, transition, final, np.zeros(K), b, cut, alpha, scale, termination, in_range, np.zeros(1)
+    )
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
         initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine
     )
-    gamma, ahead = np.empty((2, T, K))
-    back = np.ascontiguousarray(transition.T)
-    scaled_recursions.backward(back, final, b, cut, np.ones(1), alpha, scale, finish, sound, gamma, ahead)
-    now, beta = initial, final / finish[0]
+    gamma, b_beta = np.empty((2, T, K))
+    transposed = np.ascontiguousarray(transition.T)
+    scaled_recursions.backward(
+        transposed, final, b, cut, np.ones(1), alpha, scale, termination, in_range, gamma, b_beta
+    )
+    now, beta = initial, final / termination[0]
     for t in range(T):
         now = (initial if t == 0 else now @ transition) * b[t]
         now = now / now.sum()
@@ -133,10 +141,10 @@ def test_arcs_of_several_chains_are_kept_apart():
 
 def test_moves_counted_by_arcs_and_as_a_product():
     rng, K = np.random.default_rng(3), 100
-    transition, alpha, ahead, moved = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
-    assert scaled_recursions.between(transition, alpha, ahead, moved)
-    assert np.abs(moved - transition * (alpha[:-1].T @ ahead[1:])).max() <= 1e-12
-    assert not scaled_recursions.between(few_arcs(K, 0.5), alpha, ahead, moved)
+    transition, alpha, b_beta, counts = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
+    assert scaled_recursions.sparse_transition_counts(transition, alpha, b_beta, counts)
+    assert np.abs(counts - transition * (alpha[:-1].T @ b_beta[1:])).max() <= 1e-12
+    assert not scaled_recursions.sparse_transition_counts(few_arcs(K, 0.5), alpha, b_beta, counts)
 
 
 @pytest.mark.parametrize("K", [24, 60])
@@ -145,17 +153,22 @@ def test_best_paths_by_arcs(K):
     with np.errstate(divide="ignore"):
         way = np.log(np.full(K, 1 / K)), np.log(few_arcs(K)), np.log(rng.random(K))
     logs, cut = rng.standard_normal((T, K)), np.array([0, T])
-    came, last, score, path = np.empty((T, K), np.int16), np.empty(1, np.intp), np.empty(1), np.empty(T, np.intp)
+    backpointers, last, score, path = (
+        np.empty((T, K), np.int16),
+        np.empty(1, np.intp),
+        np.empty(1),
+        np.empty(T, np.intp),
+    )
     so_far, scores, again = way[0].copy(), logs.copy(), np.empty(T, np.intp)
-    path_recursions.advance(so_far, True, way[1], logs, came)
+    path_recursions.advance(so_far, True, way[1], logs, backpointers)
     path_recursions.viterbi(*way, scores, cut, last, score)
-    path_recursions.trace(came, cut, last, path)
-    path_recursions.retrace(np.ascontiguousarray(way[1].T), scores, cut, last, again)
+    path_recursions.backtrack(backpointers, cut, last, path)
+    path_recursions.backtrack_by_scores(np.ascontiguousarray(way[1].T), scores, cut, last, again)
     assert (scores[-1] == so_far).all() and (path == again).all()
     best = way[0] + logs[0]
     for t in range(1, T):
         through = best[:, None] + way[1]
-        assert (came[t] == through.argmax(axis=0)).all()
+        assert (backpointers[t] == through.argmax(axis=0)).all()
         best = through.max(axis=0) + logs[t]
     assert score[0] == (best + way[2]).max()
     scores, several = np.empty(4), np.empty((4, T), np.intp)
@@ -167,15 +180,15 @@ def test_best_paths_by_arcs(K):
 
 
 def test_no_state_is_chosen_where_none_can_be():
-    path, sound = np.empty(2, np.intp), np.ones(1, bool)
-    path_recursions.draw(
-        np.eye(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.full(2, 0.5), path, sound
+    path, in_range = np.empty(2, np.intp), np.ones(1, bool)
+    path_recursions.backward_sampling(
+        np.eye(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.full(2, 0.5), path, in_range
     )
-    assert not sound[0]
+    assert not in_range[0]
     with np.errstate(divide="ignore"):
         way = np.log(np.eye(2)), np.zeros(2), np.log(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    path_recursions.draw_by_logs(*way, np.array([0, 2]), np.full(2, 0.5), path, sound)
-    assert not sound[0]
+    path_recursions.log_backward_sampling(*way, np.array([0, 2]), np.full(2, 0.5), path, in_range)
+    assert not in_range[0]
 
 
 def problem(seed):
@@ -198,27 +211,37 @@ def test_scaled_recursions_are_their_twins(seed):
     initial, transition, final, logs, offsets = problem(seed)
     T, K = logs.shape
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
-    alpha, scale, finish, sound, lost = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool), np.zeros(1)
-    scaled_recursions.forward(initial, transition, final, np.zeros(K), b, offsets, alpha, scale, finish, sound, lost)
+    alpha, scale, termination, in_range, underflow = (
+        np.empty((T, K)),
+        np.empty(T),
+        np.empty(1),
+        np.empty(1, bool),
+        np.zeros(1),
+    )
+    scaled_recursions.forward(
+        initial, transition, final, np.zeros(K), b, offsets, alpha, scale, termination, in_range, underflow
+    )
     now, want = initial, np.empty((T, K))
     for t in range(T):
         now = (now if t == 0 else want[t - 1] @ transition) * b[t]
         want[t] = now / now.sum()
         assert scale[t] == pytest.approx(now.sum(), rel=1e-14)
-    assert np.allclose(alpha, want, rtol=1e-13) and finish[0] == pytest.approx(want[-1] @ final, rel=1e-13)
-    gamma, ahead = np.empty((2, T, K))
-    back, weight = np.ascontiguousarray(transition.T), np.array([2.0])
-    scaled_recursions.backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
-    beta = final / finish[0]
+    assert np.allclose(alpha, want, rtol=1e-13) and termination[0] == pytest.approx(want[-1] @ final, rel=1e-13)
+    gamma, b_beta = np.empty((2, T, K))
+    transposed, weight = np.ascontiguousarray(transition.T), np.array([2.0])
+    scaled_recursions.backward(
+        transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta
+    )
+    beta = final / termination[0]
     for t in reversed(range(T)):
         assert np.allclose(gamma[t], 2.0 * want[t] * beta, rtol=1e-12)
-        assert np.allclose(ahead[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
+        assert np.allclose(b_beta[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
         beta = transition @ (beta * b[t] / scale[t])
     each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
         initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine
     )
-    assert (each[:, 0] == scale).all() and done[0, 0] == finish[0] and fine.all() and sound.all()
+    assert (each[:, 0] == scale).all() and done[0, 0] == termination[0] and fine.all() and in_range.all()
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -233,12 +256,12 @@ def test_recursions_in_logarithms_are_their_twins(seed):
         want = want if t == 0 else logsumexp(want[:, None] + way[1], axis=0) + logs[t]
         assert np.allclose(alpha[t] + scale[: t + 1].sum(), want, rtol=1e-13, atol=1e-13)
     assert total[0] == pytest.approx(float(logsumexp(want + way[2])), rel=1e-13)
-    beta, gamma, moved = np.empty((T, K)), np.empty((T, K)), np.zeros((K, K))
+    beta, gamma, counts = np.empty((T, K)), np.empty((T, K)), np.zeros((K, K))
     log_recursions.backward(way[1], way[2], used, offsets, beta)
-    log_recursions.moved(way[1], used, offsets, alpha, beta, total, np.array([3.0]), gamma, moved)
-    assert np.allclose(gamma.sum(axis=1), 3.0) and moved.sum() == pytest.approx(3.0 * (T - 1))
-    assert np.allclose(moved.sum(axis=0), gamma[1:].sum(axis=0)) and np.allclose(
-        moved.sum(axis=1), gamma[:-1].sum(axis=0)
+    log_recursions.expected_counts(way[1], used, offsets, alpha, beta, total, np.array([3.0]), gamma, counts)
+    assert np.allclose(gamma.sum(axis=1), 3.0) and counts.sum() == pytest.approx(3.0 * (T - 1))
+    assert np.allclose(counts.sum(axis=0), gamma[1:].sum(axis=0)) and np.allclose(
+        counts.sum(axis=1), gamma[:-1].sum(axis=0)
     )
 
 
@@ -246,5 +269,5 @@ def test_of_equal_paths_the_lowest_states_win():
     last, score, path = np.empty(1, np.intp), np.empty(1), np.empty(3, np.intp)
     flat = np.zeros((3, 2))
     path_recursions.viterbi(np.zeros(2), np.zeros((2, 2)), np.zeros(2), flat, np.array([0, 3]), last, score)
-    path_recursions.retrace(np.zeros((2, 2)), flat, np.array([0, 3]), last, path)
+    path_recursions.backtrack_by_scores(np.zeros((2, 2)), flat, np.array([0, 3]), last, path)
     assert path.tolist() == [0, 0, 0] and score[0] == 0.0

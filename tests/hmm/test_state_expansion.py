@@ -1,4 +1,4 @@
-"""Memory, durations and emissions on moves, written out as more states, are the models that they stand for."""
+"""Higher-order chains, explicit durations and emissions on transitions: expanded HMMs against direct enumeration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 
 from likely import HMM, Categorical, DomainError, Tied, Topology
-from likely.hmm.state_expansion import of_higher_order, on_moves, with_durations
+from likely.hmm.state_expansion import of_higher_order, on_transitions, with_durations
 
 SYMBOLS = 3
 
@@ -109,7 +109,7 @@ def test_durations_are_a_semi_markov_model(final):
 def test_emissions_on_moves(final):
     """Ney 7.1: p(x_t | s_{t−1}, s_t)."""
     rng, K = np.random.default_rng(3), 2
-    t = on_moves(Topology.ergodic(K, final))
+    t = on_transitions(Topology.ergodic(K, final))
     h, A = random_model(rng, t), t.states
     arcs = [(-1, k) for k in range(K)] + [(i, k) for i in range(K) for k in range(K)]
     assert A == len(arcs) and t.densities == A and t.original.tolist() == [k for _, k in arcs]
@@ -127,7 +127,7 @@ def test_emissions_on_moves(final):
 
 def test_expansions_refuse_what_they_cannot_write_out():
     nulls = Topology([True, False], [[1, 1], [1, 0]], None, [0])
-    for make in (lambda: of_higher_order(nulls, 2), lambda: with_durations(nulls, 2), lambda: on_moves(nulls)):
+    for make in (lambda: of_higher_order(nulls, 2), lambda: with_durations(nulls, 2), lambda: on_transitions(nulls)):
         with pytest.raises(DomainError, match="without null states"):
             make()
     with pytest.raises(DomainError, match="at most 5000 states"):

@@ -1,4 +1,4 @@
-"""Which moves a name allows, how short a sequence may be, and what is counted of the (0, 1, 2) model."""
+"""Topologies: possible transitions by name, shortest sequences, and path counts of the (0, 1, 2) model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_shortest_sequences():
         want = shortest_by_search(t)
         seen[want] += 1
         if want is None:
-            with pytest.raises(DomainError, match="exit must be reachable"):
+            with pytest.raises(DomainError, match="final state must be reachable"):
                 t.shortest  # noqa: B018
         else:
             assert t.shortest == want
@@ -95,8 +95,8 @@ def test_ties():
         (lambda: Topology.of((), 3), "steps must be whole numbers"),
         (lambda: Topology.of(np.ones((2, 2)), 3), r"must have shape \(3, 3\)"),
         (lambda: Topology.of(Topology.ergodic(2), 3), "topology of 3 emitting states"),
-        (lambda: Topology([True, False], [[1, 0], [0, 0]], None, [0, 1]), "state 1 must have a way on"),
-        (lambda: Topology([False], [[1]], None, [0]), "some state must be one to begin with"),
+        (lambda: Topology([True, False], [[1, 0], [0, 0]], None, [0, 1]), "state 1 must have a transition"),
+        (lambda: Topology([False], [[1]], None, [0]), "at least one initial state is needed"),
         (lambda: Topology([True, True], [[1, 0], [0, 1]], None, [0, 2]), "density must number"),
         (lambda: Topology.parallel(2, 3), "branches must be"),
     ],

@@ -1,4 +1,4 @@
-"""All that happens to a strip of sequences in one call: the same as step by step."""
+"""The E-step of a block in one compiled call against forward–backward."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_one_call_is_the_same_as_many(K, final):
     scores = rng.normal(-20.0, 8.0, (K, T))
     frames, gamma, ends_of, total = np.empty((4, T, K)), np.empty((T, K)), np.zeros((2, K)), np.zeros(1)
     kept = scores.copy()
-    assert scaled_recursions.visit(
+    assert scaled_recursions.e_step(
         scores,
         (chain.initial, chain.transition, chain.final),
         np.ascontiguousarray(chain.transition.T),
@@ -63,6 +63,6 @@ def test_a_sequence_that_needs_logarithms_is_said():
     scores = np.array([[0.0, -2000.0], [0.0, 0.0]])
     room = np.empty((4, 2, 2)), np.empty((2, 2)), np.zeros((2, 2)), np.zeros(1)
     arcs = chain.initial, chain.transition, chain.final
-    assert not scaled_recursions.visit(
+    assert not scaled_recursions.e_step(
         scores, arcs, chain.transition.T.copy(), chain.entry, np.array([0, 2]), np.ones(1), *room
     )

@@ -1,4 +1,4 @@
-"""Connected words: on tiny networks every word sequence and every way to cut the frames is tried."""
+"""Connected-word recognition against enumeration of all word sequences and segmentations on tiny networks."""
 
 from __future__ import annotations
 
@@ -336,7 +336,7 @@ def test_words_of_a_classifier(rng):
     frames = np.concatenate([x[y.index(word) + i] for i, word in enumerate(said)])
     heard = net.decode(frames)
     assert list(heard.words) == said
-    with pytest.raises(DomainError, match="HMM for each class"):
+    with pytest.raises(DomainError, match="one HMM per class"):
         WordNetwork.of(lk.BayesClassifier().fit([[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]))
 
 
@@ -392,7 +392,7 @@ WORD = left_to_right(0.0)
         ([WORD], ["a"], {"pause": 1.0}, "pause"),
         ([HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], 1.0))], ["a"], {}, "come to an end"),
         ([with_null_states()], ["a"], {}, "at least one frame"),
-        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])}, "equal length"),
+        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])}, "same number of columns"),
     ],
 )
 def test_networks_that_cannot_be(words, names, options, match):

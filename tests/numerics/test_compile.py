@@ -1,4 +1,4 @@
-"""Each loop is compiled once, releases the lock, and needs no cache folder."""
+"""Compiled functions: one compilation each, GIL released, no cache folder needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roots of covariances: triangular, exact, also of singular ones and in any units."""
+"""Triangular roots of covariances: exact, also for singular ones and in any units."""
 
 from __future__ import annotations
 

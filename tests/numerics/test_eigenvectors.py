@@ -1,4 +1,4 @@
-"""Eigenvectors that rounding cannot turn or swap."""
+"""Eigenvectors with unique bases and signs, independent of rounding."""
 
 import numpy as np
 import pytest

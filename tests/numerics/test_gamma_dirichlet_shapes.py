@@ -1,4 +1,4 @@
-"""Shapes from mean logarithms: the equations of maximum likelihood hold to rounding, for tiny and for huge shapes."""
+"""Gamma and Dirichlet shapes: the likelihood equations hold to rounding, for tiny and for huge shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normal numbers by the ton: their distribution, to the far tail, and that seeds make them."""
+"""Ziggurat normal variates: distribution, tails, and reproducibility by seed."""
 
 import numpy as np
 import pytest

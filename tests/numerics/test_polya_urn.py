@@ -1,4 +1,4 @@
-"""Pólya's urn against mpmath: digits, and numbers at the edge of their range."""
+"""Dirichlet-multinomial log-probabilities against mpmath, also at the ends of the number range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integrals: smooth ones, jumps, and an error that tells the truth."""
+"""Adaptive quadrature: smooth integrands, jumps, poles, and reliable error bounds."""
 
 from __future__ import annotations
 

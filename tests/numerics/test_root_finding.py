@@ -1,4 +1,4 @@
-"""Many roots at once."""
+"""Vectorized root finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact steps of linear stochastic differential equations, against closed forms and many digits."""
+"""Exact discretization of linear SDEs against closed forms and multiple precision."""
 
 from __future__ import annotations
 

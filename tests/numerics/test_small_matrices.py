@@ -1,4 +1,4 @@
-"""Many small factors at once against LAPACK."""
+"""Cholesky factors of many small matrices against LAPACK."""
 
 from __future__ import annotations
 

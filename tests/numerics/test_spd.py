@@ -1,4 +1,4 @@
-"""Positive definite matrices: factors that know when they are unsafe, whatever the units."""
+"""Positive definite matrices: Cholesky factors, rank detection and regularization, independent of units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special functions against mpmath, digit by digit."""
+"""Special functions against mpmath."""
 
 from __future__ import annotations
 

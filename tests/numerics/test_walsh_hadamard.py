@@ -1,4 +1,4 @@
-"""The fast transform is the matrix of all products of signs."""
+"""Fast Walsh–Hadamard transform against its matrix."""
 
 from __future__ import annotations
 

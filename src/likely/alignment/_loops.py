@@ -1,8 +1,9 @@
-"""Time warping: the cheapest way through a grid, row by row; two dozen grids side by side fill the vector lanes.
+"""Dynamic time warping, compiled: accumulated costs row by row, backtracking, lower bounds, subsequence search.
 
-Every version adds the same numbers in the same order, so that they agree to the last bit. Costs of one frame against
-another: absolute Σ|z|, squared Σz², euclidean √Σz², over the entries that both have, scaled to all of them. A *bare*
-frame has no entry at all: it costs nothing, and is matched once (no step along the other series stays on it).
+Every version adds the same numbers in the same order, so that they agree bit for bit. Two dozen alignments side by side
+fill the vector lanes. Local costs of two frames: absolute Σ|z|, squared Σz², euclidean √Σz², over the entries observed
+in both, scaled to all of them. A *missing* frame has no observed entry: it costs nothing, and is matched once (no step
+along the other series stays on it).
 """
 
 from __future__ import annotations
@@ -12,41 +13,41 @@ import numpy as np
 from likely.numerics.compile import compiled, with_entry
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
-DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # how a grid point was reached
-NO_BAND, STRIP, SHARE, SLOPE = 0, 1, 2, 3  # what a band was meant as: models.warp_bands.Band
+DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # backpointers: how a grid point was reached
+NO_BAND, STRIP, SHARE, SLOPE = 0, 1, 2, 3  # kinds of bands: alignment.bands.Band
 LANES = (
-    24  # grids in lockstep: 16 would be unrolled before they are made vectors (half as fast), 32 leave more to spare
+    24  # alignments in lockstep: 16 would be unrolled before vectorization (half as fast), 32 leave more lanes unused
 )
-LOOK = 8  # rows between two looks whether every lane is dearer than its limit
+CHECK_EVERY = 8  # rows between two checks for early abandoning
 
 
 # ------------------------------------------------------------------ local costs
 
 
 @compiled
-def _cost_with_gaps(x, y, kind, blank):  # type: ignore[no-untyped-def]
-    """The cost of two frames over what both have, scaled to all entries; `blank` where they have nothing in common."""
-    D, seen, total, some_x, some_y = len(x), 0, 0.0, False, False
+def _cost_with_missing(x, y, kind, blank):  # type: ignore[no-untyped-def]
+    """Local cost over the entries observed in both frames, scaled to all entries; `blank` if there are none."""
+    D, n_observed, total, some_x, some_y = len(x), 0, 0.0, False, False
     for d in range(D):
         z = x[d] - y[d]
         some_x = some_x or x[d] == x[d]
         some_y = some_y or y[d] == y[d]
         if z == z:
-            seen += 1
+            n_observed += 1
             total += abs(z) if kind == ABSOLUTE else z * z
-    if seen == 0:
+    if n_observed == 0:
         return blank if some_x and some_y else 0.0
-    total = total * D / seen if seen < D else total
+    total = total * D / n_observed if n_observed < D else total
     return np.sqrt(total) if kind == EUCLIDEAN else total
 
 
 @compiled
-def _cost_row(x, b, kind, gaps, blank, low, high, out):  # type: ignore[no-untyped-def]
+def _cost_row(x, b, kind, has_missing, blank, low, high, out):  # type: ignore[no-untyped-def]
     """out[j] = cost of frame x (D,) against b[j] (m, D), for low ≤ j < high."""
     D = b.shape[1]
-    if gaps:
+    if has_missing:
         for j in range(low, high):
-            out[j] = _cost_with_gaps(x, b[j], kind, blank)
+            out[j] = _cost_with_missing(x, b[j], kind, blank)
     elif kind == ABSOLUTE:
         for j in range(low, high):
             total = 0.0
@@ -63,19 +64,19 @@ def _cost_row(x, b, kind, gaps, blank, low, high, out):  # type: ignore[no-untyp
 
 
 @compiled
-def local_costs(a, b, kind, gaps, blank, out):  # type: ignore[no-untyped-def]
-    """out (n, m): the cost of each frame of a (n, D) against each of b (m, D)."""
+def local_costs(a, b, kind, has_missing, blank, out):  # type: ignore[no-untyped-def]
+    """Matrix of local costs out (n, m) of frames a (n, D) against b (m, D)."""
     for i in range(len(a)):
-        _cost_row(a[i], b, kind, gaps, blank, 0, len(b), out[i])
+        _cost_row(a[i], b, kind, has_missing, blank, 0, len(b), out[i])
 
 
 @compiled
 def typical_cost(a, b, kind):  # type: ignore[no-untyped-def]
-    """The mean cost of all pairs of frames that have an entry in common; 0 if there is none."""
+    """Mean cost of all pairs of frames with a common observed entry; 0 if there is none."""
     count, mean = 0, 0.0
     for i in range(len(a)):
         for j in range(len(b)):
-            c = _cost_with_gaps(a[i], b[j], kind, -1.0)
+            c = _cost_with_missing(a[i], b[j], kind, -1.0)
             bare = c == 0.0 and not _in_common(a[i], b[j])
             if c >= 0.0 and not bare:
                 count += 1
@@ -95,15 +96,17 @@ def _in_common(x, y):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, codes, table, last):  # type: ignore[no-untyped-def]
-    """Accumulated costs by the three-step rule; row i takes columns lo[i] ≤ j < hi[i], both never falling.
+def accumulate_three(  # type: ignore[no-untyped-def]
+    a, b, local, kind, has_missing, blank, missing_a, missing_b, lo, hi, open_begin, limit, backpointers, table, last
+):
+    """Accumulated costs with the three-step pattern; row i has columns lo[i] ≤ j < hi[i], both nondecreasing.
 
-    `local` (n, m) gives the costs, or is empty, and they come from a (n, D) and b (m, D). `free`: a may begin anywhere
-    in b, but on a bare frame. `last` (m,) gets the last row, `codes` (n, width) how each point was reached
-    (column j − lo[i]) and `table` (n, m) all costs, where they are not empty. False once every point of a row is dearer
-    than `limit`.
+    `local` (n, m) are the local costs, or empty: then they are computed from a (n, D) and b (m, D). `open_begin`: a may
+    begin anywhere in b, but not on a missing frame. `last` (m,) gets the last row, `backpointers` (n, width) the step
+    to each point (column j − lo[i]) and `table` (n, m) all costs, where they are not empty. False once every point of a
+    row is above `limit` (early abandoning).
     """
-    given, coded, tabled = local.size > 0, codes.size > 0, table.size > 0
+    given, store_backpointers, store_table = local.size > 0, backpointers.size > 0, table.size > 0
     n, m = len(lo), len(last)
     prev, cur, cost = np.full(m + 1, np.inf), np.full(m + 1, np.inf), np.empty(m)
     for i in range(n):
@@ -111,16 +114,16 @@ def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, c
         if given:
             cost[low:high] = local[i, low:high]
         else:
-            _cost_row(a[i], b, kind, gaps, blank, low, high, cost)
+            _cost_row(a[i], b, kind, has_missing, blank, low, high, cost)
         cur[low] = np.inf
         for j in range(low, high):
             best, code = prev[j], DIAGONAL
-            if i == 0 and ((j == 0 and not free) or (free and not (gaps and bare_b[j]))):
+            if i == 0 and ((j == 0 and not open_begin) or (open_begin and not (has_missing and missing_b[j]))):
                 best, code = 0.0, START
             up, left = prev[j + 1], cur[j]
-            if gaps:
-                up = np.inf if bare_b[j] else up
-                left = np.inf if bare_a[i] else left
+            if has_missing:
+                up = np.inf if missing_b[j] else up
+                left = np.inf if missing_a[i] else left
             if up < best:
                 best, code = up, ALONG_A
             if left < best:
@@ -128,9 +131,9 @@ def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, c
             best = cost[j] + best
             cur[j + 1] = best
             least = best if best < least else least
-            if coded:
-                codes[i, j - low] = code
-            if tabled:
+            if store_backpointers:
+                backpointers[i, j - low] = code
+            if store_table:
                 table[i, j] = best
         if least > limit:
             return False
@@ -141,13 +144,13 @@ def three(a, b, local, kind, gaps, blank, bare_a, bare_b, lo, hi, free, limit, c
 
 
 @compiled
-def trace_three(codes, lo, end, path):  # type: ignore[no-untyped-def]
-    """The grid points from the last row, column `end`, back to where it began, into path (n + m, 2); how many."""
+def backtrack_three(backpointers, lo, end, path):  # type: ignore[no-untyped-def]
+    """Backtracking from the last row, column `end`, into path (n + m, 2); returns the number of points."""
     i, j, count = len(lo) - 1, end, 0
     while True:
         path[count, 0], path[count, 1] = i, j
         count += 1
-        code = codes[i, j - lo[i]]
+        code = backpointers[i, j - lo[i]]
         if code == START:
             return count
         if code != ALONG_B:
@@ -157,26 +160,28 @@ def trace_three(codes, lo, end, path):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, free, table, codes):  # type: ignore[no-untyped-def]
-    """Accumulated costs by a table of steps: the slow twin of `three`, and the way of all other rules.
+def accumulate(  # type: ignore[no-untyped-def]
+    local, moves, weights, counts, start, has_missing, missing_a, missing_b, lo, hi, open_begin, table, backpointers
+):
+    """Accumulated costs with any step pattern: the slow reference of `accumulate_three`, and used for other patterns.
 
-    Rule s is a chain of counts[s] steps moves[s, t] = (di, dj) with weights[s, t], the last of which arrives. Points
-    outside the band, and those of infinite cost, may not be matched: a step of weight 0 only passes through, and may.
-    `codes` (n, m) gets the rule by which each point was reached, len(counts) for the start.
+    Production s is a sequence of counts[s] steps moves[s, t] = (di, dj) with weights[s, t], the last of which arrives.
+    Points outside the band, and those of infinite cost, cannot be matched; a step of weight 0 only passes through them.
+    `backpointers` (n, m) gets the production that reached each point, len(counts) for the start.
     """
     table[:] = np.inf
     rules = len(counts)
     for i in range(len(lo)):
         for j in range(lo[i], hi[i]):
             best, code = np.inf, -1
-            begins = (j == 0 and not free) or (free and not (gaps and bare_b[j]))
+            begins = (j == 0 and not open_begin) or (open_begin and not (has_missing and missing_b[j]))
             if i == 0 and begins and (start == 0.0 or local[i, j] < np.inf):
                 best, code = start * local[i, j] if start > 0.0 else 0.0, rules
             for s in range(rules):
                 p, q, added, allowed = i, j, 0.0, True
                 for t in range(counts[s] - 1, -1, -1):
                     di, dj = moves[s, t, 0], moves[s, t, 1]
-                    if gaps and ((di == 0 and bare_a[p]) or (dj == 0 and bare_b[q])):
+                    if has_missing and ((di == 0 and missing_a[p]) or (dj == 0 and missing_b[q])):
                         allowed = False
                     elif weights[s, t] > 0.0:
                         if q < lo[p] or q >= hi[p] or local[p, q] == np.inf:
@@ -189,15 +194,15 @@ def by_rule(local, moves, weights, counts, start, gaps, bare_a, bare_b, lo, hi, 
                         break
                 if allowed and table[p, q] + added < best:
                     best, code = table[p, q] + added, s
-            table[i, j], codes[i, j] = best, code
+            table[i, j], backpointers[i, j] = best, code
 
 
 @compiled
-def trace_rule(codes, moves, counts, end, path, weight, weights, start):  # type: ignore[no-untyped-def]
-    """The same for `by_rule`: points within a chain too, each with the weight of the step that reached it."""
-    i, j, count = len(codes) - 1, end, 0
+def backtrack(backpointers, moves, counts, end, path, weight, weights, start):  # type: ignore[no-untyped-def]
+    """Backtracking for `accumulate`: all points within a production, with the weight of the step that reached each."""
+    i, j, count = len(backpointers) - 1, end, 0
     while True:
-        s = codes[i, j]
+        s = backpointers[i, j]
         if s == len(counts):
             path[count, 0], path[count, 1], weight[count] = i, j, start
             return count + 1
@@ -208,16 +213,16 @@ def trace_rule(codes, moves, counts, end, path, weight, weights, start):  # type
 
 
 @compiled
-def starts_of(codes, moves, counts, starts):  # type: ignore[no-untyped-def]
-    """starts[j] (m,): where in b the best path begins that ends in the last row, column j; −1 where none does."""
+def path_starts(backpointers, moves, counts, starts):  # type: ignore[no-untyped-def]
+    """starts[j] (m,): where in b the best path begins that ends in the last row, column j; −1 if there is none."""
     rules = len(counts)
     for end in range(len(starts)):
-        i, j = len(codes) - 1, end
-        s = codes[i, j]
+        i, j = len(backpointers) - 1, end
+        s = backpointers[i, j]
         while 0 <= s < rules:
             for t in range(counts[s]):
                 i, j = i - moves[s, t, 0], j - moves[s, t, 1]
-            s = codes[i, j]
+            s = backpointers[i, j]
         starts[end] = j if s == rules else -1
 
 
@@ -225,39 +230,39 @@ def starts_of(codes, moves, counts, starts):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _radius(meant, size, n, m):  # type: ignore[no-untyped-def]
-    """Of a strip, in frames of the longer series; a share may fall short of a whole number by rounding."""
-    return int(np.floor(size * max(n, m) + 1e-9)) if meant == SHARE else int(size)
+def _radius(band_kind, size, n, m):  # type: ignore[no-untyped-def]
+    """Radius of a Sakoe–Chiba band in frames of the longer series; a share may miss a whole number by rounding."""
+    return int(np.floor(size * max(n, m) + 1e-9)) if band_kind == SHARE else int(size)
 
 
 @with_entry
-def _band_row(meant, size, n, m, i):  # type: ignore[no-untyped-def]
-    """Row i of n × m points takes columns low ≤ j < high: `alignment.bands.band_rows`, one row at a time."""
-    if meant == NO_BAND or n == 1 or m == 1:
+def _band_row(band_kind, size, n, m, i):  # type: ignore[no-untyped-def]
+    """Columns low ≤ j < high of row i of n × m points: `alignment.bands.band_rows`, one row at a time."""
+    if band_kind == NO_BAND or n == 1 or m == 1:
         return 0, m
-    if meant == SLOPE:
+    if band_kind == SLOPE:
         u = i / (n - 1)
         low = max(u / size, 1 - size * (1 - u)) * (m - 1)
         high = min(size * u, 1 - (1 - u) / size) * (m - 1)
         return max(int(np.ceil(low - 1e-9)), 0), min(int(np.floor(high + 1e-9)) + 1, m)
-    along, reach = i * (m - 1), _radius(meant, size, n, m) * (min(n, m) - 1)
+    along, reach = i * (m - 1), _radius(band_kind, size, n, m) * (min(n, m) - 1)
     return max(-((reach - along) // (n - 1)), 0), min((along + reach) // (n - 1) + 1, m)
 
 
 @with_entry
-def _joined(meant, size, n, m):  # type: ignore[no-untyped-def]
+def _connected(band_kind, size, n, m):  # type: ignore[no-untyped-def]
     """True if the band leaves a path through n × m points."""
-    if meant == NO_BAND or n == 1 or m == 1:
+    if band_kind == NO_BAND or n == 1 or m == 1:
         return True
-    if meant != SLOPE:
-        radius = _radius(meant, size, n, m)
+    if band_kind != SLOPE:
+        radius = _radius(band_kind, size, n, m)
         if radius >= 1 and max(n, m) - 1 <= 2 * radius * (min(n, m) - 1):
-            return True  # a step along the shorter series stays within reach: no need to look at the rows
-    low, high = _band_row(meant, size, n, m, 0)
+            return True  # a step along the shorter series stays in the band: no need to check the rows
+    low, high = _band_row(band_kind, size, n, m, 0)
     if low != 0:
         return False
     for i in range(1, n):
-        begin, stop = _band_row(meant, size, n, m, i)
+        begin, stop = _band_row(band_kind, size, n, m, i)
         if begin >= stop or begin > high:
             return False
         high = stop
@@ -265,11 +270,11 @@ def _joined(meant, size, n, m):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def not_joined(meant, size, lengths, others, found):  # type: ignore[no-untyped-def]
-    """True if the band leaves no path between some two of these lengths; `found` (2,) gets the first such."""
+def not_connected(band_kind, size, lengths, others, found):  # type: ignore[no-untyped-def]
+    """True if the band leaves no path between some two of these lengths; `found` (2,) gets the first pair."""
     for n in lengths:
         for m in others:
-            if not _joined(meant, size, n, m):
+            if not _connected(band_kind, size, n, m):
                 found[0], found[1] = n, m
                 return True
     return False
@@ -280,7 +285,7 @@ def not_joined(meant, size, lengths, others, found):  # type: ignore[no-untyped-
 
 @compiled
 def _lane_costs(x, b, kind, low, high, out):  # type: ignore[no-untyped-def]
-    """out[j] (LANES,) = costs of frame x (D,) against frames b[j] (D, LANES) of as many series."""
+    """out[j] (LANES,) = local costs of frame x (D,) against frames b[j] (D, LANES) of LANES series."""
     D = b.shape[1]
     for j in range(low, high):
         for k in range(LANES):
@@ -331,8 +336,8 @@ def _lane_row_absolute(x, b, prev, cur, low, high):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _hopeless(row, low, high, limit):  # type: ignore[no-untyped-def]
-    """True if in every lane every point of the row is dearer than the limit."""
+def _can_abandon(row, low, high, limit):  # type: ignore[no-untyped-def]
+    """Early abandoning: True if in every lane every point of the row is above the limit."""
     least = np.full(LANES, np.inf)
     for j in range(low + 1, high + 1):
         for k in range(LANES):
@@ -357,7 +362,7 @@ def _lane_span(x, b, flat, kind, prev, cur, cost, low, high):  # type: ignore[no
 
 @compiled
 def _lane_edge(x, b, kind, prev, cur, cost, low, high, lo, hi):  # type: ignore[no-untyped-def]
-    """The same where lane k has columns lo[k] ≤ j < hi[k] alone: elsewhere nothing is finite."""
+    """One row where lane k has columns lo[k] ≤ j < hi[k] only: inf elsewhere."""
     if low >= high:
         return
     _lane_costs(x, b, kind, low, high, cost)
@@ -373,34 +378,34 @@ def _lane_edge(x, b, kind, prev, cur, cost, low, high, lo, hi):  # type: ignore[
 
 
 @compiled
-def _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, out):  # type: ignore[no-untyped-def]
-    """Totals of a (n, D) against LANES series b (m, D, LANES), read at their own ends; inf where all exceed `limit`.
+def _lanes(a, b, ends, kind, band_kind, size, limit, prev, cur, cost, out):  # type: ignore[no-untyped-def]
+    """Total costs of a (n, D) against LANES series b (m, D, LANES), each at its own end; inf where all exceed `limit`.
 
-    Series shorter than m are padded; points beyond an end touch nothing before it. Where lengths differ, each lane
-    has a band of its own: a row runs over all of them, with care where only some have a point. prev, cur
-    (m + 1, LANES) and cost (m, LANES; empty for one column without a band) are room to work in.
+    Series shorter than m are padded; points beyond an end do not affect those before it. Where lengths differ, each
+    lane has its own band: a row covers all of them, with inf where a lane has no point. prev, cur (m + 1, LANES) and
+    cost (m, LANES; empty for one column without a band) are work arrays.
     """
     n, m, D = len(a), len(b), b.shape[1]
     flat = b.reshape(m, D * LANES)
     lo, hi = np.empty(LANES), np.empty(LANES)  # as numbers that vector lanes compare
-    alike = meant == NO_BAND or ends.min() == ends.max()
+    equal_lengths = band_kind == NO_BAND or ends.min() == ends.max()
     prev[:] = np.inf
     cur[:] = np.inf
     prev[0] = 0.0
     for i in range(n):
-        if alike:
-            low, high = _band_row(meant, size, n, m, i)
+        if equal_lengths:
+            low, high = _band_row(band_kind, size, n, m, i)
             cur[low] = np.inf
             _lane_span(a[i], b, flat, kind, prev, cur, cost, low, high)
         else:
-            low, high = _all_rows(meant, size, n, ends, i, lo, hi)
+            low, high = _all_rows(band_kind, size, n, ends, i, lo, hi)
             cur[low] = np.inf
             middle = min(int(lo.max()), high)
             after = max(int(hi.min()), middle)
             _lane_edge(a[i], b, kind, prev, cur, cost, low, middle, lo, hi)
             _lane_span(a[i], b, flat, kind, prev, cur, cost, middle, after)
             _lane_edge(a[i], b, kind, prev, cur, cost, after, high, lo, hi)
-        if limit < np.inf and i % LOOK == LOOK - 1 and _hopeless(cur, low, high, limit):
+        if limit < np.inf and i % CHECK_EVERY == CHECK_EVERY - 1 and _can_abandon(cur, low, high, limit):
             out[:] = np.inf
             return
         prev, cur = cur, prev
@@ -411,13 +416,13 @@ def _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, out):  # type:
 
 
 @compiled
-def _all_rows(meant, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
-    """Row i of each lane's band into lo, hi (LANES,), and what holds them all."""
+def _all_rows(band_kind, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
+    """Row i of each lane's band into lo, hi (LANES,), and the range that covers them all."""
     low, high, before = 0, 0, -1
     for k in range(LANES):
-        if ends[k] != before:  # lanes of one length lie side by side
+        if ends[k] != before:  # lanes of equal length are adjacent
             before = ends[k]
-            begin, stop = _band_row(meant, size, n, before, i)
+            begin, stop = _band_row(band_kind, size, n, before, i)
             low = begin if k == 0 else min(low, begin)
             high = max(high, stop)
         lo[k], hi[k] = begin, stop
@@ -426,7 +431,7 @@ def _all_rows(meant, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
 
 @compiled
 def _pack(values, offsets, which, count, b, ends):  # type: ignore[no-untyped-def]
-    """Series `which` side by side in b (m, D, LANES), padded by their last frame; lanes to spare repeat the first."""
+    """Series `which` side by side in b (m, D, LANES), padded by their last frame; unused lanes repeat the first."""
     m, D, _ = b.shape
     for k in range(LANES):
         q = which[k] if k < count else which[0]
@@ -439,10 +444,10 @@ def _pack(values, offsets, which, count, b, ends):  # type: ignore[no-untyped-de
 
 
 @compiled
-def pair_block(values, offsets, rows, others, other_offsets, columns, kind, meant, size, above, out):  # type: ignore[no-untyped-def]
-    """out[rows, columns]: totals of some series against at most LANES others; with `above` only where column > row.
+def pair_block(values, offsets, rows, others, other_offsets, columns, kind, band_kind, size, above, out):  # type: ignore[no-untyped-def]
+    """out[rows, columns]: total costs of some series against at most LANES others; `above`: only column > row.
 
-    `meant` and `size` say which band: one that leaves no path between some of them must be refused before.
+    `band_kind` and `size` define the band; one that leaves no path between some of them must be refused before.
     """
     count, D = len(columns), values.shape[1]
     m = 0
@@ -450,14 +455,14 @@ def pair_block(values, offsets, rows, others, other_offsets, columns, kind, mean
         m = max(m, other_offsets[columns[k] + 1] - other_offsets[columns[k]])
     b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
     prev, cur = np.empty((m + 1, LANES)), np.empty((m + 1, LANES))
-    cost = np.empty((m if D > 1 or meant != NO_BAND else 0, LANES))
+    cost = np.empty((m if D > 1 or band_kind != NO_BAND else 0, LANES))
     _pack(others, other_offsets, columns, count, b, ends)
     for r in range(len(rows)):
         q = rows[r]
         if above and columns[count - 1] <= q:
             continue
         a = values[offsets[q] : offsets[q + 1]]
-        _lanes(a, b, ends, kind, meant, size, np.inf, prev, cur, cost, totals)
+        _lanes(a, b, ends, kind, band_kind, size, np.inf, prev, cur, cost, totals)
         for k in range(count):
             if not above or columns[k] > q:
                 out[q, columns[k]] = totals[k]
@@ -468,7 +473,7 @@ def pair_block(values, offsets, rows, others, other_offsets, columns, kind, mean
 
 @compiled
 def envelope(values, offsets, lo, hi, low, high):  # type: ignore[no-untyped-def]
-    """low, high (frames, D): the least and largest entry among frames lo[i] ≤ j < hi[i] of the same series."""
+    """Envelopes low, high (frames, D): minimum and maximum over frames lo[i] ≤ j < hi[i] of the same series."""
     for s in range(len(offsets) - 1):
         begin = offsets[s]
         for i in range(len(lo)):
@@ -482,8 +487,8 @@ def envelope(values, offsets, lo, hi, low, high):  # type: ignore[no-untyped-def
 
 
 @with_entry
-def _keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
-    """Σ_i cost of x[i] against [low[i], high[i]]; one frame may serve all rows (Keogh, Ratanamahatana 2005)."""
+def _lb_keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
+    """LB_Keogh: Σ_i cost of x[i] against [low[i], high[i]]; one frame may serve all rows (Keogh 2005)."""
     total, one = 0.0, len(low) == 1
     for i in range(len(x)):
         j, part = 0 if one else i, 0.0
@@ -497,24 +502,24 @@ def _keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
 
 
 @with_entry
-def _kim(a, b, kind):  # type: ignore[no-untyped-def]
-    """First against first and last against last: on every path, and two points unless both series are one frame."""
-    first = _cost_with_gaps(a[0], b[0], kind, 0.0)
+def _lb_kim(a, b, kind):  # type: ignore[no-untyped-def]
+    """LB_Kim: costs of the first and of the last frames, which are on every path; one point if both have one frame."""
+    first = _cost_with_missing(a[0], b[0], kind, 0.0)
     if len(a) == 1 and len(b) == 1:
         return first
-    return first + _cost_with_gaps(a[-1], b[-1], kind, 0.0)
+    return first + _cost_with_missing(a[-1], b[-1], kind, 0.0)
 
 
 @compiled
 def search(  # type: ignore[no-untyped-def]
-    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, meant, size,
-    leave_out, distances, which, spent,
+    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, band_kind,
+    size, leave_out, distances, which, n_computed,
 ):  # fmt: skip
-    """The k nearest of `others` for queries first ≤ q < stop: totals and indices (queries, k), nearest first.
+    """Exact k nearest neighbors of queries first ≤ q < stop among `others`: total costs and indices (queries, k).
 
-    Ties go to the lower index. `low`, `high` are envelopes of all series: frame by frame (offsets as for the values),
-    or one frame a series where `envelopes` is False. `leave_out`: a query is not its own neighbor. `spent` gains the
-    number of grids that were filled.
+    Nearest first; ties go to the lower index. `low`, `high` are envelopes of all series: frame by frame (offsets as for
+    the values), or one frame per series where `envelopes` is False. `leave_out`: a query is not its own neighbor.
+    `n_computed` gains the number of computed alignments.
     """
     N, D, k = len(other_offsets) - 1, values.shape[1], distances.shape[1]
     m = 0
@@ -529,9 +534,11 @@ def search(  # type: ignore[no-untyped-def]
         for c in range(N):
             y = others[other_offsets[c] : other_offsets[c + 1]]
             cs, ce = (other_offsets[c], other_offsets[c + 1]) if envelopes else (c, c + 1)
-            there = _keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
-            back = _keogh(y, low[s:e], high[s:e], kind)
-            bound[c] = max(max(there, back), _kim(a, y, kind)) * (1.0 - 1e-10)  # room for rounding of long sums
+            bound_query = _lb_keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
+            bound_candidate = _lb_keogh(y, low[s:e], high[s:e], kind)
+            bound[c] = max(max(bound_query, bound_candidate), _lb_kim(a, y, kind)) * (
+                1.0 - 1e-10
+            )  # room for rounding of long sums
         order = np.argsort(bound, kind="mergesort")
         best, at = distances[q], which[q]
         best[:] = np.inf
@@ -551,15 +558,15 @@ def search(  # type: ignore[no-untyped-def]
             if count == 0:
                 break
             _pack(others, other_offsets, chosen, count, b, ends)
-            _lanes(a, b, ends, kind, meant, size, limit, prev, cur, cost, totals)
-            spent[0] += count
+            _lanes(a, b, ends, kind, band_kind, size, limit, prev, cur, cost, totals)
+            n_computed[0] += count
             for r in range(count):
                 _insert(best, at, totals[r], chosen[r])
 
 
 @compiled
 def _insert(best, at, total, index):  # type: ignore[no-untyped-def]
-    """Put a neighbor in its place among those so far; of equals the lower index comes first."""
+    """Insert a neighbor into the sorted list; of equals the lower index comes first."""
     t = len(best)
     while t > 0 and (total < best[t - 1] or (total == best[t - 1] and index < at[t - 1])):
         t -= 1
@@ -570,34 +577,34 @@ def _insert(best, at, total, index):  # type: ignore[no-untyped-def]
     best[t], at[t] = total, index
 
 
-# ------------------------------------------------------- a query in a long series
+# ------------------------------------------------------- subsequence search
 
 
 @compiled
-def places(query, series, kind, gaps, blank, bare_query, bare_series, totals, starts):  # type: ignore[no-untyped-def]
-    """For each frame t of a series: the total of the best place of the query that ends there, and where it begins.
+def subsequence_costs(query, series, kind, has_missing, blank, missing_query, missing_series, totals, starts):  # type: ignore[no-untyped-def]
+    """Subsequence DTW: for each frame t of a series the total cost of the best match that ends there, and its start.
 
-    Two columns of the grid are in memory, whatever the length of the series.
+    Two columns of the grid are in memory, for any length of the series.
     """
     n = len(query)
     prev, cur, cost = np.full(n + 1, np.inf), np.full(n + 1, np.inf), np.empty(n)
     prev_from, cur_from = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     for t in range(len(series)):
-        _cost_row(series[t], query, kind, gaps, blank, 0, n, cost)
+        _cost_row(series[t], query, kind, has_missing, blank, 0, n, cost)
         for i in range(n):
-            if i == 0 and not (gaps and bare_series[t]):
+            if i == 0 and not (has_missing and missing_series[t]):
                 cur[1], cur_from[1] = cost[0], t
                 continue
-            if i == 0:  # nothing begins on a frame that was not observed
-                cur[1], cur_from[1] = np.inf if bare_query[0] else prev[1], prev_from[1]
+            if i == 0:  # no match begins on a missing frame
+                cur[1], cur_from[1] = np.inf if missing_query[0] else prev[1], prev_from[1]
                 continue
             best, begin = prev[i], prev_from[i]
-            stay = np.inf if gaps and bare_query[i] else prev[i + 1]
-            climb = np.inf if gaps and bare_series[t] else cur[i]
+            stay = np.inf if has_missing and missing_query[i] else prev[i + 1]
+            up = np.inf if has_missing and missing_series[t] else cur[i]
             if stay < best:
                 best, begin = stay, prev_from[i + 1]
-            if climb < best:
-                best, begin = climb, cur_from[i]
+            if up < best:
+                best, begin = up, cur_from[i]
             cur[i + 1], cur_from[i + 1] = cost[i] + best, begin
         totals[t], starts[t] = cur[n], cur_from[n]
         prev, cur = cur, prev
@@ -605,11 +612,11 @@ def places(query, series, kind, gaps, blank, bare_query, bare_series, totals, st
 
 
 @compiled
-def apart(order, starts, stops, k, found):  # type: ignore[no-untyped-def]
-    """The first k places of `order` that overlap none before them, into found (k,); how many.
+def non_overlapping(order, starts, stops, k, found):  # type: ignore[no-untyped-def]
+    """The first k matches of `order` that do not overlap, into found (k,); returns how many.
 
-    Counts of last frames taken stand in a tree of sums (Fenwick 1994): a place is free if it holds none of them, and
-    its own last frame is not inside another place.
+    Last frames of accepted matches are counted in a Fenwick tree (1994): a match does not overlap if it contains none
+    of them, and its own last frame is not inside another match.
     """
     n = len(starts)
     inside, tree = np.zeros(n, np.bool_), np.zeros(n + 1, np.int64)
@@ -643,21 +650,21 @@ def _sum_to(tree, at):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_along(path, worth, x, scale, total, weight):  # type: ignore[no-untyped-def]
-    """Add frames of x to the frames of an average that they are matched with: total, weight (T, D).
+def add_along(path, step_weight, x, scale, total, weight):  # type: ignore[no-untyped-def]
+    """DBA step: add frames of x to the frames of the barycenter that they are matched with: total, weight (T, D).
 
-    Points count by the weight of their step, `strength`. A frame with gaps counts D / seen times in the cost, and so it
-    does here; `scale` is the series' own weight.
+    Points count by the weight of their step, `step_weight`. A frame with missing entries counts D / n_observed times in
+    the cost, and likewise here; `scale` is the weight of the series.
     """
     D = x.shape[1]
     for p in range(len(path)):
         i, j = path[p, 0], path[p, 1]
-        seen = 0
+        n_observed = 0
         for d in range(D):
-            seen += 1 if x[j, d] == x[j, d] else 0
-        if seen == 0 or worth[p] == 0.0:
+            n_observed += 1 if x[j, d] == x[j, d] else 0
+        if n_observed == 0 or step_weight[p] == 0.0:
             continue
-        w = scale * worth[p] * D / seen
+        w = scale * step_weight[p] * D / n_observed
         for d in range(D):
             if x[j, d] == x[j, d]:
                 total[i, d] += w * x[j, d]

@@ -1,4 +1,4 @@
-"""Bands: which frames may be matched at all. A path that strays far from the straight line is seldom the right one."""
+"""Warping bands: Sakoe–Chiba band, Itakura parallelogram, and masks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEANINGS = 'None, a share such as 0.1, a radius in frames such as 5, "itakura", 
 
 
 class Band(NamedTuple):
-    """A band as it was meant: at most one of these is not None."""
+    """A warping band: at most one of these is not None."""
 
     radius: int | None = None  # in frames of the longer series
     share: float | None = None  # the same as a share of its length
@@ -22,24 +22,24 @@ class Band(NamedTuple):
 
     @property
     def closed(self) -> bool:
-        """True if it leaves points out."""
+        """True if it excludes points."""
         return any(part is not None for part in self)
 
     @property
     def plain(self) -> tuple[int, float]:
-        """Kind and size, as the loops take them; a mask is not for them."""
+        """Kind and size for the compiled functions; not for masks."""
         parts = ((1, self.radius), (2, self.share), (3, self.slope))  # as in loops.warp, which would load the compiler
         return next(((kind, float(size)) for kind, size in parts if size is not None), (0, 0.0))
 
     def frames(self, longest: int) -> int:
-        """The radius for series of which the longer has so many frames."""
+        """The radius in frames, for series of which the longer has `longest` frames."""
         if self.share is not None:
             return int(np.floor(self.share * longest + 1e-9))  # 0.29 · 100 is 28.999…
         return longest if self.radius is None else self.radius
 
 
 def band_of(band: Any, whose: str) -> Band:
-    """What was meant by `band`.
+    """Validate a `band` setting.
 
     >>> band_of(0.1, "dtw").frames(50), band_of(3, "dtw").frames(50)
     (5, 3)
@@ -62,7 +62,7 @@ def band_of(band: Any, whose: str) -> Band:
 
 
 def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:
-    """Row i takes columns lo[i] ≤ j < hi[i]: (n,) each. Without a path from corner to corner it is an error.
+    """Columns lo[i] ≤ j < hi[i] of each row i: (n,) each; raises without a path from corner to corner.
 
     Sakoe and Chiba's band follows the straight line from corner to corner, and its radius is measured along the longer
     series, so that exchanging the two changes nothing.
@@ -82,18 +82,18 @@ def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:
     lo, hi = _strip(radius, n, m)
     if not connected(lo, hi, m):
         enough = least_radius(n, m)
-        remedy = f"a radius of {enough} would do, or a share of {enough / max(n, m):.3f}"
+        remedy = f"use a radius of at least {enough}, or a share of {enough / max(n, m):.3f}"
         expected = f"the band must leave a path through {n} × {m} points"
         raise DomainError(sentence(whose, expected, f"a radius of {radius}", remedy))
     return lo, hi
 
 
-def refuse_apart(band: Band, lengths: Index, others: Index, whose: str) -> None:
-    """An error, in words, if the band leaves no path between some two of these lengths."""
+def refuse_disconnected(band: Band, lengths: Index, others: Index, whose: str) -> None:
+    """Raise if the band leaves no path between some two of these lengths."""
     from likely.alignment import _loops as warp
 
     found = np.zeros(2, dtype=np.int64)
-    if band.closed and warp.not_joined(*band.plain, np.unique(lengths), np.unique(others), found):
+    if band.closed and warp.not_connected(*band.plain, np.unique(lengths), np.unique(others), found):
         n, m = found.tolist()
         i, j = int(np.argmax(lengths == n)), int(np.argmax(others == m))
         band_rows(band, n, m, f"{whose} (sequences {i} and {j})")
@@ -129,7 +129,7 @@ def _strip(radius: int, n: int, m: int) -> tuple[Index, Index]:
 
 
 def _parallelogram(slope: float, n: int, m: int, whose: str) -> tuple[Index, Index]:
-    """Between the lines of that slope and its inverse through both corners (Itakura 1975), in shares of the lengths."""
+    """Itakura parallelogram (1975): between the lines of that slope and its inverse through both corners, scaled."""
     if min(n, m) == 1:
         return _all(n, m)
     u = np.arange(n) / (n - 1)

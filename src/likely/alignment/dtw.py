@@ -1,4 +1,4 @@
-"""Dynamic time warping: two signals that tell the same story at different speeds, laid beside each other."""
+"""Dynamic time warping (DTW) of two series: distance, path, and warping along it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.alignment.bands import band_of
 from likely.alignment.dtw_grid import Grid, Route, total_of
 from likely.alignment.local_costs import local_cost
 from likely.alignment.series import flag, one_series, same_width
-from likely.alignment.step_patterns import rule_named
+from likely.alignment.step_patterns import step_pattern_of
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -22,26 +22,26 @@ from likely.core.value import Value
 @final
 @dataclass(frozen=True, eq=False)
 class Alignment(Value):
-    """How two series are matched at least cost. `distance` and `total` are known; what else is asked for is computed.
+    """DTW alignment of two series. `distance` and `total` are stored; the path and costs are computed on request.
 
     >>> w = dtw([1, 0, 1, 2, 1], [1, 0, 2, 1])
     >>> w.total, w.path.tolist()
     (1.0, [[0, 0], [1, 1], [2, 1], [3, 2], [4, 3]])
     """
 
-    total: float  # Σ of local costs on the path, each times the weight of its step
+    total: float  # Σ of local costs on the path, each times its step weight
     end: int  # the frame of b that the last frame of a is matched with
-    rooted: bool  # a distance is the root of a total
+    rooted: bool  # True if the distance is the square root of the total
     grid: Grid
 
     @property
     def distance(self) -> float:
-        """The total cost, for cost="squared" its square root: without any warping that is the Euclidean distance.
+        """The total cost; for cost="squared" its square root, which without warping is the Euclidean distance.
 
-        Where whole frames were not observed it is first scaled by all frames over those seen.
+        With missing frames it is first scaled by the number of frames over the observed ones.
         """
-        begin = int(self.path[0, 1]) if self.grid.partly else 0
-        total = self.total * self.grid.seen_scale(begin, self.end)
+        begin = int(self.path[0, 1]) if self.grid.depends_on_part else 0
+        total = self.total * self.grid.missing_scale(begin, self.end)
         return float(np.sqrt(total)) if self.rooted else total
 
     @cached_property
@@ -50,25 +50,25 @@ class Alignment(Value):
 
     @property
     def path(self) -> Index:
-        """The matched frames (P, 2), in order: (i, j) says that a[i] goes with b[j]."""
+        """Warping path (P, 2), in order: (i, j) matches a[i] with b[j]."""
         path = self._route.path
         path.setflags(write=False)
         return path
 
     @property
     def normalized(self) -> float:
-        """The mean local cost on the path: the total over the weights of its steps (n + m for symmetric rules)."""
+        """Normalized cost: the total over the weights of its steps (n + m for symmetric patterns)."""
         weight = float(self._route.weight.sum())
         if not weight > 0:
             remedy = "give some step a weight above 0"
             raise DomainError(
-                sentence("Alignment", "a mean needs a path with some weight", "steps that weigh 0", remedy)
+                sentence("Alignment", "normalization needs a path with positive weight", "steps of weight 0", remedy)
             )
         return self.total / weight
 
     @cached_property
     def costs(self) -> Array:
-        """The cost of the best path to each point of the grid (n, m); inf where none leads."""
+        """Accumulated cost of the best path to each point of the grid (n, m); inf where none leads."""
         table = self.grid.accumulated()
         table.setflags(write=False)
         return table
@@ -79,7 +79,7 @@ class Alignment(Value):
         return self.grid.shape
 
     def warp_a(self, x: Any) -> Array:
-        """Something along a, (n,) or (n, …), on the clock of b: for each frame of b the mean of what is matched.
+        """Warp values along a, (n,) or (n, …), to the time axis of b: the mean over matched frames.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_a([1, 0, 1, 2, 1])
         array([1. , 0.5, 2. , 1. ])
@@ -87,7 +87,7 @@ class Alignment(Value):
         return self._warped(x, 0)
 
     def warp_b(self, y: Any) -> Array:
-        """Something along b, (m,) or (m, …), on the clock of a; NaN where nothing observed is matched.
+        """Warp values along b, (m,) or (m, …), to the time axis of a; NaN where no observed value is matched.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_b([1, 0, 2, 1])
         array([1., 0., 0., 2., 1.])
@@ -97,12 +97,12 @@ class Alignment(Value):
     def _warped(self, x: Any, side: int) -> Array:
         x = numbers(x, "Alignment")
         if x.ndim == 0 or len(x) != self.shape[side]:
-            raise ShapeError(sentence("Alignment", f"what is warped must have {self.shape[side]} frames", x.shape))
-        flat, given, taken = x.reshape(len(x), -1), self.path[:, side], self.path[:, 1 - side]
-        seen = ~np.isnan(flat)
+            raise ShapeError(sentence("Alignment", f"values to be warped must have {self.shape[side]} frames", x.shape))
+        flat, source, target = x.reshape(len(x), -1), self.path[:, side], self.path[:, 1 - side]
+        observed = ~np.isnan(flat)
         total, count = np.zeros((2, self.shape[1 - side], flat.shape[1]))
-        np.add.at(total, taken, np.where(seen, flat, 0.0)[given])
-        np.add.at(count, taken, seen[given])
+        np.add.at(total, target, np.where(observed, flat, 0.0)[source])
+        np.add.at(count, target, observed[source])
         with np.errstate(invalid="ignore"):
             return (total / count).reshape(-1, *x.shape[1:])
 
@@ -122,53 +122,56 @@ def dtw(
     open_begin: bool = False,
     open_end: bool = False,
 ) -> Alignment:
-    """Match two series (T,) or (T, D) at least cost: TC(i, j) = C(i, j) + min TC of (i−1, j−1), (i−1, j), (i, j−1)
-    (Herbst 9.3). Of equal steps the diagonal is preferred, then the one along a.
+    """Dynamic time warping of two series (T,) or (T, D).
+
+    D(i, j) = C(i, j) + min of D(i−1, j−1), D(i−1, j), D(i, j−1)   (Herbst 9.3). Of equal steps the diagonal is
+    preferred, then the one along a.
 
     - **cost** of two frames: "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine", ("mahalanobis", covariance),
-      or a function that gives the matrix of costs (n, m) of frames a (n, D) and b (m, D), as SciPy's `cdist` does.
+      or a function that returns the matrix of costs (n, m) of frames a (n, D) and b (m, D), as SciPy's `cdist` does.
       `distance` is the total, for "squared" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
-      matches nothing, and passes through.
+      passes through without a match.
     - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2",
-      "… 1", "… 2", or a table of your own (`StepPattern`).
+      "… 1", "… 2", or a `StepPattern`.
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
       mask (n, m).
     - **open_begin, open_end**: all of a is matched, to a part of b.
-    - **gaps**: NaN is "not observed". A cost is over the entries that both frames have, scaled to all of them. A frame
-      without any costs nothing and is matched once: no path rests on it (cf. Yurtman et al. 2023). The distance is
-      scaled by all frames over those seen. Two frames without a common entry cost as much as others on the average.
-      With open ends the part of b neither begins nor ends on a missing frame, and half of it must have been observed.
+    - **missing values**: NaN. A cost is over the entries observed in both frames, scaled to all of them. A missing
+      frame costs nothing and is matched once (cf. Yurtman et al. 2023). The distance is scaled by the number of frames
+      over the observed ones. Two frames without a common entry have the mean cost. With open ends the part of b neither
+      begins nor ends on a missing frame, and half of it must be observed.
 
-    The distance takes memory for three rows of the grid (for other rules and masks, the grid); the path a byte a point.
+    The distance takes memory for three rows of the grid (for other patterns and masks, the grid); the path one byte per
+    grid point.
 
     >>> dtw([0, 1, 2, 3], [0, 0, 1, 2, 2, 3]).distance
     0.0
     """
     begin, end = flag(open_begin, "open_begin", "dtw"), flag(open_end, "open_end", "dtw")
-    rule, limits = rule_named(step_pattern, "dtw"), band_of(band, "dtw")
+    pattern, limits = step_pattern_of(step_pattern, "dtw"), band_of(band, "dtw")
     if (begin or end) and limits.closed and limits.mask is None:
-        expected = "a band joins the corners, so open ends cannot have one"
+        expected = "a band connects the corners, so open ends cannot have one"
         raise DomainError(sentence("dtw", expected, repr(band), "pass a mask (n, m)"))
     if costs is None:
-        return _of_series(a, b, cost, (rule, limits, begin, end, "dtw"))
+        return _of_series(a, b, cost, (pattern, limits, begin, end, "dtw"))
     if a is not None or b is not None:
-        raise DomainError(sentence("dtw", "two series or a matrix of costs is needed", "both"))
-    return _solved(_grid_of_costs(costs, (rule, limits, begin, end, "dtw")), False)
+        raise DomainError(sentence("dtw", "either two series or a matrix of costs is needed", "both"))
+    return _solved(_grid_of_costs(costs, (pattern, limits, begin, end, "dtw")), False)
 
 
-def _of_series(a: Any, b: Any, cost: Any, how: tuple[Any, ...]) -> Alignment:
+def _of_series(a: Any, b: Any, cost: Any, settings: tuple[Any, ...]) -> Alignment:
     if a is None or b is None:
         raise DataError(sentence("dtw", "two series, or a matrix of costs, are needed", "None"))
-    one, other, meant = one_series(a, "dtw (a)"), one_series(b, "dtw (b)"), local_cost(cost, "dtw")
+    one, other, frame_cost = one_series(a, "dtw (a)"), one_series(b, "dtw (b)"), local_cost(cost, "dtw")
     same_width(one, other, "dtw")
     with np.errstate(over="ignore"):
-        one, other = meant.prepare(one, "dtw (a)"), meant.prepare(other, "dtw (b)")
-    # copies: the path is found later, and the caller may change his arrays until then
-    x, y, gaps = one.values.copy(), other.values.copy(), one.gaps or other.gaps
-    kind = meant.of_width(x.shape[1])
-    local = meant.matrix(x, y, one.bare, other.bare, "dtw")
-    return _solved(Grid(x, y, one.bare, other.bare, gaps, kind, local, *how), meant.rooted)
+        one, other = frame_cost.prepare(one, "dtw (a)"), frame_cost.prepare(other, "dtw (b)")
+    # copies: the path is computed later, and the caller may change the arrays until then
+    x, y, has_missing = one.values.copy(), other.values.copy(), one.has_missing or other.has_missing
+    kind = frame_cost.of_width(x.shape[1])
+    local = frame_cost.matrix(x, y, one.missing, other.missing, "dtw")
+    return _solved(Grid(x, y, one.missing, other.missing, has_missing, kind, local, *settings), frame_cost.rooted)
 
 
 def _solved(grid: Grid, rooted: bool) -> Alignment:
@@ -176,7 +179,7 @@ def _solved(grid: Grid, rooted: bool) -> Alignment:
     return Alignment.trusted(total=total, end=end, rooted=rooted, grid=grid)
 
 
-def _grid_of_costs(costs: Any, how: tuple[Any, ...]) -> Grid:
+def _grid_of_costs(costs: Any, settings: tuple[Any, ...]) -> Grid:
     local = numbers(costs, "dtw (costs)")
     if local.ndim != 2 or not local.size:
         raise ShapeError(sentence("dtw", "costs must have shape (n, m), with at least one point", local.shape))
@@ -185,18 +188,18 @@ def _grid_of_costs(costs: Any, how: tuple[Any, ...]) -> Grid:
         i, j = bad[0].tolist()
         remedy = "infinity forbids a point"
         raise DataError(sentence("dtw", "costs must be numbers", f"{local[i, j]} at row {i}, column {j}", remedy))
-    local = local.copy()  # the path is found later, and the caller may change his matrix until then
+    local = local.copy()  # the path is computed later, and the caller may change the matrix until then
     n, m = local.shape
-    none = np.zeros(max(n, m), dtype=bool)
+    no_missing = np.zeros(max(n, m), dtype=bool)
     empty = np.empty((0, 1))
-    return Grid(empty, empty, none[:n], none[:m], False, 0, local, *how)
+    return Grid(empty, empty, no_missing[:n], no_missing[:m], False, 0, local, *settings)
 
 
 def number_of_paths(n: int, m: int, diagonal: bool = True) -> int:
-    """How many paths lead through n × m grid points, from corner to corner, by steps of one frame   (Herbst 9.3).
+    """Number of warping paths through n × m grid points, from corner to corner, by steps of one frame   (Herbst 9.3).
 
     With N = n − 1 and M = m − 1 steps: Σ_s (N + M − s)! / ((N − s)! (M − s)! s!); without diagonals its first term.
-    (The notes put the numbers of points where those of steps belong.)
+    (The notes use the numbers of points instead of steps.)
 
     >>> number_of_paths(5, 4), number_of_paths(5, 4, diagonal=False)
     (129, 35)

@@ -1,4 +1,4 @@
-"""All pairs of many series: one against two dozen at a time, on all cores, with the same bits whatever their number."""
+"""DTW distances of all pairs of series, in vector lanes and on all cores; bit-for-bit reproducible."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from likely.alignment.bands import Band, band_of, refuse_apart
+from likely.alignment.bands import Band, band_of, refuse_disconnected
 from likely.alignment.dtw_grid import NOTHING, Grid
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
-from likely.alignment.step_patterns import THREE, StepPattern, rule_named
+from likely.alignment.step_patterns import THREE, StepPattern, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
 
-LANES = 24  # as in loops.warp, which would load the compiler
+LANES = 24  # as in _loops, which would load the compiler
 ROWS = 64  # series that a task compares with a block of others
-SMALL = 10**6  # grid points up to which threads would take longer than they save
+SMALL = 10**6  # grid points up to which threads do not pay
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """How pairs are to be warped: everything but the series."""
+    """Settings of DTW: everything but the series."""
 
     kind: int
     rooted: bool
@@ -33,33 +33,38 @@ class Rules:
     open_begin: bool = False
     open_end: bool = False
     whose: str = "dtw_matrix"
-    cost: LocalCost | None = None  # where it is a function of one's own
+    cost: LocalCost | None = None  # for a user function
 
     @classmethod
-    def of(cls, meant: LocalCost, width: int, **how: Any) -> Rules:
-        """Rules for a cost of frames with so many entries."""
-        return cls(meant.of_width(width), meant.rooted, cost=None if meant.function is None else meant, **how)
+    def of(cls, frame_cost: LocalCost, width: int, **settings: Any) -> Rules:
+        """Settings for a local cost of frames with `width` entries."""
+        return cls(
+            frame_cost.of_width(width),
+            frame_cost.rooted,
+            cost=None if frame_cost.function is None else frame_cost,
+            **settings,
+        )
 
     @property
     def plain(self) -> bool:
-        """True if lanes can do it."""
+        """True if the vectorized version applies."""
         ends = self.open_begin or self.open_end
         return self.steps == THREE and self.cost is None and not ends and self.band.mask is None
 
     @property
     def even_handed(self) -> bool:
-        """True if it does not matter which series comes first."""
+        """True if the distance is symmetric in the two series."""
         ends = self.open_begin or self.open_end
         return self.steps.even_handed and self.cost is None and not ends and self.band.mask is None
 
     def grid(self, one: Series, i: int, other: Series, j: int) -> Grid:
         """The grid of two of the series."""
         whose = f"{self.whose} (sequences {i} and {j})"
-        a, b, bare_a, bare_b = one.one(i), other.one(j), one.bare_of(i), other.bare_of(j)
-        local = NOTHING if self.cost is None else self.cost.matrix(a, b, bare_a, bare_b, whose)
+        a, b, missing_a, missing_b = one.one(i), other.one(j), one.missing_of(i), other.missing_of(j)
+        local = NOTHING if self.cost is None else self.cost.matrix(a, b, missing_a, missing_b, whose)
         return Grid(
-            a, b, bare_a, bare_b, one.gaps or other.gaps, self.kind, local, self.steps, self.band, self.open_begin,
-            self.open_end, whose,
+            a, b, missing_a, missing_b, one.has_missing or other.has_missing, self.kind, local, self.steps, self.band,
+            self.open_begin, self.open_end, whose,
         )  # fmt: skip
 
 
@@ -67,56 +72,56 @@ def dtw_matrix(
     seqs: Any, others: Any = None, *, cost: Any = "absolute", step_pattern: Any = "three", band: Any = None,
     open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
-    """Warping distances of all pairs: (n, n), or (n, m) to `others`; each is `dtw(a, b, …).distance` to the last bit.
+    """DTW distances of all pairs: (n, n), or (n, m) to `others`; each is exactly `dtw(a, b, …).distance`.
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D); all
-    settings are those of `dtw`. (Where one series is asked for, as in `dtw`, an array (n, T) is n frames of T entries.)
-    With cost="squared" a distance is the root of the total, as other libraries have it.
+    settings are those of `dtw`. (For functions of one series, as `dtw`, an array (n, T) is n frames of T entries.)
+    With cost="squared" a distance is the square root of the total, as in other libraries.
 
     >>> dtw_matrix([[0, 1, 2], [0, 0, 1, 2], [1, 1]])
     array([[0., 0., 2.],
            [0., 0., 3.],
            [2., 3., 0.]])
     """
-    meant, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
+    frame_cost, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
     begin, end = flag(open_begin, "open_begin", whose), flag(open_end, "open_end", whose)
-    rule, limits = rule_named(step_pattern, whose), band_of(band, whose)
+    pattern, limits = step_pattern_of(step_pattern, whose), band_of(band, whose)
     if (begin or end) and limits.closed and limits.mask is None:
-        expected = "a band joins the corners, so open ends cannot have one"
+        expected = "a band connects the corners, so open ends cannot have one"
         raise DomainError(sentence(whose, expected, repr(band), "pass a mask (n, m)"))
     one = all_series(seqs, whose)
     other = one if others is None else all_series(others, f"{whose} (others)")
     same_width(one, other, whose)
-    rules = Rules.of(meant, one.values.shape[1], steps=rule, band=limits, open_begin=begin, open_end=end)
-    one = meant.prepare(one, whose)
-    other = one if others is None else meant.prepare(other, whose)
+    rules = Rules.of(frame_cost, one.values.shape[1], steps=pattern, band=limits, open_begin=begin, open_end=end)
+    one = frame_cost.prepare(one, whose)
+    other = one if others is None else frame_cost.prepare(other, whose)
     return distances(one, other, rules)
 
 
 def distances(one: Series, other: Series, rules: Rules) -> Array:
-    """Distances (n, m) of prepared series; where both are the same object, each pair is looked at once."""
+    """Distances (n, m) of prepared series; where both are the same object, each pair is computed once."""
     totals = pair_totals(one, other, rules)
     bad = np.argwhere(~np.isfinite(totals))
     if len(bad):
         i, j = bad[0].tolist()
-        raise DomainError(rules.grid(one, i, other, j).complaint())
+        raise DomainError(rules.grid(one, i, other, j).error_message())
     return np.sqrt(totals, out=totals) if rules.rooted else totals
 
 
 def pair_totals(one: Series, other: Series, rules: Rules) -> Array:
-    """Total costs (n, m), scaled for frames not seen, before any root; inf for no path, or numbers too large."""
+    """Total costs (n, m), scaled for missing frames, before any root; inf without a path, or on overflow."""
     same = one is other and rules.even_handed
     if rules.band.mask is None:
-        refuse_apart(rules.band, one.lengths, other.lengths, rules.whose)
-    if rules.plain and not (one.gaps or other.gaps):
+        refuse_disconnected(rules.band, one.lengths, other.lengths, rules.whose)
+    if rules.plain and not (one.has_missing or other.has_missing):
         return _by_lanes(one, other, rules, same)
     out = np.zeros((len(one), len(other)))
-    _spread(lambda i: _one_row(one, i, other, rules, same, out), list(range(len(one))), one, other)
+    _run_all(lambda i: _one_row(one, i, other, rules, same, out), list(range(len(one))), one, other)
     return out + np.triu(out, 1).T if same else out
 
 
-def _spread(run: Callable[[Any], None], tasks: list[Any], one: Series, other: Series) -> None:
-    """Tasks that write to places of their own, in threads where that pays."""
+def _run_all(run: Callable[[Any], None], tasks: list[Any], one: Series, other: Series) -> None:
+    """Run tasks that write to separate places, in threads where that pays."""
     work = float(one.lengths.sum()) * float(other.lengths.sum())
     for _ in ordered_map(run, tasks, cores() if work > SMALL else 1):
         pass
@@ -129,23 +134,23 @@ def _one_row(one: Series, i: int, other: Series, rules: Rules, same: bool, out: 
         out[i, j] = total * max(scale, 1.0)
 
 
-# ---------------------------------------------------------------------- in lanes
+# ------------------------------------------------------------------ vector lanes
 
 
 Task = tuple[Index, Index]  # some series against at most two dozen others
 
 
 def _by_lanes(one: Series, other: Series, rules: Rules, same: bool) -> Array:
-    """Totals in lanes of series that lie next to each other in length, put back in order."""
+    """Total costs in vector lanes of series sorted by length, in the original order."""
     first, rows = by_length(one)
     second, columns = (first, rows) if one is other else by_length(other)
     out = np.zeros((len(one), len(other)))
-    _spread(lambda task: _run(task, first, second, rules, same, out), _tasks(first, second), one, other)
+    _run_all(lambda task: _run(task, first, second, rules, same, out), _tasks(first, second), one, other)
     if same:
         out += np.triu(out, 1).T
-    back = np.empty_like(out)
-    back[np.ix_(rows, columns)] = out
-    return back
+    ordered = np.empty_like(out)
+    ordered[np.ix_(rows, columns)] = out
+    return ordered
 
 
 def _run(task: Task, first: Series, second: Series, rules: Rules, same: bool, out: Array) -> None:
@@ -164,14 +169,14 @@ def _tasks(first: Series, second: Series) -> list[Task]:
 
 
 def by_length(series: Series) -> tuple[Series, Index]:
-    """The series in the order of their lengths, and that order."""
+    """The series sorted by length, and that order."""
     order = np.argsort(series.lengths, kind="stable")
     if (np.diff(order) == 1).all():
         return series, order
     parts = [series.one(i) for i in order.tolist()]
     offsets = np.concatenate([[0], np.cumsum(series.lengths[order])])
-    bare = np.concatenate([series.bare_of(i) for i in order.tolist()])
-    return Series(np.concatenate(parts), offsets, series.gaps, bare), order
+    missing = np.concatenate([series.missing_of(i) for i in order.tolist()])
+    return Series(np.concatenate(parts), offsets, series.has_missing, missing), order
 
 
 def _cut(order: Index, size: int) -> list[Index]:

@@ -1,4 +1,4 @@
-"""DTWClassifier: a series gets the label of the one it resembles most, whatever the speed of either."""
+"""DTWClassifier: k-nearest-neighbors classification of series under dynamic time warping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.alignment.dtw_matrix import Rules
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.nearest_series import Neighbors, nearest
 from likely.alignment.series import Series, all_series
-from likely.alignment.step_patterns import rule_named
+from likely.alignment.step_patterns import step_pattern_of
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -26,26 +26,26 @@ from likely.estimation.class_labels import checked_labels, encoded, tell_of_labe
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.sequence_validation import cut
 
-SHARES = tuple(i / 100 for i in range(21))  # bands that "best" chooses from
+SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
 
 
 class DTWClassifier(ClassifierMixin, BaseEstimator):
-    """The k nearest series under dynamic time warping vote   (Sakoe and Chiba 1978; Rakthanmanon et al. 2012).
+    """k-nearest-neighbors classifier under dynamic time warping   (Sakoe and Chiba 1978; Rakthanmanon et al. 2012).
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). So
-    an array (n, T) is n series of one column here; where one series is asked for, as in `dtw`, it is n frames. The
-    search is exact: bounds and early stops leave out only what cannot be a neighbor; of equals the first wins.
+    an array (n, T) is n series of one column here; for functions of one series, as `dtw`, it is n frames. The
+    search is exact: lower bounds and early abandoning skip only what cannot be a neighbor; of equals the first wins.
 
-    - **n_neighbors**: neighbors that vote. Posteriors are shares of votes: with k=1 they are 0 or 1, and say nothing of
-      doubt.
-    - **metric**: what two frames cost when they are matched, `cost` of `dtw`, also a function; the cost of mistakes is
-      for `decide`.
-    - **step_pattern**: as in `dtw`. Series that these steps cannot join are no neighbors. Other rules than "three", and
+    - **n_neighbors**: number of neighbors. Posterior probabilities are shares of votes: with one neighbor they are 0 or
+      1, without a measure of uncertainty.
+    - **metric**: local cost of two frames, `cost` of `dtw`, also a function; the cost of mistakes is an argument of
+      `decide`.
+    - **step_pattern**: as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "three", and
       metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
     - **weights**: "uniform", or "distance": votes count 1 / distance.
-    - **gaps**: NaN is "not observed", as in `dtw`; then all distances are computed.
+    - **missing values**: NaN, as in `dtw`; then all distances are computed.
 
     >>> slow, fast = np.sin(np.linspace(0, 6, 60)), np.sin(np.linspace(0, 6, 25))
     >>> m = DTWClassifier().fit([slow, -slow], ["up", "down"])
@@ -80,14 +80,14 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.weights = weights
 
     def fit(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
-        """Remember sequences X and their labels y (n,).
+        """Store the training sequences X and their labels y (n,).
 
-        `lengths` cut sequences out of one long array X of frames, (T,) or (T, D), here and in all that follow.
+        `lengths` split one long array X of frames, (T,) or (T, D), into sequences, here and in the other methods.
         """
         self._validate_params()
         series = all_series(cut(X, lengths), "DTWClassifier")
-        self._meant.prepare(series, "DTWClassifier")  # what this cost cannot take is refused now
-        rule_named(self.step_pattern, "DTWClassifier")
+        self._frame_cost.prepare(series, "DTWClassifier")  # validates X for this cost
+        step_pattern_of(self.step_pattern, "DTWClassifier")
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.pop("_reach", None)
         if series.names is not None:
@@ -95,7 +95,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.labels_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
         tell_of_labels(self.classes_, self.labels_, "DTWClassifier")
         if self.n_neighbors > len(series):
-            expected = f"k must not be above the number of sequences ({len(series)})"
+            expected = f"n_neighbors must not be above the number of sequences ({len(series)})"
             raise DomainError(sentence("DTWClassifier", expected, self.n_neighbors))
         self.frames_, self.offsets_ = series.values.copy(), series.offsets.copy()
         self.class_prior_ = np.bincount(self.labels_) / len(series)
@@ -109,16 +109,16 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X, lengths).argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
-        """The share of sequences that are classified rightly."""
+        """Accuracy: the share of sequences that are classified correctly."""
         return float(super().score(cut(X, lengths), y, sample_weight))
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
-        """Shares of the votes (n, C), columns in the order of `classes_`; with k=1 each is 0 or 1."""
+        """Posterior probabilities as shares of the votes (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
         return self._votes(self._nearest(self._series(X, lengths), self.n_neighbors))
 
     def log_posterior(self, X: Any, lengths: Any = None) -> Array:
-        """Their logarithms (n, C): −inf for a class without a vote."""
+        """Logarithms of `predict_proba` (n, C): −inf for a class without a vote."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, lengths))
 
@@ -128,10 +128,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, full: bool = False, lengths: Any = None,
     ) -> Any:  # fmt: skip
-        """The cheapest action by the shares of votes, or `lk.REJECT`; `cost` is that of mistakes, as in `lk.decide`.
+        """The action of least expected cost by the shares of votes, or `lk.REJECT`; `cost` is as in `lk.decide`.
 
-        `novelty` is a rate of false alarms: a series is `lk.NOVEL` whose k-th neighbor is farther than those of all
-        but this share of training series, each among the others.
+        `novelty` is a false-alarm rate: a series is `lk.NOVEL` if its k-th neighbor is farther than those of all but
+        this share of training series, each among the others.
         """
         check_is_fitted(self)
         found = self._nearest(self._series(X, lengths), self.n_neighbors)
@@ -141,16 +141,16 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip
 
-    def kneighbors(self, X: Any = None, k: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
-        """Distances and places of the k nearest training sequences (n, k), nearest first; of equals the first.
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
+        """Distances and indices (n, n_neighbors) of the nearest training sequences, nearest first.
 
-        Without X: of each training sequence among the others.
+        Without X: of each training sequence among the others. Of equals the first comes first.
         """
         check_is_fitted(self)
-        k = self.n_neighbors if k is None else k
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
         others = len(self.labels_) - (X is None)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
-            raise DomainError(sentence("DTWClassifier", f"k must be a whole number from 1 to {others}", k))
+            raise DomainError(sentence("DTWClassifier", f"n_neighbors must be a whole number from 1 to {others}", k))
         found = self._nearest(None if X is None else self._series(X, lengths), int(k))
         return found.distances, found.indices
 
@@ -165,15 +165,15 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         """The training sequences."""
         return Ragged(self.frames_, self.offsets_)
 
-    # ------------------------------------------------------------------- inside
+    # ----------------------------------------------------------------- internal
 
     @property
-    def _meant(self) -> LocalCost:
+    def _frame_cost(self) -> LocalCost:
         return local_cost(self.metric, "DTWClassifier", "metric")
 
     def _rules(self, band: Any) -> Rules:
-        rule, limits = rule_named(self.step_pattern, "DTWClassifier"), band_of(band, "DTWClassifier")
-        return Rules.of(self._meant, self.frames_.shape[1], steps=rule, band=limits, whose="DTWClassifier")
+        rule, limits = step_pattern_of(self.step_pattern, "DTWClassifier"), band_of(band, "DTWClassifier")
+        return Rules.of(self._frame_cost, self.frames_.shape[1], steps=rule, band=limits, whose="DTWClassifier")
 
     def _series(self, X: Any, lengths: Any = None) -> Series:
         series, D = all_series(cut(X, lengths), "DTWClassifier"), self.frames_.shape[1]
@@ -187,11 +187,11 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return series
 
     def _novel(self, reach: Array, rate: float) -> tuple[Mask, Any]:
-        """Which series (n,) have farther neighbors than training has, and why."""
+        """Novelty mask (n,): series with farther neighbors than in training, and the explanation."""
         if len(self.labels_) <= self.n_neighbors:
             expected = f"novelty needs more than k = {self.n_neighbors} sequences"
             raise DomainError(sentence("DTWClassifier", expected, len(self.labels_)))
-        if "_reach" not in self.__dict__:  # of training series among the others
+        if "_reach" not in self.__dict__:  # k-th neighbor distances of training series among the others
             self._reach = self._nearest(None, self.n_neighbors).distances[:, -1]
         limit = alarm(np.stack([self._reach, np.ones(len(self._reach))]), rate, "DTWClassifier")
         usual = f"beyond {limit:.3g} of all but {100 * rate:g} % of training series"
@@ -199,25 +199,25 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def _nearest(self, queries: Series | None, k: int) -> Neighbors:
         """Neighbors of some series, or without any of each training series among the others."""
-        known = self._meant.prepare(all_series(self.sequences_, "DTWClassifier"), "DTWClassifier")
-        asked = known if queries is None else self._meant.prepare(queries, "DTWClassifier")
-        return nearest(asked, known, k, self._rules(self.band_), leave_out=queries is None)
+        known = self._frame_cost.prepare(all_series(self.sequences_, "DTWClassifier"), "DTWClassifier")
+        queries_ = known if queries is None else self._frame_cost.prepare(queries, "DTWClassifier")
+        return nearest(queries_, known, k, self._rules(self.band_), leave_out=queries is None)
 
     def _votes(self, found: Neighbors) -> Array:
         vote = np.ones(found.distances.shape)
         if self.weights == "distance":
-            least = found.distances[:, :1]  # over the nearest, so that nothing overflows
+            least = found.distances[:, :1]  # relative to the nearest, against overflow
             vote = np.where(least == 0, found.distances == 0, least / np.where(least == 0, 1.0, found.distances))
         votes = np.zeros((len(vote), len(self.classes_)))
         np.add.at(votes, (np.arange(len(vote))[:, None], self.labels_[found.indices]), vote)
         return votes / votes.sum(axis=1, keepdims=True)
 
     def _best_band(self, series: Series) -> float:
-        """The narrowest share with the fewest errors of series that the others classify."""
+        """The narrowest band with the fewest leave-one-out errors."""
         if len(series) <= self.n_neighbors:
             expected = f'band="best" needs more than k = {self.n_neighbors} sequences'
             raise DataError(sentence("DTWClassifier", expected, len(series)))
-        prepared = self._meant.prepare(series, "DTWClassifier")
+        prepared = self._frame_cost.prepare(series, "DTWClassifier")
         errors: dict[float, float] = {}
         known: dict[int, float] = {}
         for share in SHARES:
@@ -229,14 +229,14 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.left_out_errors_ = np.array(list(errors.values()))
         if not np.isfinite(self.left_out_errors_).any():
             expected, remedy = (
-                "some band up to a share of 0.2 must join series of all lengths",
+                "some band up to a share of 0.2 must leave a path for series of all lengths",
                 "use band=None, or a radius",
             )
             raise DomainError(sentence("DTWClassifier", expected, "none", remedy))
         return SHARES[int(np.nanargmin(self.left_out_errors_))]
 
     def _left_out_error(self, series: Series, rules: Rules) -> float:
-        """The share of series that the others get wrong; NaN where the band is too narrow for unequal lengths."""
+        """Leave-one-out error rate; NaN where the band is too narrow for unequal lengths."""
         try:
             found = nearest(series, series, self.n_neighbors, rules, leave_out=True)
         except DomainError:
@@ -246,18 +246,18 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         return float(np.mean(self._votes(found).argmax(axis=1) != self.labels_))
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must fit together."""
-        _ = self._meant
+        """Validate the fitted state after a file was read."""
+        _ = self._frame_cost
         if not hasattr(self, "frames_"):
             return
         band_of(self.band_, "DTWClassifier")
         frames, labels, classes = self.frames_, self.labels_, self.classes_
-        sound = all(isinstance(x, np.ndarray) for x in (frames, labels, classes, self.class_prior_))
-        sound = sound and frames.dtype == np.float64 and frames.ndim == 2 and labels.dtype.kind == "i"
-        sound = sound and labels.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
-        sound = sound and bool(self.n_neighbors <= len(labels) and 0 <= labels.min() and labels.max() < len(classes))
-        if not sound:
-            raise DataError(sentence("DTWClassifier", "what was learned must fit together"))
+        valid = all(isinstance(x, np.ndarray) for x in (frames, labels, classes, self.class_prior_))
+        valid = valid and frames.dtype == np.float64 and frames.ndim == 2 and labels.dtype.kind == "i"
+        valid = valid and labels.shape == (len(self.sequences_),) and classes.shape == self.class_prior_.shape
+        valid = valid and bool(self.n_neighbors <= len(labels) and 0 <= labels.min() and labels.max() < len(classes))
+        if not valid:
+            raise DataError(sentence("DTWClassifier", "the fitted attributes must be consistent"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

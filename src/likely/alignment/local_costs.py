@@ -1,4 +1,4 @@
-"""What two frames cost when they are matched: a name, and for two of the names a change of frames beforehand."""
+"""Local costs of DTW: named costs, Mahalanobis and cosine by a transform of the frames, or a function."""
 
 from __future__ import annotations
 
@@ -14,47 +14,48 @@ from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.numerics.spd import is_symmetric
 
-ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in loops.warp, which would load the compiler
+ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in _loops, which would load the compiler
 NAMES = ("absolute", "squared", "euclidean", "cosine")
 
 
 class LocalCost(NamedTuple):
-    """A compiled cost of frames that were prepared for it; with `rooted`, a distance is the root of the total."""
+    """A local cost with the transform of the frames for it; with `rooted`, the distance is the root of the total."""
 
     kind: int
     rooted: bool
     prepare: Callable[[Series, str], Series]
-    function: Callable[[Array, Array], Any] | None = None  # of one's own: the matrix of costs of all pairs of frames
+    function: Callable[[Array, Array], Any] | None = None  # user function: the matrix of costs of all pairs of frames
 
     def of_width(self, D: int) -> int:
-        """The kind for frames of D entries: of one, √z² is |z|, which neither overflows nor vanishes."""
+        """The kind for frames of D entries: for one entry √z² is |z|, which neither overflows nor underflows."""
         return ABSOLUTE if self.kind == EUCLIDEAN and D == 1 else self.kind
 
-    def matrix(self, a: Array, b: Array, bare_a: Mask, bare_b: Mask, whose: str) -> Array:
-        """Costs (n, m) by a function of one's own; empty where the loops know the cost."""
+    def matrix(self, a: Array, b: Array, missing_a: Mask, missing_b: Mask, whose: str) -> Array:
+        """Costs (n, m) by a user function; empty for named costs."""
         if self.function is None:
             return np.empty((0, 0))
-        out, seen = np.zeros((len(a), len(b))), (~bare_a, ~bare_b)  # a frame that was not observed costs nothing
-        x, y = a[seen[0]].copy(), b[seen[1]].copy()
-        found = np.asarray(self.function(x, y))
+        out, observed = np.zeros((len(a), len(b))), (~missing_a, ~missing_b)  # a missing frame costs nothing
+        x, y = a[observed[0]].copy(), b[observed[1]].copy()
+        costs = np.asarray(self.function(x, y))
         wanted = (len(x), len(y))
-        if found.shape != wanted or found.dtype.kind not in "biuf":
-            expected = f"a cost function must give numbers {wanted} for frames {x.shape} and {y.shape}"
+        if costs.shape != wanted or costs.dtype.kind not in "biuf":
+            expected = f"a cost function must return numbers {wanted} for frames {x.shape} and {y.shape}"
             remedy = 'one per pair of frames, as scipy\'s cdist(a, b, "cityblock") does'
-            raise ShapeError(sentence(whose, expected, f"{found.dtype} {found.shape}", remedy))
-        bad = np.argwhere(~(found > -np.inf))
+            raise ShapeError(sentence(whose, expected, f"{costs.dtype} {costs.shape}", remedy))
+        bad = np.argwhere(~(costs > -np.inf))
         if len(bad):
             i, j = bad[0].tolist()
-            got = f"{found[i, j]} for frames {i} and {j}"
+            got = f"{costs[i, j]} for frames {i} and {j}"
             raise DataError(sentence(whose, "costs must be numbers", got, "infinity forbids a match"))
-        out[np.ix_(*seen)] = found
+        out[np.ix_(*observed)] = costs
         return out
 
 
 def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
-    """The cost that is meant by "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos,
-    ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z is the difference of two frames, or a function of frames a (n, D)
-    and b (m, D) that gives the matrix (n, m).
+    """Validate a `cost` setting.
+
+    "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z
+    is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns the matrix (n, m).
 
     >>> local_cost("squared", "dtw").rooted
     True
@@ -62,7 +63,7 @@ def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
     if isinstance(cost, tuple | list) and len(cost) == 2 and isinstance(cost[0], str) and cost[0] == "mahalanobis":
         return _mahalanobis(cost[1], whose)
     if callable(cost):
-        return LocalCost(ABSOLUTE, False, _whole, cost)
+        return LocalCost(ABSOLUTE, False, _complete, cost)
     if not isinstance(cost, str) or cost not in NAMES:
         words = ", ".join(f'"{name}"' for name in NAMES)
         expected = f'{name} must be {words}, ("mahalanobis", covariance) or a function of frames'
@@ -75,20 +76,20 @@ def _unchanged(series: Series, whose: str) -> Series:
     return series
 
 
-def _whole(series: Series, whose: str) -> Series:
-    """A function of one's own sees whole frames."""
+def _complete(series: Series, whose: str) -> Series:
+    """A user function needs complete frames."""
     _refuse_partial(series, whose, "a cost function")
     return series
 
 
 def _directions(series: Series, whose: str) -> Series:
-    """Frames of length √½: their squared distance is 1 − cos, also where the angle is small."""
+    """Frames normalized to length √½: their squared distance is 1 − cos, also for small angles."""
     _refuse_partial(series, whose, "cosine")
     size = np.abs(series.values).max(axis=1, keepdims=True)
-    flat = np.flatnonzero(size == 0)
-    if len(flat):
-        remedy = 'leave such frames out, make them NaN, or use another cost, such as "euclidean"'
-        raise DataError(sentence(whose, "cosine needs frames with a direction", f"zeros in row {flat[0]}", remedy))
+    zero = np.flatnonzero(size == 0)
+    if len(zero):
+        remedy = 'leave such frames out, set them to NaN, or use another cost, such as "euclidean"'
+        raise DataError(sentence(whose, "cosine needs nonzero frames", f"zeros in row {zero[0]}", remedy))
     unit = series.values / size
     return replace(series, values=unit / (np.sqrt(2.0) * np.linalg.norm(unit, axis=1, keepdims=True)))
 
@@ -104,7 +105,7 @@ def _mahalanobis(covariance: Any, whose: str) -> LocalCost:
     try:
         root = scipy.linalg.cholesky(S, lower=True)
     except scipy.linalg.LinAlgError as error:
-        remedy = "add a little to its diagonal"
+        remedy = "add a small number to its diagonal"
         raise DomainError(sentence(whose, "covariance must be positive definite", "one that is not", remedy)) from error
     return LocalCost(EUCLIDEAN, False, lambda series, name: _whitened(series, root, name))
 
@@ -114,17 +115,17 @@ def _whitened(series: Series, root: Array, whose: str) -> Series:
     if D != len(root):
         raise ShapeError(sentence(whose, f"covariance must have shape ({D}, {D}), as frames have", root.shape))
     _refuse_partial(series, whose, "mahalanobis")
-    white = np.full_like(series.values, np.nan)
-    seen = ~series.bare
-    white[seen] = scipy.linalg.solve_triangular(root, series.values[seen].T, lower=True).T
-    return replace(series, values=white)
+    whitened = np.full_like(series.values, np.nan)
+    observed = ~series.missing
+    whitened[observed] = scipy.linalg.solve_triangular(root, series.values[observed].T, lower=True).T
+    return replace(series, values=whitened)
 
 
 def _refuse_partial(series: Series, whose: str, cost: str) -> None:
-    """Where entries depend on each other, a frame is whole or not there at all."""
-    if series.gaps:
-        partial = np.flatnonzero(np.isnan(series.values).any(axis=1) & ~series.bare)
+    """Require that frames are complete, or missing as a whole."""
+    if series.has_missing:
+        partial = np.flatnonzero(np.isnan(series.values).any(axis=1) & ~series.missing)
         if len(partial):
             remedy = 'fill it, or use "absolute", "squared" or "euclidean"'
-            expected = f"{cost} needs frames that are whole, or missing as a whole"
-            raise DataError(sentence(whose, expected, f"a gap in row {partial[0]}", remedy))
+            expected = f"{cost} needs frames that are complete, or missing as a whole"
+            raise DataError(sentence(whose, expected, f"a missing value in row {partial[0]}", remedy))

@@ -1,9 +1,9 @@
-"""Nearest neighbors under warping: bounds that cost a sweep tell which grids need not be filled at all.
+"""Nearest neighbors under DTW: lower bounds (LB_Kim, LB_Keogh) skip most alignments, exactly.
 
-A path matches the first frames, the last frames, and every frame with something inside its band. So what the ends
-cost (Kim), and what each frame costs against the nearest value within reach (Keogh), in both directions, is never
-more than the distance. Candidates are taken in the order of their bounds, two dozen at a time, until the next bound is
-beyond the k-th neighbor; grids whose rows are all beyond it are left early. The answer is that of brute force.
+A path matches the first frames, the last frames, and every frame with something inside its band. So the cost of the
+ends (LB_Kim), and of each frame against the envelope (LB_Keogh), in both directions, never exceeds the distance.
+Candidates are taken in the order of their bounds, two dozen at a time, until the next bound exceeds the k-th neighbor;
+alignments are abandoned early once a row exceeds it. The result is that of brute force.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likely.alignment.bands import band_rows, refuse_apart
+from likely.alignment.bands import band_rows, refuse_disconnected
 from likely.alignment.dtw_matrix import SMALL, Rules, pair_totals
 from likely.alignment.series import Series
 from likely.alignment.step_patterns import THREE
@@ -28,34 +28,35 @@ class Neighbors(NamedTuple):
 
     distances: Array  # (queries, k)
     indices: Index  # (queries, k)
-    filled: float  # share of all grids that had to be filled, in part at least
+    filled: float  # share of all alignments that were computed, at least in part
 
 
 class Envelopes(NamedTuple):
-    """The least and largest value within reach of each frame, or within the whole series."""
+    """Minimum and maximum within the band of each frame, or of the whole series."""
 
     low: Array
     high: Array
 
 
 def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbors:
-    """The k nearest of `known` for each query; with `leave_out` both are the same, and nobody is its own neighbor."""
-    if queries.gaps or known.gaps or not rules.plain:
+    """The k nearest of `known` for each query; with `leave_out` both are the same, and none is its own neighbor."""
+    if queries.has_missing or known.has_missing or not rules.plain:
         return _brute(queries, known, k, rules, leave_out)
-    refuse_apart(rules.band, queries.lengths, known.lengths, rules.whose)
+    refuse_disconnected(rules.band, queries.lengths, known.lengths, rules.whose)
     lo, hi = _rows(queries, known, rules)
-    mine, theirs = envelopes(queries, *_turned(lo, hi)), envelopes(known, lo, hi)
+    query_envelopes, known_envelopes = envelopes(queries, *_transposed(lo, hi)), envelopes(known, lo, hi)
     totals, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
 
     def run(start: int) -> float:
         from likely.alignment import _loops as warp
 
-        spent = np.zeros(1)
+        n_computed = np.zeros(1)
         warp.search(
-            queries.values, queries.offsets, start, min(start + PART, len(queries)), *mine, known.values, known.offsets,
-            *theirs, len(lo) > 0, rules.kind, *rules.band.plain, leave_out, totals, indices, spent,
+            queries.values, queries.offsets, start, min(start + PART, len(queries)), *query_envelopes, known.values,
+            known.offsets, *known_envelopes, len(lo) > 0, rules.kind, *rules.band.plain, leave_out, totals, indices,
+            n_computed,
         )  # fmt: skip
-        return float(spent[0])
+        return float(n_computed[0])
 
     work = float(queries.lengths.sum()) * float(known.lengths.sum())
     parts = range(0, len(queries), PART)
@@ -65,7 +66,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
 
 
 def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
-    """Frame by frame (all frames, D) for rows of a band, or for no rows one frame a series (n, D)."""
+    """Envelopes per frame (all frames, D) for rows of a band, or without rows one per series (n, D)."""
     from likely.alignment import _loops as warp
 
     if not len(lo):
@@ -84,19 +85,19 @@ def _rows(queries: Series, known: Series, rules: Rules) -> tuple[Index, Index]:
     return band_rows(rules.band, T, T, rules.whose)
 
 
-def _turned(lo: Index, hi: Index) -> tuple[Index, Index]:
-    """The rows that each column of a band takes."""
+def _transposed(lo: Index, hi: Index) -> tuple[Index, Index]:
+    """The rows of each column of a band."""
     j = np.arange(len(lo))
     return np.searchsorted(hi, j, side="right"), np.searchsorted(lo, j, side="right")
 
 
 def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbors:
-    """All distances, sorted: for gaps, masks, other steps, and costs that are functions."""
+    """Brute force over all distances: for missing values, masks, other step patterns, and cost functions."""
     totals = pair_totals(queries, known, rules)
     if leave_out:
         np.fill_diagonal(totals, np.inf)
     order = np.argsort(totals, axis=1, kind="stable")[:, :k]
-    near = np.take_along_axis(totals, order, 1)  # who cannot be reached by these steps is far
+    near = np.take_along_axis(totals, order, 1)  # series that the step pattern cannot align are at infinity
     _refuse_infinite(near, rules)
     return Neighbors(_final(near, rules), order, 1.0)
 
@@ -111,7 +112,7 @@ def _refuse_infinite(totals: Array, rules: Rules) -> None:
     if rules.steps != THREE:
         i = int((~np.isfinite(totals)).any(axis=1).argmax())
         got = f"fewer for sequence {i}"
-        remedy = 'the lengths are too unlike for these steps: use steps="three", or a smaller k'
+        remedy = 'the lengths differ too much for this step pattern: use step_pattern="three", or fewer neighbors'
         raise DomainError(sentence(rules.whose, f"{totals.shape[1]} neighbors must be within reach", got, remedy))
-    remedy = "divide the series by their size, or widen the band"
+    remedy = "rescale the series, or widen the band"
     raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))

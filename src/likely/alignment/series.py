@@ -1,4 +1,4 @@
-"""Sequences cross the border: whatever holds frames becomes (T, D) float64, gaps as NaN, and nothing infinite."""
+"""Validation of series for DTW: (T, D) float64 with NaN for missing values, and no infinities."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from likely.core.warnings import unheard
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Sequences of frames end to end, and what is missing in them."""
+    """Series of frames, concatenated, and their missing values."""
 
     values: Array  # (all frames, D)
     offsets: Index  # (n + 1,)
-    gaps: bool  # some entry is NaN
-    bare: Mask  # (all frames,): frames of which nothing was observed
-    names: tuple[str, ...] | None = None  # of the entries of a frame, where sequences came in data frames
+    has_missing: bool  # True if some entry is NaN
+    missing: Mask  # (all frames,): frames without any observed entry
+    names: tuple[str, ...] | None = None  # of the entries of a frame, for data frames
 
     @property
     def lengths(self) -> Index:
@@ -36,13 +36,13 @@ class Series:
         """Sequence i (T, D)."""
         return self.values[self.offsets[i] : self.offsets[i + 1]]
 
-    def bare_of(self, i: int) -> Mask:
-        """Its bare frames (T,)."""
-        return self.bare[self.offsets[i] : self.offsets[i + 1]]
+    def missing_of(self, i: int) -> Mask:
+        """Missing frames of series i (T,)."""
+        return self.missing[self.offsets[i] : self.offsets[i + 1]]
 
 
 def one_series(x: Any, whose: str) -> Series:
-    """One sequence (T,) or (T, D).
+    """Validate one series (T,) or (T, D).
 
     >>> one_series([1, 2, 3], "dtw").values.shape
     (3, 1)
@@ -51,7 +51,7 @@ def one_series(x: Any, whose: str) -> Series:
 
 
 def all_series(seqs: Any, whose: str) -> Series:
-    """Many: a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D).
+    """Validate many series: a list of arrays (T,) or (T, D), a `Ragged`, equal lengths (n, T), or an array (n, T, D).
 
     >>> all_series([[1, 2, 3], [4, 5]], "dtw_matrix").lengths
     array([3, 2])
@@ -60,10 +60,10 @@ def all_series(seqs: Any, whose: str) -> Series:
     if not len(seqs):
         raise DataError(sentence(whose, "at least one sequence is needed", "none"))
     if isinstance(seqs, Ragged) and (seqs.lengths > 0).all():
-        return replace(_seen(_frames(seqs.values, whose), seqs.offsets, whose, _which), names=seqs.names)
+        return replace(_series(_frames(seqs.values, whose), seqs.offsets, whose, _which), names=seqs.names)
     if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.size:
         n, T = seqs.shape[:2]
-        return _seen(_frames(seqs.reshape(n * T, -1), whose), np.arange(0, n * T + 1, T), whose, _which)
+        return _series(_frames(seqs.reshape(n * T, -1), whose), np.arange(0, n * T + 1, T), whose, _which)
     return _checked([_frames(x, f"{whose} (sequence {i})") for i, x in enumerate(seqs)], whose, _which)
 
 
@@ -72,14 +72,14 @@ def _which(i: int) -> str:
 
 
 def same_width(one: Series, other: Series, whose: str) -> None:
-    """Frames can be compared only if they have the same number of entries."""
+    """Require the same number of entries per frame."""
     D, E = one.values.shape[1], other.values.shape[1]
     if D != E:
         raise ShapeError(sentence(whose, "frames of both sides must have the same number of entries", f"{D} and {E}"))
 
 
 def flag(value: Any, name: str, whose: str) -> bool:
-    """A setting that is True or False."""
+    """Validate a setting that is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise DomainError(sentence(whose, f"{name} must be True or False", repr(value)))
     return bool(value)
@@ -89,7 +89,7 @@ def _listed(seqs: Any, whose: str) -> Any:
     if isinstance(seqs, Ragged):
         return seqs
     if isinstance(seqs, list | tuple) and seqs and all(hasattr(s, "columns") for s in seqs):
-        with unheard():  # warping does without a clock
+        with unheard():  # DTW ignores time columns
             return Ragged.from_list(seqs)
     seqs = seqs.to_numpy() if hasattr(seqs, "to_numpy") else seqs
     if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.ndim not in (2, 3):
@@ -103,7 +103,7 @@ def _listed(seqs: Any, whose: str) -> Any:
 def _frames(x: Any, whose: str) -> Array:
     """One sequence as (T, D); a vector is one entry per frame."""
     if getattr(_as_given(x, whose), "dtype", np.dtype(float)).kind in "USmM":
-        raise DataError(sentence(whose, "frames must be numbers, NaN where nothing was observed", "text or dates"))
+        raise DataError(sentence(whose, "frames must be numbers, NaN where missing", "text or dates"))
     a = numbers(x, whose)
     if a.ndim == 1:
         a = a[:, None]
@@ -118,7 +118,7 @@ def _as_given(x: Any, whose: str) -> NDArray[Any]:
     try:
         return np.asarray(x)
     except ValueError as error:
-        raise ShapeError(sentence(whose, "frames must have the same number of entries each", "others")) from error
+        raise ShapeError(sentence(whose, "all frames must have the same number of entries", "others")) from error
 
 
 def _checked(parts: list[Array], whose: str, which: Callable[[int], str]) -> Series:
@@ -127,21 +127,21 @@ def _checked(parts: list[Array], whose: str, which: Callable[[int], str]) -> Ser
             expected = f"sequence {i} must have {parts[0].shape[1]} entries per frame, as the first has"
             raise ShapeError(sentence(whose, expected, part.shape[1]))
     offsets = np.concatenate([[0], np.cumsum([len(p) for p in parts])])
-    return _seen(np.concatenate(parts) if len(parts) > 1 else parts[0], offsets, whose, which)
+    return _series(np.concatenate(parts) if len(parts) > 1 else parts[0], offsets, whose, which)
 
 
-def _seen(values: Array, offsets: Any, whose: str, which: Callable[[int], str]) -> Series:
-    """Series of values that may have gaps, but nothing infinite, and something in each."""
+def _series(values: Array, offsets: Any, whose: str, which: Callable[[int], str]) -> Series:
+    """Series of values with missing entries allowed, but no infinities, and at least one observed frame each."""
     values = values if values.flags.writeable else values.copy()  # a read-only array is another type to the compiler
     offsets = np.array(offsets, dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        gaps = bool(np.isnan(values.sum())) or not np.isfinite(values).all()
-    bare: Mask = np.zeros(len(values), dtype=np.bool_)
-    if gaps:
+        has_missing = bool(np.isnan(values.sum())) or not np.isfinite(values).all()
+    missing: Mask = np.zeros(len(values), dtype=np.bool_)
+    if has_missing:
         _refuse_infinite(values, offsets, whose, which)
-        bare = np.asarray(np.isnan(values).all(axis=1))
-        _refuse_unseen(bare, offsets, whose, which)
-    return Series(values, offsets, bool(gaps and np.isnan(values).any()), bare)
+        missing = np.asarray(np.isnan(values).all(axis=1))
+        _refuse_unobserved(missing, offsets, whose, which)
+    return Series(values, offsets, bool(has_missing and np.isnan(values).any()), missing)
 
 
 def _refuse_infinite(values: Array, offsets: Index, whose: str, which: Callable[[int], str]) -> None:
@@ -150,12 +150,12 @@ def _refuse_infinite(values: Array, offsets: Index, whose: str, which: Callable[
         at, column = bad[0].tolist()
         i = int(np.searchsorted(offsets, at, side="right")) - 1
         where = f"{values[at, column]} at row {at - int(offsets[i])}, column {column}{which(i)}"
-        expected = "values must be finite, or NaN where nothing was observed"
+        expected = "values must be finite, or NaN where missing"
         raise DataError(sentence(whose, expected, where, "correct it, or replace it by NaN"))
 
 
-def _refuse_unseen(bare: Mask, offsets: Index, whose: str, which: Callable[[int], str]) -> None:
-    seen = np.add.reduceat((~bare).astype(np.int64), offsets[:-1])
-    if (seen == 0).any():
-        i = int(np.argmin(seen))
-        raise DataError(sentence(whose, "some frame must have been observed", f"NaN only{which(i)}", "leave it out"))
+def _refuse_unobserved(missing: Mask, offsets: Index, whose: str, which: Callable[[int], str]) -> None:
+    n_observed = np.add.reduceat((~missing).astype(np.int64), offsets[:-1])
+    if (n_observed == 0).any():
+        i = int(np.argmin(n_observed))
+        raise DataError(sentence(whose, "at least one frame must be observed", f"NaN only{which(i)}", "leave it out"))

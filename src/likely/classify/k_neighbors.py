@@ -236,12 +236,15 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     def _log_joint(self, rows: Array) -> Array:
         return self._posterior(self._voters.votes(rows, self.k_, self.weights == "distance", type(self).__name__)[0])
 
-    def kneighbors(self, X: Any = None, k: int | None = None) -> tuple[Array, Index]:
-        """Distances and row numbers (n, k) of the nearest training rows, nearest first; without X of each kept row
-        among the other ones. Row numbers count the rows with weight that came to `fit`."""
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Array, Index]:
+        """Distances and indices (n, n_neighbors) of the nearest training rows, nearest first.
+
+        Without X: of each kept row among the others. Indices count the rows with positive weight that were passed to
+        `fit`.
+        """
         check_is_fitted(self)
         search, whose = self._voters.search, type(self).__name__
-        k = self.k_ if k is None else k
+        k = self.k_ if n_neighbors is None else n_neighbors
         if X is None:
             away, rows = search.nearest_others(k, whose=whose)
         else:

@@ -151,7 +151,7 @@ def _chains() -> None:
 
     import likely as lk
     from likely.hmm import decoding
-    from likely.hmm.viterbi import path_draws
+    from likely.hmm.viterbi import sample_paths_given
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ def _chains() -> None:
         h.posterior(x), h.posterior(x, lag=1), h.viterbi(x), h.k_best(x, 2), h.log_prob([x])
         h.sample(2, np.random.default_rng(0), length=3)
         decoding._long_path(h, x)
-        path_draws(h.chains[0].summed, h.scores(lk.Ragged.of(x)), np.array([0, 5]), np.random.default_rng(0))
+        sample_paths_given(h.chains[0].summed, h.scores(lk.Ragged.of(x)), np.array([0, 5]), np.random.default_rng(0))
         X, _ = _rows("float64")
         apart = lk.Gaussian(np.arange(20.0).reshape(4, 5), np.ones((4, 5)), "diagonal")
         lk.HMM(np.full(4, 0.25), np.full((4, 4), 0.25), apart).collect([X])

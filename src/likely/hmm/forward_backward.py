@@ -1,4 +1,4 @@
-"""All paths through states over the frames of many sequences at once: what is likely, given all that was seen."""
+"""Forward–backward algorithm for many sequences at once: scaled, with a fallback in logarithms."""
 
 from __future__ import annotations
 
@@ -9,110 +9,112 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
-from likely.hmm.markov_chain import Ways
+from likely.hmm.markov_chain import Arcs
 
-STRETCH = 2**15  # frames that a core exponentiates at a time
+STRETCH = 2**15  # frames that one core exponentiates at a time
 
 
 class Posterior(NamedTuple):
-    """What is expected of the hidden states, in weight, and how probable each sequence is."""
+    """Expected states and transitions of the E-step, weighted, and the log-likelihood of each sequence."""
 
-    states: Array  # (T, K): p(s_t | x) times the weight of the sequence
+    states: Array  # (T, K): γ_t(k) = p(s_t = k | x) times the weight of the sequence
     initial: Array  # (K,): expected first states
-    transition: Array  # (K, K): expected moves from frame to frame
+    transition: Array  # (K, K): Σ_t ξ_t(j, k), expected transitions between frames
     final: Array  # (K,): expected last states
     log_prob: Array  # (n,): log p(x)
 
 
-def log_likelihoods(chains: list[Ways], logs: Array, offsets: Index) -> Array:
-    """log p(x) of n sequences under C chains (n, C) from the scores (T, C·K) of their states, which are used up."""
+def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index) -> Array:
+    """log p(x) of n sequences under C chains (n, C), from the scores log b (T, C·K), which are overwritten."""
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets = np.array(offsets)  # read-only ones would be a second signature of the loops
     C, K, T = len(chains), len(chains[0].initial), len(logs)
     each = [np.stack(part) for part in zip(*[(w.initial, w.transition, w.final, w.entry) for w in chains], strict=True)]
-    top, scale = np.empty((2, T, C))
-    finish, sound = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
-    kept = logs.copy()
-    loops.shift(logs, top, K)
-    loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, finish, sound)
-    out = np.log(finish) + _summed(np.log(scale) + top, offsets)
-    for c in np.flatnonzero(~sound.all(axis=0)):
-        bad = np.flatnonzero(~sound[:, c])
-        frames, cut = _frames_of(bad, offsets)
-        out[bad, c] = _by_logs(chains[c].logs, np.ascontiguousarray(kept[frames, c * K : (c + 1) * K]), cut)[2]
-    none = np.diff(offsets) == 0
-    out[none] = [w.logs.empty for w in chains] if none.any() else 0.0
+    log_max, scale = np.empty((2, T, C))
+    termination, in_range = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
+    scores = logs.copy()
+    loops.shift(logs, log_max, K)
+    loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, termination, in_range)
+    out = np.log(termination) + _summed(np.log(scale) + log_max, offsets)
+    for c in np.flatnonzero(~in_range.all(axis=0)):
+        failed = np.flatnonzero(~in_range[:, c])
+        frames, cut = _frames_of(failed, offsets)
+        out[failed, c] = _log_forward(chains[c].logs, np.ascontiguousarray(scores[frames, c * K : (c + 1) * K]), cut)[2]
+    empty = np.diff(offsets) == 0
+    out[empty] = [w.logs.empty for w in chains] if empty.any() else 0.0
     return out
 
 
-def posterior(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
-    """The forward–backward algorithm on the scores (T, K) of all frames; sequences that cannot be have weight 0."""
+def posterior(chain: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """Forward–backward algorithm on the scores log b (T, K) of all frames; impossible sequences get weight 0."""
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets, weight = np.array(offsets), np.array(weight)
     T, K = logs.shape
     n = len(offsets) - 1
-    top, shifted = np.empty((T, 1)), logs.copy()
-    loops.shift(shifted, top, K)
+    log_max, shifted = np.empty((T, 1)), logs.copy()
+    loops.shift(shifted, log_max, K)
     b = np.exp(shifted, out=shifted)
-    alpha, gamma, ahead = np.empty((3, T, K))
-    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    alpha, gamma, b_beta = np.empty((3, T, K))
+    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     loops.forward(
-        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, finish, sound, lost
-    )
-    back = np.ascontiguousarray(chain.transition.T)
-    loops.backward(back, chain.final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
-    bad = np.flatnonzero(~sound)
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, termination, in_range,
+        underflow,
+    )  # fmt: skip
+    transposed = np.ascontiguousarray(chain.transition.T)
+    loops.backward(transposed, chain.final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
+    failed = np.flatnonzero(~in_range)
     frames = None
-    if len(bad):
-        frames, cut = _frames_of(bad, offsets)
-        alpha[frames], gamma[frames], ahead[frames], scale[frames], top[frames] = 0.0, 0.0, 0.0, 1.0, 0.0
-        finish[bad] = 1.0
-    total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
+    if len(failed):
+        frames, cut = _frames_of(failed, offsets)
+        alpha[frames], gamma[frames], b_beta[frames], scale[frames], log_max[frames] = 0.0, 0.0, 0.0, 1.0, 0.0
+        termination[failed] = 1.0
+    total = np.log(termination) + _summed(np.log(scale) + log_max[:, 0], offsets)
     first = offsets[:-1][np.diff(offsets) > 0]
-    ahead[first] = 0.0
-    transition = moves_between(chain.transition, alpha, ahead)
+    b_beta[first] = 0.0
+    transition = expected_transitions(chain.transition, alpha, b_beta)
     if frames is not None:
-        own = posterior_by_logs(chain, logs[frames], cut, weight[bad])
-        gamma[frames], transition, total[bad] = own.states, transition + own.transition, own.log_prob
-    _mark_empty(total, chain, offsets)
-    return Posterior(gamma, *_ends_of(gamma, transition, offsets), total)
+        exact = log_posterior(chain, logs[frames], cut, weight[failed])
+        gamma[frames], transition, total[failed] = exact.states, transition + exact.transition, exact.log_prob
+    _set_empty(total, chain, offsets)
+    return Posterior(gamma, *_first_and_last(gamma, transition, offsets), total)
 
 
-def smoothed(chain: Ways, logs: Array, offsets: Index, shares: Array, again: Callable[[], Array]) -> Array:
-    """log p(x) (n,); into shares (T, K) goes p(s_t | x) of every frame. Without the moves between, in less memory.
+def smoothed(chain: Arcs, logs: Array, offsets: Index, gamma: Array, rescore: Callable[[], Array]) -> Array:
+    """log p(x) (n,) and p(s_t | x) of every frame, written to gamma (T, K): no ξ, so it needs less memory.
 
-    The scores are used up; where logarithms are needed, `again` gives them once more.
+    The scores are overwritten; where logarithms are needed, `rescore` computes them again.
     """
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets = np.array(offsets)
     n, T = len(offsets) - 1, len(logs)
-    top, b = np.empty((T, 1)), logs
-    _exponentiated(b, top)
-    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    log_max, b = np.empty((T, 1)), logs
+    _exponentiate(b, log_max)
+    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     loops.forward(
-        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, shares, scale, finish, sound, lost
-    )
-    loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, finish, sound, shares)
-    total = np.log(finish) + _summed(np.log(scale) + top[:, 0], offsets)
-    bad = np.flatnonzero(~sound)
-    if len(bad):
-        frames, cut = _frames_of(bad, offsets)
-        own = posterior_by_logs(chain, again()[frames], cut, np.ones(len(bad)))
-        shares[frames], total[bad] = own.states, own.log_prob
-    _mark_empty(total, chain, offsets)
+        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, gamma, scale, termination, in_range,
+        underflow,
+    )  # fmt: skip
+    loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, termination, in_range, gamma)
+    total = np.log(termination) + _summed(np.log(scale) + log_max[:, 0], offsets)
+    failed = np.flatnonzero(~in_range)
+    if len(failed):
+        frames, cut = _frames_of(failed, offsets)
+        exact = log_posterior(chain, rescore()[frames], cut, np.ones(len(failed)))
+        gamma[frames], total[failed] = exact.states, exact.log_prob
+    _set_empty(total, chain, offsets)
     return np.asarray(total)
 
 
-def _exponentiated(b: Array, top: Array) -> None:
-    """b becomes exp(b − top), the largest of each frame 1; a long sequence on all cores."""
+def _exponentiate(b: Array, log_max: Array) -> None:
+    """Replace b by exp(b − log_max), the largest of each frame at 1; a long sequence on all cores."""
     from likely.hmm._loops import scaled_recursions as loops
 
     def fill(a: int) -> None:
         at = slice(a, a + STRETCH)
-        loops.shift(b[at], top[at], b.shape[1])
+        loops.shift(b[at], log_max[at], b.shape[1])
         with np.errstate(all="ignore"):
             np.exp(b[at], out=b[at])
 
@@ -120,85 +122,86 @@ def _exponentiated(b: Array, top: Array) -> None:
         pass
 
 
-def moves_between(transition: Array, alpha: Array, ahead: Array) -> Array:
-    """Expected moves (K, K) from what `forward` and `backward` leave: along arcs if they are few, else as a product."""
+def expected_transitions(transition: Array, alpha: Array, b_beta: Array) -> Array:
+    """Σ_t ξ_t (K, K) from alpha and b_beta: sparse where few transitions are possible, else a product of matrices."""
     from likely.hmm._loops import scaled_recursions as loops
 
     out = np.empty_like(transition)
     return (
         out
-        if loops.between(transition, alpha, ahead, out)
-        else np.multiply(transition, alpha[:-1].T @ ahead[1:], out=out)
+        if loops.sparse_transition_counts(transition, alpha, b_beta, out)
+        else np.multiply(transition, alpha[:-1].T @ b_beta[1:], out=out)
     )
 
 
-def posterior_by_logs(chain: Ways, logs: Array, offsets: Index, weight: Array) -> Posterior:
-    """The same in logarithms throughout: what the fast way is checked by, and falls back on."""
+def log_posterior(chain: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """Forward–backward algorithm in logarithms: the reference of the scaled one, and its fallback."""
     from likely.hmm._loops import log_recursions as loops
 
     offsets, weight = np.array(offsets), np.array(weight)
-    way, logs = chain.logs, np.array(logs, order="C")
-    alpha, _, total = _by_logs(way, logs, offsets)
+    log_arcs, logs = chain.logs, np.array(logs, order="C")
+    alpha, _, total = _log_forward(log_arcs, logs, offsets)
     beta, gamma, transition = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.transition)
-    loops.backward(way.transition, way.final, logs, offsets, beta)
-    loops.moved(way.transition, logs, offsets, alpha, beta, total, weight, gamma, transition)
-    _mark_empty(total, chain, offsets)
-    return Posterior(gamma, *_ends_of(gamma, transition, offsets), total)
+    loops.backward(log_arcs.transition, log_arcs.final, logs, offsets, beta)
+    loops.expected_counts(log_arcs.transition, logs, offsets, alpha, beta, total, weight, gamma, transition)
+    _set_empty(total, chain, offsets)
+    return Posterior(gamma, *_first_and_last(gamma, transition, offsets), total)
 
 
-def filtered(chain: Ways, logs: Array, offsets: Index) -> tuple[Array, Array]:
-    """p(s_t | x_1 … x_t) of each frame (T, K), and log p(x_t | x_1 … x_{t−1}) (T,)."""
+def filtered(chain: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    """Filtered probabilities p(s_t | x_1 … x_t) (T, K), and the increments log p(x_t | x_1 … x_{t−1}) (T,)."""
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets = np.array(offsets)
     T, K = logs.shape
     n = len(offsets) - 1
-    top, b, alpha = np.empty((T, 1)), logs.copy(), np.empty((T, K))
-    loops.shift(b, top, K)
-    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    free = np.ones(K)
+    log_max, b, alpha = np.empty((T, 1)), logs.copy(), np.empty((T, K))
+    loops.shift(b, log_max, K)
+    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    any_final = np.ones(K)
     loops.forward(
-        chain.initial, chain.transition, free, chain.entry, np.exp(b), offsets, alpha, scale, finish, sound, lost
-    )
+        chain.initial, chain.transition, any_final, chain.entry, np.exp(b), offsets, alpha, scale, termination,
+        in_range, underflow,
+    )  # fmt: skip
     with np.errstate(divide="ignore", invalid="ignore"):
-        news = np.log(scale) + top[:, 0]
-        for i in np.flatnonzero(~sound):
+        increments = np.log(scale) + log_max[:, 0]
+        for i in np.flatnonzero(~in_range):
             a, z = offsets[i], offsets[i + 1]
-            alpha[a:z], news[a:z] = _filtered_by_logs(chain.logs, logs[a:z].copy())
-    return alpha, news
+            alpha[a:z], increments[a:z] = _log_filtered(chain.logs, logs[a:z].copy())
+    return alpha, increments
 
 
-def forward_logs(way: Ways, logs: Array) -> tuple[Array, Array]:
-    """log p(x_1 … x_t, s_t) of one sequence (T, K), less the sum of (T,) up to t; the scores are used up."""
-    return _by_logs(way, logs, np.array([0, len(logs)]))[:2]
+def forward_logs(log_arcs: Arcs, logs: Array) -> tuple[Array, Array]:
+    """log α_t of one sequence (T, K), less the cumulative sum of the second result (T,); scores are overwritten."""
+    return _log_forward(log_arcs, logs, np.array([0, len(logs)]))[:2]
 
 
-def _filtered_by_logs(way: Ways, logs: Array) -> tuple[Array, Array]:
-    alpha, scale = forward_logs(way, logs)
+def _log_filtered(log_arcs: Arcs, logs: Array) -> tuple[Array, Array]:
+    alpha, scale = forward_logs(log_arcs, logs)
     total = np.log(np.exp(alpha).sum(axis=1))  # of each frame the largest is 0
     return np.exp(alpha - total[:, None]), scale + np.diff(total, prepend=0.0)
 
 
-def _by_logs(way: Ways, logs: Array, offsets: Index) -> tuple[Array, Array, Array]:
-    """The forward pass in logarithms: each frame of the scores comes out less its largest."""
+def _log_forward(log_arcs: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array, Array]:
+    """Forward recursion in logarithms; each frame of the scores is shifted so that its maximum is 0."""
     from likely.hmm._loops import log_recursions as loops
 
     alpha, scale, total = np.empty_like(logs), np.empty(len(logs)), np.empty(len(offsets) - 1)
-    loops.forward(way.initial, way.transition, way.final, logs, offsets, alpha, scale, total)
+    loops.forward(log_arcs.initial, log_arcs.transition, log_arcs.final, logs, offsets, alpha, scale, total)
     return alpha, scale, total
 
 
-def with_known(logs: Array, known: Any) -> Array:
-    """Scores (T, K), in place, −inf where a state cannot be: known (T,) are states, −1 for none; or log-masks."""
+def apply_known_states(logs: Array, known: Any) -> Array:
+    """Set scores (T, K) to −inf where a state is excluded: known states (T,), −1 if unknown, or log-masks (T, K)."""
     if known is None:
         return logs
     if known.ndim == 2:
         logs += known
         return logs
     at = np.flatnonzero(known >= 0)
-    kept = logs[at, known[at]]
+    scores = logs[at, known[at]]
     logs[at] = -np.inf
-    logs[at, known[at]] = kept
+    logs[at, known[at]] = scores
     return logs
 
 
@@ -209,38 +212,38 @@ def all_known(known: Any) -> bool:
     return bool((known >= 0).all() if known.ndim == 1 else (np.isfinite(known).sum(axis=1) == 1).all())
 
 
-def expected(shares: Array, logs: Array) -> float:
-    """Σ share · log over what has a share."""
-    value = float(shares.ravel() @ logs.ravel())
-    return value if np.isfinite(value) else float(np.vdot(shares, np.where(shares > 0, logs, 0.0)))
+def expected_log(probs: Array, logs: Array) -> float:
+    """Σ p · log q over the entries with p > 0."""
+    value = float(probs.ravel() @ logs.ravel())
+    return value if np.isfinite(value) else float(np.vdot(probs, np.where(probs > 0, logs, 0.0)))
 
 
-def _ends_of(gamma: Array, transition: Array, offsets: Index) -> tuple[Array, Array, Array]:
-    there = np.diff(offsets) > 0
-    return gamma[offsets[:-1][there]].sum(axis=0), transition, gamma[offsets[1:][there] - 1].sum(axis=0)
+def _first_and_last(gamma: Array, transition: Array, offsets: Index) -> tuple[Array, Array, Array]:
+    nonempty = np.diff(offsets) > 0
+    return gamma[offsets[:-1][nonempty]].sum(axis=0), transition, gamma[offsets[1:][nonempty] - 1].sum(axis=0)
 
 
-def _mark_empty(total: Array, chain: Ways, offsets: Index) -> None:
-    """Sequences without a frame have the probability of leaving at once."""
-    none = np.diff(offsets) == 0
-    if none.any():
+def _set_empty(total: Array, chain: Arcs, offsets: Index) -> None:
+    """Sequences without a frame have the probability of passing from entry to exit at once."""
+    empty = np.diff(offsets) == 0
+    if empty.any():
         with np.errstate(divide="ignore"):
-            total[none] = np.log(chain.empty)
+            total[empty] = np.log(chain.empty)
 
 
 def _summed(each: Array, offsets: Index) -> Array:
     """Sums over the frames of each sequence."""
     if len(offsets) == 2:
         return each.sum(axis=0, keepdims=True)
-    there = np.diff(offsets) > 0
+    nonempty = np.diff(offsets) > 0
     out = np.zeros((len(offsets) - 1, *each.shape[1:]))
-    if there.any():
-        out[there] = np.add.reduceat(each, offsets[:-1][there], axis=0)
+    if nonempty.any():
+        out[nonempty] = np.add.reduceat(each, offsets[:-1][nonempty], axis=0)
     return out
 
 
 def _frames_of(which: Index, offsets: Index) -> tuple[Index, Index]:
-    """The frames of some sequences, and where each of those begins among them."""
+    """Indices of the frames of some sequences, and the offset of each among them."""
     lengths = np.diff(offsets)[which]
     cut = np.concatenate([[0], np.cumsum(lengths)])
     return np.repeat(offsets[which] - cut[:-1], lengths) + np.arange(cut[-1]), cut

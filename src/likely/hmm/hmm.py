@@ -1,4 +1,4 @@
-"""A hidden Markov model: a mixture whose label has memory."""
+"""Hidden Markov model with any emission distribution."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ from likely.hmm.baum_welch import swept
 from likely.hmm.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
 from likely.hmm.hmm_stats import HMMStats
 from likely.hmm.markov_chain import Chain, check_chain
-from likely.hmm.viterbi import best_paths, drawn_paths, emitted
+from likely.hmm.viterbi import best_paths, emitted, sample_paths
 from likely.mixture.embedding import by_thirds, embedded
 
-FRAMES = 4096  # of a block: its scores and shares stay in cache
-PIECE = 2**20  # scores (frames × states) that are in memory at a time, for chains of very many states
+FRAMES = 4096  # of a block: its scores and posteriors stay in cache
+PIECE = 2**20  # scores (frames × states) in memory at a time, for chains of very many states
 
 
 @dataclass(frozen=True, eq=False)
 class HMM(Distribution):
     """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
-    A row is a sequence of frames: `Ragged`, a list of arrays, or one array. State k emits by member k of
-    `emission`, any stack; the first state emits, too. With `final`, the chain leaves from each state with that
-    probability, and the lengths of sequences are modeled; without, a sequence may stop anywhere. `initial` and
-    `transition` longer than the stack of emissions have *null states* at the end, which emit nothing and take no time.
-    A leading axis C makes a stack of C chains over one stack of C·K emissions.
+    `initial` (N,) is the initial distribution, `transition` (N, N) the transition matrix. A sample is a sequence of
+    frames: `Ragged`, a list of arrays, or one array. State k emits from member k of `emission`, any stack; the first
+    state emits, too. `final` (N,) are exit probabilities, so that the lengths of sequences are modeled; without them, a
+    sequence may stop anywhere. Where `initial` and `transition` are longer than the stack of emissions, the last states
+    are *null states*, which emit nothing and take no time. A leading axis C makes a stack of C chains over one stack of
+    C·K emissions.
 
     >>> import likely as lk
     >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
@@ -61,12 +62,12 @@ class HMM(Distribution):
         C, N = (1, *initial.shape)[-2:] if initial.ndim in (1, 2) else (0, 0)
         size = getattr(self.emission, "members", None)
         if not N or transition.shape != (*initial.shape, N) or (final is not None and final.shape != initial.shape):
-            expected = "starts (N,), moves (N, N) and ends (N,) must go together"
+            expected = "initial (N,), transition (N, N) and final (N,) must have matching shapes"
             raise ShapeError(
                 sentence("HMM", expected, [initial.shape, transition.shape, None if final is None else final.shape])
             )
         if size is None or size % C or not 0 < size // C <= N:
-            expected = f"emissions must be a stack of at most {N} members per chain, one for each state that emits"
+            expected = f"emission must be a stack of at most {N} members per chain, one for each emitting state"
             raise ShapeError(sentence("HMM", expected, f"{size} members for {C} chains"))
         self._set(initial=initial, transition=transition, final=final)
         for chain in self.chains:
@@ -91,16 +92,16 @@ class HMM(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the emissions, and of every state's ways on, and of the beginning, all but one."""
-        ways = [(chain.initial > 0)[None].sum() - 1 for chain in self.chains]
+        """Number of free parameters of the emissions, the initial distribution, transitions and final probabilities."""
+        free = [(chain.initial > 0)[None].sum() - 1 for chain in self.chains]
         for chain in self.chains:
             on = (chain.transition > 0).sum(axis=1) + (0 if chain.final is None else chain.final > 0)
-            ways.append(np.maximum(on - 1, 0).sum())
-        return int(self.emission.n_parameters) + int(sum(ways))
+            free.append(np.maximum(on - 1, 0).sum())
+        return int(self.emission.n_parameters) + int(sum(free))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """The least variance in any direction of any emission, where they have covariances."""
+        """Smallest eigenvalue of the emissions' covariances, where they have any."""
         return getattr(self.emission, "smallest_eigenvalue", None)
 
     def member(self, c: int) -> HMM:
@@ -112,7 +113,7 @@ class HMM(Distribution):
         )  # fmt: skip
 
     def some(self, index: Any) -> HMM:
-        """Some chains, as a stack."""
+        """Some chains of the stack, as a stack."""
         if self.members is None:
             raise DomainError(sentence("HMM.some", "a stack of chains is needed", "one chain"))
         at = (np.asarray(index)[:, None] * self.states + np.arange(self.states)).ravel()
@@ -123,7 +124,7 @@ class HMM(Distribution):
 
     @cached_property
     def chains(self) -> list[Chain]:
-        """The chain of each member, without its emissions."""
+        """The Markov chain of each member, without its emissions."""
         final = [None] * (self.members or 1) if self.final is None else self.final.reshape(-1, self.initial.shape[-1])
         initial, K = self.initial.reshape(-1, self.initial.shape[-1]), self.states
         transition = self.transition.reshape(len(initial), *self.transition.shape[-2:])
@@ -136,16 +137,16 @@ class HMM(Distribution):
         ]
 
     @cached_property
-    def _each(self) -> list[HMM]:
+    def _member_list(self) -> list[HMM]:
         return [self.member(c) for c in range(self.members)] if self.members else [self]
 
     @cached_property
-    def _ways(self) -> list[Any]:
+    def _arcs(self) -> list[Any]:
         return [chain.summed for chain in self.chains]
 
-    def _only_one(self, doing: str) -> Chain:
+    def _require_one(self, doing: str) -> Chain:
         if self.members is not None:
-            expected = f"{doing} is that of one chain"
+            expected = f"{doing} needs a single chain"
             raise DomainError(sentence("HMM", expected, f"a stack of {self.members}", "take member(c) first"))
         return self.chains[0]
 
@@ -176,103 +177,108 @@ class HMM(Distribution):
     def _likelihoods(self, seqs: Ragged, before: int = 0) -> Array:
         with np.errstate(all="ignore"):
             if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
-                return np.array([[long_sequences.log_prob(one, seqs.values) for one in self._each]])
-            return forward_backward.log_likelihoods(self._ways, self.scores(seqs, before), seqs.offsets)
+                return np.array([[long_sequences.log_prob(one, seqs.values) for one in self._member_list]])
+            return forward_backward.log_likelihoods(self._arcs, self.scores(seqs, before), seqs.offsets)
 
     def scores(self, seqs: Ragged, before: int = 0) -> Array:
-        """log p(x_t | state) of all frames under all states (T, C·K), an array of one's own."""
+        """Emission log-likelihoods log p(x_t | state) of all frames under all states (T, C·K), as a new array."""
         try:
             logs = self.emission.log_prob(_in_double(seqs.values))
         except BadEntry as error:
             raise BadFrame.of(error, seqs.offsets).after(before) from None
         own = isinstance(logs, np.ndarray) and logs.dtype == np.float64
         if own and logs.flags.owndata and logs.flags.writeable and logs.flags.c_contiguous:
-            return logs  # nobody else has it
+            return logs  # not shared
         return np.array(logs, dtype=np.float64, order="C")
 
     def sample(self, n: int, rng: Generator, length: Any = None) -> Any:
-        """n sequences (a Ragged): until the chain leaves, or of the given `length`, a number or one each.
+        """Sample n sequences (a Ragged): until the chain exits, or of the given `length`, a number or one per sequence.
 
-        Of a stack a list, with the sequences of each chain.
+        For a stack, a list with the sequences of each chain.
         """
         if self.members is not None:
-            return [one.sample(n, rng, length) for one in self._each]
+            return [one.sample(n, rng, length) for one in self._member_list]
         if length is not None:
             length = _lengths(length)
-        return emitted(self.emission, drawn_paths(self.chains[0], n, rng, length), rng)
+        return emitted(self.emission, sample_paths(self.chains[0], n, rng, length), rng)
 
     # --------------------------------------------------------------- decoding
 
     def viterbi(self, x: Any) -> Path:
-        """The best path of states: `states` (T,) and `log_prob`; for many sequences a Ragged, and (n,).
+        """Viterbi path: `states` (T,) and `log_prob`; for many sequences a Ragged and (n,).
 
-        Of a sequence that no path can explain, log_prob is −inf and every state −1.
+        For an impossible sequence, log_prob is −inf and every state −1.
         """
-        self._only_one("viterbi")
+        self._require_one("viterbi")
         return decode(self, x)
 
     def k_best(self, x: Any, k: int) -> list[Path]:
-        """The k best paths of one sequence, best first; fewer where there are fewer."""
-        self._only_one("k_best")
+        """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
+        self._require_one("k_best")
         return k_best(self, x, k)
 
     def posterior(self, x: Any, lag: int | None = None) -> Any:
-        """p(s_t | x) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
+        """Smoothed probabilities p(s_t | x) of every frame (T, K), a Ragged for many sequences.
 
-        `lag=0` is the causal filter: what was known at the time. A frame that is impossible after those before it
-        counts as not observed, as in `lk.step`, and a note says which; so it changes nothing before it (with `lag=0`),
-        and in no other sequence. Where a chain must have ended, no state is possible: its shares are 0.
+        With a `lag` (fixed-lag smoothing) they are conditional on x_1 … x_{t + lag} only.
+
+        `lag=0` gives the filtered (causal) probabilities. A frame that is impossible after those before it counts as
+        missing, as in `lk.step`, with a warning; so it changes nothing before it (with `lag=0`), and in no other
+        sequence. Where a chain must have exited, no state is possible: all probabilities are 0.
         """
-        self._only_one("posterior")
+        self._require_one("posterior")
         return smoothed(self, x, lag)
 
     def smooth(self, x: Any) -> Smoothed:
-        """`states`, as `posterior` gives them, and `log_prob` of the sequence, in one pass."""
-        self._only_one("smooth")
+        """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
+        self._require_one("smooth")
         return smooth(self, x)
 
     def forecast(self, x: Any, steps: int = 1) -> Forecast:
-        """What comes after a sequence, or after a live belief: states and observations 1 … steps frames ahead."""
-        self._only_one("forecast")
+        """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state."""
+        self._require_one("forecast")
         return forecast(self, x, steps)
 
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> Categorical:
-        """The first state, before any frame."""
-        self._only_one("initial_belief")
-        return _over_states(self._ways[0].initial)
+        """Belief state before any frame: the initial distribution."""
+        self._require_one("initial_belief")
+        return _over_states(self._arcs[0].initial)
 
     def predict(self, belief: Categorical) -> Categorical:
-        """The state one frame on, given that the sequence goes on."""
-        return _over_states(belief_over(belief, self.states) @ self._ways[0].transition)
+        """Prediction step of the filter: the state one frame later, given that the sequence goes on."""
+        return _over_states(belief_over(belief, self.states) @ self._arcs[0].transition)
 
     def update(self, belief: Categorical, y: Any) -> tuple[Categorical, float]:
-        """The state once a frame y is seen, and log p(y | all before); what cannot be leaves the belief as it was."""
+        """Update step of the filter: the belief state given frame y, and log p(y | all before).
+
+        An impossible frame leaves the belief unchanged.
+        """
         logs = self.emission.log_prob(_one_frame(y, self.dim))[0]
         top = float(logs.max())
         if np.isneginf(top):
             return belief, top
         joint = belief.probs * np.exp(logs - top)
         total = float(joint.sum())
-        if total < 1e-200:  # the states that explain it best are impossible here
+        if total < 1e-200:  # the states with high likelihood are impossible here
             return _updated_by_logs(belief, logs)
         return Categorical.trusted(probs=joint / total, levels=None), top + float(np.log(total))
 
     # --------------------------------------------------------------- learning
 
     of_sequences = True
-    hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
-    takes_parts = True  # `collect` cuts them for itself, at the ends of sequences
+    hides_labels = True  # so that `fit(hard=True)` can use the Viterbi path of each sequence
+    takes_parts = True  # `collect` splits blocks itself, at the ends of sequences
 
     def collect(
         self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Any = None, hard: bool = False
     ) -> HMMStats:
-        """Expected uses of all arcs and the emissions' statistics under p(s | x): the E-step of Baum and Welch.
+        """E-step of Baum–Welch: expected counts of initial, transition and final states, and emission statistics.
 
-        `given`: what is known of the states, a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of
-        log-masks (T_i, K). `hard` takes the best path alone (Viterbi re-estimation). In a stack, `weight` (n, C) and
-        `labels` (n,) speak of the chains.
+        `log_mask` are known states: a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of log-masks (T_i,
+        K). `hard` uses the Viterbi path alone (Viterbi training). In a stack, `weight` (n, C) and `labels` (n,) refer
+        to the chains.
         """
         seqs = Ragged.of(x)
         n = len(seqs)
@@ -285,11 +291,13 @@ class HMM(Distribution):
         if labels is not None:
             labels = checked_labels(labels, n, self.members, "HMM")
         out = []
-        for c, one in enumerate(self._each):
-            mine = slice(None) if labels is None else np.flatnonzero(labels == c)
+        for c, one in enumerate(self._member_list):
+            selected = slice(None) if labels is None else np.flatnonzero(labels == c)
             of = w if w is None or w.ndim == 1 else w[:, c]
             out.append(
-                one.collect(seqs[mine], None if of is None else of[mine], None, _some(known, mine), hard).as_stack()
+                one.collect(
+                    seqs[selected], None if of is None else of[selected], None, _subset(known, selected), hard
+                ).as_stack()
             )
         return self.joined_stats(out)
 
@@ -302,8 +310,8 @@ class HMM(Distribution):
     def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
         w = np.ones(len(seqs)) if w is None else w
         if not (w > 0).all():
-            some = np.flatnonzero(w > 0)
-            return _counting(lambda: self._collect_part(seqs[some], w[some], _some(known, some), hard), some)
+            kept = np.flatnonzero(w > 0)
+            return _numbered(lambda: self._collect_part(seqs[kept], w[kept], _subset(known, kept), hard), kept)
         with np.errstate(all="ignore"):
             short = not long_sequences.is_long(int(seqs.lengths.max(initial=0)), self.states)
             stats = swept(self, seqs, w) if short and known is None and not hard else None
@@ -316,97 +324,108 @@ class HMM(Distribution):
 
     def _collect_run(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool, at: Index) -> HMMStats:
         run = slice(int(at[0]), int(at[-1]) + 1)
-        return _counting(lambda: self._collect_block(seqs[run], w[run], _some(known, run), hard), at)
+        return _numbered(lambda: self._collect_block(seqs[run], w[run], _subset(known, run), hard), at)
 
     def _collect_block(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool) -> HMMStats:
         with np.errstate(all="ignore"):
             if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
                 return long_sequences.collect(self, seqs.values, w, None if known is None else known.values, hard)
-            return self._on_best_paths(seqs, w, known) if hard else self._on_all_paths(seqs, w, known)
+            return self._hard_counts(seqs, w, known) if hard else self._soft_counts(seqs, w, known)
 
-    def _on_all_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        chain, told = self.chains[0], None if known is None else known.values
-        logs = forward_backward.with_known(self.scores(seqs), told)
-        found = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
-        cannot = np.flatnonzero(np.isneginf(found.log_prob) & (w > 0))
-        if len(cannot):  # as if nothing had been seen of them: the objective says what is wrong
-            logs[np.repeat(np.isin(np.arange(len(seqs)), cannot), seqs.lengths)] = 0.0
-            found = forward_backward.posterior(chain.summed, forward_backward.with_known(logs, told), seqs.offsets, w)
-            w = np.where(np.isneginf(found.log_prob), 0.0, w)
-        uses = chain.uses(found.initial, found.transition, found.final, float(w[seqs.lengths == 0].sum()))
-        parts = self.emission.collect(_in_double(seqs.values), found.states)
-        seen = self.initial.size == self.states and forward_backward.all_known(told)
+    def _soft_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        """E-step by the forward–backward algorithm."""
+        chain, known_values = self.chains[0], None if known is None else known.values
+        logs = forward_backward.apply_known_states(self.scores(seqs), known_values)
+        expected = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
+        impossible = np.flatnonzero(np.isneginf(expected.log_prob) & (w > 0))
+        if len(impossible):  # their frames count as missing: the objective reports it
+            logs[np.repeat(np.isin(np.arange(len(seqs)), impossible), seqs.lengths)] = 0.0
+            expected = forward_backward.posterior(
+                chain.summed, forward_backward.apply_known_states(logs, known_values), seqs.offsets, w
+            )
+            w = np.where(np.isneginf(expected.log_prob), 0.0, w)
+        uses = chain.uses(expected.initial, expected.transition, expected.final, float(w[seqs.lengths == 0].sum()))
+        emission = self.emission.collect(_in_double(seqs.values), expected.states)
+        states_known = self.initial.size == self.states and forward_backward.all_known(known_values)
         total = (
-            float(w @ np.where(w > 0, found.log_prob, 0.0))
-            - forward_backward.expected(found.states, logs)
+            float(w @ np.where(w > 0, expected.log_prob, 0.0))
+            - forward_backward.expected_log(expected.states, logs)
             - chain.expected_log(uses)
         )
-        entropy = -np.inf if len(cannot) and not (w[cannot] > 0).all() else 0.0 if seen else total
-        return self.stats_of(uses, found.states.sum(axis=0), parts, entropy, seen)
+        entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if states_known else total
+        return self.stats_of(uses, expected.states.sum(axis=0), emission, entropy, states_known)
 
-    def _on_best_paths(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        chain, told = self.chains[0], None if known is None else known.values
-        logs = forward_backward.with_known(np.array(self._best_scores(seqs), order="C"), told)
+    def _hard_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+        """E-step along the Viterbi paths."""
+        chain, known_values = self.chains[0], None if known is None else known.values
+        logs = forward_backward.apply_known_states(np.array(self._best_scores(seqs), order="C"), known_values)
         path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
-        cannot = np.isneginf(path.log_prob) & (w > 0)
-        if cannot.any():
-            logs[np.repeat(cannot, seqs.lengths)] = 0.0
-            path = best_paths(chain.best_logs, forward_backward.with_known(logs, told), seqs.offsets)
+        impossible = np.isneginf(path.log_prob) & (w > 0)
+        if impossible.any():
+            logs[np.repeat(impossible, seqs.lengths)] = 0.0
+            path = best_paths(chain.best_logs, forward_backward.apply_known_states(logs, known_values), seqs.offsets)
             w = np.where(np.isneginf(path.log_prob), 0.0, w)
         uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
-        frames, each = _in_double(seqs.values), np.repeat(w, seqs.lengths)
-        deeper = {"hard": True} if getattr(self.emission, "hides_labels", False) else {}
-        parts = self.emission.collect(frames, each, labels=path.states, **deeper)
-        counts = np.bincount(path.states, each, self.states).astype(np.float64)
-        entropy = -np.inf if (w[cannot] == 0).any() else 0.0
-        return self.stats_of(uses, counts, parts, entropy, False)
+        frames, frame_weight = _in_double(seqs.values), np.repeat(w, seqs.lengths)
+        hard_option = {"hard": True} if getattr(self.emission, "hides_labels", False) else {}
+        emission = self.emission.collect(frames, frame_weight, labels=path.states, **hard_option)
+        counts = np.bincount(path.states, frame_weight, self.states).astype(np.float64)
+        entropy = -np.inf if (w[impossible] == 0).any() else 0.0
+        return self.stats_of(uses, counts, emission, entropy, False)
 
     def _best_scores(self, seqs: Ragged) -> Array:
-        """Scores of frames where emissions that are mixtures count by their best part."""
+        """Scores of frames where emissions that are mixtures count by their best component."""
         best = getattr(self.emission, "best_log_prob", None)
         return self.scores(seqs) if best is None else best(_in_double(seqs.values))
 
     def best_log_prob(self, x: Any) -> Array:
-        """log of the best path's joint probability: (n,), or (n, C) for a stack."""
+        """Joint log-probability of the Viterbi path: (n,), or (n, C) for a stack."""
         seqs = Ragged.of(x)
         with np.errstate(all="ignore"):
-            out = [one._best_of_paths(seqs) for one in self._each]
+            out = [one._viterbi_score(seqs) for one in self._member_list]
         return np.stack(out, axis=1) if self.members else out[0]
 
-    def _best_of_paths(self, seqs: Ragged) -> Array:
+    def _viterbi_score(self, seqs: Ragged) -> Array:
         return best_paths(self.chains[0].best_logs, np.array(self._best_scores(seqs), order="C"), seqs.offsets).log_prob
 
-    def stats_of(self, uses: Chain, counts: Array, parts: Any, entropy: float, seen: bool) -> HMMStats:
-        """Statistics of one chain, put together."""
+    def stats_of(self, uses: Chain, counts: Array, emission: Any, entropy: float, seen: bool) -> HMMStats:
+        """Sufficient statistics of one chain from its parts."""
         return HMMStats.trusted(
-            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=parts,
+            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=emission,
             entropy=np.asarray(entropy), seen=seen,
         )  # fmt: skip
 
     def joined_stats(self, parts: list[HMMStats]) -> HMMStats:
-        """Statistics of runs of members as those of all."""
+        """Statistics of several groups of members as one stack."""
         names = ("initial", "transition", "final", "counts", "entropy")
         arrays = {name: np.concatenate([getattr(s, name) for s in parts]) for name in names}
         inner = joined(self.emission, [s.emission for s in parts])
         return HMMStats.trusted(**arrays, emission=inner, seen=all(s.seen for s in parts))
 
     def refit(self, stats: HMMStats, prior: Any = None) -> HMM:
-        """Arcs by relative frequency (or their posterior mode), and emissions from their own statistics.
+        """M-step of Baum–Welch: relative frequencies (or posterior mode) of transitions, and the emissions' M-step.
 
-        An arc that is impossible stays so; a state that was never left keeps its ways on.
+        An impossible transition stays impossible; a state that was never left keeps its transition probabilities.
         """
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
-        more = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
-        initial = _shares((stats.initial + more[0])[..., None, :], self.initial[..., None, :], None, None)[0][..., 0, :]
-        transition, final = _shares(stats.transition + more[1], self.transition, stats.final + more[2], self.final)
-        of_parts = None if prior is None else prior.emission
+        pseudo_counts = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
+        initial = _normalized_counts(
+            (stats.initial + pseudo_counts[0])[..., None, :], self.initial[..., None, :], None, None
+        )[0][..., 0, :]
+        transition, final = _normalized_counts(
+            stats.transition + pseudo_counts[1], self.transition, stats.final + pseudo_counts[2], self.final
+        )
+        emission_prior = None if prior is None else prior.emission
         return HMM.trusted(
-            initial=initial, transition=transition, final=final, emission=self.emission.refit(stats.emission, of_parts)
+            initial=initial,
+            transition=transition,
+            final=final,
+            emission=self.emission.refit(stats.emission, emission_prior),
         )
 
     def objective(self, stats: HMMStats, prior: Any = None) -> float:
-        """Expected log-likelihood + entropy of the hidden states + log prior."""
+        """Expected complete-data log-likelihood + entropy of the hidden states + log prior: the EM lower bound."""
         value = float(np.sum(stats.entropy)) + float(
             self.emission.objective(stats.emission, None if prior is None else prior.emission)
         )
@@ -416,17 +435,17 @@ class HMM(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """That of the emissions."""
+        """The smoothing term of the emissions."""
         return float(getattr(self.emission, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: HMMStats) -> Any:
-        """One fictitious way on from every state and from the entry, spread over all that are possible."""
+        """Weak prior: one pseudo-count per state and for the initial distribution, spread over possible transitions."""
         from likely.hmm.priors import HMMPrior
 
         return HMMPrior.weak(self, untied(self.emission).weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: HMMStats) -> Any:
-        """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
+        """The emissions' statistics that scale a weak prior; those of an initialization are pooled first."""
         if stats.seen or self.states == 1 or hasattr(untied(self.emission), "for_prior"):
             return stats.emission
         tied = untied(self.emission) is not self.emission
@@ -444,7 +463,7 @@ class BadFrame(BadEntry):
 
     @classmethod
     def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
-        """The same, found at a row among the frames of all sequences."""
+        """The error for a row among the frames of all sequences."""
         sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
         return cls(error.told, sequence, error.row - int(offsets[sequence]))
 
@@ -452,35 +471,37 @@ class BadFrame(BadEntry):
         return BadFrame, (self.told, self.row, self.frame)
 
     def after(self, rows: int) -> BadFrame:
-        """The same, counted from `rows` sequences earlier."""
+        """The same error, `rows` sequences later."""
         return BadFrame(self.told, rows + self.row, self.frame)
 
     def inside(self, part: str) -> BadFrame:
-        """The same, in a part of that name."""
+        """The same error, in a component of that name."""
         return BadFrame((f"{self.told[0]} ({part})", *self.told[1:]), self.row, self.frame)
 
 
 def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:
-    """What is known of the states of all frames: numbers (T,), −1 for nothing, or log-masks (T, K)."""
+    """Validate known states of all frames: numbers (T,), −1 for unknown, or log-masks (T, K)."""
     known = Ragged.of(given)
     if (known.offsets.shape != seqs.offsets.shape) or (known.offsets != seqs.offsets).any():
-        expected = "given must have one entry for each frame of each sequence"
+        expected = "known states must have one entry per frame of each sequence"
         raise ShapeError(sentence("HMM", expected, f"{known!r} for {seqs!r}"))
     values: NDArray[Any] = known.values
     if values.ndim == 2 and values.shape[1] == states and values.dtype.kind == "f":
         if not ((values == 0) | np.isneginf(values)).all():
-            raise DomainError(sentence("HMM", "a log-mask must be 0 where a state may be, −inf where not", "others"))
+            raise DomainError(
+                sentence("HMM", "a log-mask must be 0 where a state is possible, −inf where not", "others")
+            )
         return known
     if values.size and (
         values.ndim != 1 or values.dtype.kind not in "iu" or values.min() < -1 or values.max() >= states
     ):
-        expected = f"given must be states 0 … {states - 1}, −1 where unknown, or log-masks of {states} columns"
+        expected = f"known states must be 0 … {states - 1}, −1 where unknown, or log-masks of {states} columns"
         raise DomainError(sentence("HMM", expected, f"{values.dtype} {values.shape}"))
     return Ragged.trusted(values=values.astype(np.intp, copy=False).reshape(-1), offsets=seqs.offsets)
 
 
 def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
-    """The same as log-masks (T, K): 0 where a state may be, −inf where not."""
+    """Known states as log-masks (T, K): 0 where a state is possible, −inf where not."""
     known = known_states(given, seqs, states)
     if known.values.ndim == 2:
         return known
@@ -488,27 +509,29 @@ def masks(given: Any, seqs: Ragged, states: int) -> Ragged:
     return Ragged.trusted(values=table[known.values], offsets=seqs.offsets)
 
 
-def _counting(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
-    """Statistics of the sequences `at`, so that an error names a sequence as the caller counts them."""
+def _numbered(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
+    """Statistics of the sequences `at`, with their numbers in error messages."""
     try:
         return collect()
     except BadFrame as error:
         raise BadFrame(error.told, int(at[error.row]), error.frame) from None
 
 
-def _some(known: Ragged | None, which: Any) -> Any:
+def _subset(known: Ragged | None, which: Any) -> Any:
     return None if known is None else known[which]
 
 
-def _shares(transition: Array, possible: Array, final: Any, leave: Array | None) -> tuple[Array, Array | None]:
-    """Counts as shares of all that leave a state; impossible ways stay so, and a state never left keeps its own."""
-    on = np.where(possible > 0, transition, 0.0)
-    out = 0.0 if leave is None else np.where(leave > 0, final, 0.0)
-    total = on.sum(axis=-1) + out
-    seen = total > 0
-    safe = np.where(seen, total, 1.0)
-    shares = np.where(seen[..., None], on / safe[..., None], possible)
-    return shares, None if leave is None else np.where(seen, out / safe, leave)
+def _normalized_counts(
+    transition: Array, allowed: Array, final: Any, allowed_final: Array | None
+) -> tuple[Array, Array | None]:
+    """Counts normalized to probabilities; impossible transitions stay so, and a state never left keeps its own."""
+    counts = np.where(allowed > 0, transition, 0.0)
+    final_counts = 0.0 if allowed_final is None else np.where(allowed_final > 0, final, 0.0)
+    total = counts.sum(axis=-1) + final_counts
+    left = total > 0
+    safe = np.where(left, total, 1.0)
+    probs = np.where(left[..., None], counts / safe[..., None], allowed)
+    return probs, None if allowed_final is None else np.where(left, final_counts / safe, allowed_final)
 
 
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
@@ -519,7 +542,7 @@ def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
 
 
 def _over_states(probs: Array) -> Categorical:
-    total = probs.sum()  # 0 where a chain must have ended: no state is possible, and whatever is seen has log p −inf
+    total = probs.sum()  # 0 where a chain must have exited: no state is possible, and any frame has log p −inf
     return Categorical.trusted(probs=probs / total if total > 0 else np.zeros(len(probs)), levels=None)
 
 
@@ -528,8 +551,8 @@ def _updated_by_logs(belief: Categorical, logs: Array) -> tuple[Categorical, flo
     top = float(joint.max())
     if np.isneginf(top):
         return belief, top
-    shares = np.exp(joint - top)
-    return Categorical.trusted(probs=shares / shares.sum(), levels=None), top + float(np.log(shares.sum()))
+    probs = np.exp(joint - top)
+    return Categorical.trusted(probs=probs / probs.sum(), levels=None), top + float(np.log(probs.sum()))
 
 
 def _one_frame(y: Any, dim: int) -> Any:
@@ -544,15 +567,17 @@ def _one_frame(y: Any, dim: int) -> Any:
 
 
 def _lengths(length: Any) -> Any:
-    """Lengths of sequences to be drawn: whole numbers, not negative."""
+    """Validate lengths of sequences to be sampled: whole numbers, not negative."""
     a = np.asarray(length)
     if a.dtype.kind not in "iu" or a.ndim > 1 or (a < 0).any():
-        raise DomainError(sentence("HMM.sample", "length must be a whole number of frames, or one each", repr(length)))
+        raise DomainError(
+            sentence("HMM.sample", "length must be a whole number of frames, or one per sequence", repr(length))
+        )
     return a
 
 
 def _in_double(values: Any) -> Any:
-    """Frames in double precision: shares are made of their scores."""
+    """Frames in double precision: probabilities are computed from their scores."""
     return (
         values.astype(np.float64)
         if getattr(values, "dtype", None) == np.float32 and hasattr(values, "astype")
@@ -562,5 +587,5 @@ def _in_double(values: Any) -> Any:
 
 @embedded.register
 def _(distribution: HMM, x: Any, weight: Array) -> Array:
-    """A sequence by what its frames are like, as the emissions see them."""
+    """Embed a sequence by the embeddings of its frames under the emissions."""
     return by_thirds(embedded(untied(distribution.emission), x.values, x.weights(weight)), x, weight)

@@ -1,4 +1,4 @@
-"""What learning a hidden Markov model adds up: expected beginnings, moves and endings, and what each state emitted."""
+"""Sufficient statistics of a hidden Markov model: expected transition counts and emission statistics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class HMMStats(Addable, Value):
-    """Expected uses of the arcs of a chain, and the emissions' statistics; a leading axis C for a stack of chains.
+    """Expected counts of initial states, transitions and final states, and the emissions' sufficient statistics.
 
-    moves(j, k) = Σ_t p(s_{t−1} = j, s_t = k | x)   (Ney 7.4); statistics of two sets of sequences add.
+    A leading axis C holds a stack of chains.
+
+    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4). Statistics of
+    two sets of sequences add.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
@@ -30,17 +33,17 @@ class HMMStats(Addable, Value):
     final: Array  # (N,): to the exit, or the last states where the chain has none
     counts: Array  # (K,): frames in each emitting state
     emission: Any  # the statistics of the emissions
-    entropy: Array  # (): of the hidden states, in nats; −inf where a sequence cannot be
-    seen: bool = False  # all states were given
+    entropy: Array  # (): of the hidden states, in nats; −inf where a sequence is impossible
+    seen: bool = False  # all states were observed
 
     @property
     def complete(self) -> bool:
-        """True if neither states nor entries were hidden."""
+        """True if neither states nor entries were missing."""
         return bool(self.seen and self.emission.complete)
 
     @property
     def filled(self) -> bool:
-        """True if parts filled gaps in."""
+        """True if missing entries were imputed by the emissions."""
         return bool(getattr(self.emission, "filled", False))
 
     @property
@@ -52,12 +55,12 @@ class HMMStats(Addable, Value):
 
     @property
     def units(self) -> float:
-        """What a gain is measured by: frames."""
+        """The number of units that a gain per unit is divided by: frames."""
         return self.total_weight
 
     @property
     def sequences(self) -> float:
-        """Weight of all sequences that have a frame."""
+        """Weight of all sequences with at least one frame."""
         return float(self.initial.sum())
 
     def __add__(self, other: HMMStats) -> HMMStats:
@@ -80,12 +83,12 @@ class HMMStats(Addable, Value):
     __rmul__ = __mul__
 
     def as_stack(self) -> HMMStats:
-        """One chain's statistics as a stack of one."""
+        """The statistics of one chain as a stack of one."""
         arrays = {name: getattr(self, name)[None] for name in ("initial", "transition", "final", "counts", "entropy")}
         return self.replace(**arrays)
 
     def member(self, c: Any) -> HMMStats:
-        """The statistics of one chain of a stack, or of some; emissions that chains share are not told apart."""
+        """The statistics of one chain, or of some chains, of a stack; tied emissions are not separated."""
         K = self.counts.shape[-1]
         at = (np.asarray(c)[..., None] * K + np.arange(K)).ravel()
         arrays = {

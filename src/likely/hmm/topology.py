@@ -1,4 +1,4 @@
-"""Which states may follow which: the skeleton of a chain, before anything is learned."""
+"""Topology of a hidden Markov model: which initial states, transitions and final states are possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("ergodic", "left-to-right", "cyclic", "parallel")
 
 @dataclass(frozen=True, eq=False)
 class Topology(Value):
-    """Where sequences may begin, which moves are possible, where they may end; and which density each state has.
+    """Possible initial states, transitions and final states, and the density index of each emitting state.
 
     The first K = len(`density`) states emit, by density `density[k]`: states with the same number are tied. The others
     are null states. `final` None lets sequences stop anywhere.
@@ -35,7 +35,7 @@ class Topology(Value):
     transition: Mask  # (N, N)
     final: Mask | None  # (N,)
     density: Index  # (K,): 0 … number of densities − 1
-    origin: Index | None = None  # (K,): of an expansion, the state that each one stands for
+    origin: Index | None = None  # (K,): in an expansion, the original state of each one
 
     def __post_init__(self) -> None:
         initial, transition = np.array(self.initial, dtype=bool), np.array(self.transition, dtype=bool)
@@ -43,16 +43,20 @@ class Topology(Value):
         density, N = np.array(self.density, dtype=np.intp), len(initial)
         if transition.shape != (N, N) or (final is not None and final.shape != (N,)) or initial.shape != (N,):
             shapes = [initial.shape, transition.shape, None if final is None else final.shape]
-            raise ShapeError(sentence("Topology", "starts (N,), moves (N, N) and ends (N,) must go together", shapes))
+            raise ShapeError(
+                sentence("Topology", "initial (N,), transition (N, N), final (N,) must have matching shapes", shapes)
+            )
         numbers = np.unique(density)
         if not 0 < len(density) <= N or (numbers != np.arange(len(numbers))).any():
             expected = f"density must number the densities 0, 1, … of at most {N} emitting states"
             raise DomainError(sentence("Topology", expected, density.tolist()))
         if not initial.any():
-            raise DomainError(sentence("Topology", "some state must be one to begin with", "none"))
+            raise DomainError(sentence("Topology", "at least one initial state is needed", "none"))
         origin = None if self.origin is None else np.array(self.origin, dtype=np.intp)
         if origin is not None and origin.shape != density.shape:
-            raise ShapeError(sentence("Topology", f"origin must name a state for each of {len(density)}", origin.shape))
+            raise ShapeError(
+                sentence("Topology", f"origin must have one state per emitting state ({len(density)})", origin.shape)
+            )
         if origin is not None and (origin.min() < 0 or origin.max() >= len(origin)):
             raise DomainError(sentence("Topology", f"origin must be 0 … {len(origin) - 1}", origin.tolist()[:9]))
         self._set(initial=initial, transition=transition, final=final, density=density, origin=origin)
@@ -62,23 +66,23 @@ class Topology(Value):
         stuck = ~self.transition.any(axis=1) & (True if self.final is None else ~self.final)
         if stuck.any():
             state = int(stuck.argmax())
-            remedy = "allow it to stay, to go on, or to end there"
-            raise DomainError(sentence("Topology", f"state {state} must have a way on", "none", remedy))
+            remedy = "allow a self-transition, another transition, or ending there"
+            raise DomainError(sentence("Topology", f"state {state} must have a transition", "none", remedy))
 
     # ------------------------------------------------------------------ by name
 
     @classmethod
     def ergodic(cls, states: int, final: bool = False) -> Topology:
-        """Every state may follow every other."""
+        """Ergodic (fully connected): every state may follow every other."""
         all_ = np.ones(states, dtype=bool)
         return cls(all_, np.ones((states, states), dtype=bool), all_ if final else None, np.arange(states))
 
     @classmethod
     def steps(cls, states: int, allowed: Sequence[int], final: bool = True, around: bool = False) -> Topology:
-        """From each state on by one of the `allowed` numbers of states: (0, 1) is left-to-right, (0, 1, 2) may skip.
+        """Transitions by one of the `allowed` numbers of states: (0, 1) is left-to-right (Bakis), (0, 1, 2) may skip.
 
-        Sequences begin in the first state and end in the last; with `around`, the first follows the last, and they
-        may begin anywhere   (Ney 7.1: the (0, 1, 2) model).
+        Sequences begin in the first state and end in the last; with `around` the topology is cyclic, and they may begin
+        anywhere   (Ney 7.1: the (0, 1, 2) model).
         """
         if not allowed or any(s != int(s) or s < 0 for s in allowed):
             raise DomainError(sentence("Topology", "steps must be whole numbers, not negative", tuple(allowed)))
@@ -95,7 +99,7 @@ class Topology(Value):
 
     @classmethod
     def parallel(cls, states: int, branches: int = 2, final: bool = True) -> Topology:
-        """Several left-to-right branches side by side; a sequence takes one: variants of one word, say."""
+        """Several left-to-right branches in parallel; each sequence takes one, such as one variant of a word."""
         if not 0 < branches <= states:
             raise DomainError(sentence("Topology", f"branches must be 1 … {states}", branches))
         cuts = [int(c) for c in np.linspace(0, states, branches + 1)]
@@ -107,7 +111,7 @@ class Topology(Value):
 
     @classmethod
     def of(cls, what: Any, states: int, final: bool | None = None) -> Topology:
-        """A name, a tuple of allowed steps, a mask (K, K) of moves, or a Topology, for so many states."""
+        """A name, a tuple of allowed steps, a mask (K, K) of transitions, or a Topology, for `states` states."""
         if isinstance(what, Topology):
             if what.states != states:
                 raise ShapeError(sentence("Topology", f"a topology of {states} emitting states is needed", what.states))
@@ -124,7 +128,9 @@ class Topology(Value):
     @classmethod
     def _of_mask(cls, mask: NDArray[Any], states: int, final: bool) -> Topology:
         if mask.shape != (states, states):
-            raise ShapeError(sentence("Topology", f"a mask of moves must have shape ({states}, {states})", mask.shape))
+            raise ShapeError(
+                sentence("Topology", f"a mask of transitions must have shape ({states}, {states})", mask.shape)
+            )
         all_ = np.ones(states, dtype=bool)
         return cls(all_, mask != 0, all_ if final else None, np.arange(states))
 
@@ -137,16 +143,16 @@ class Topology(Value):
 
     @property
     def densities(self) -> int:
-        """Number of densities that they have between them."""
+        """Number of different densities."""
         return int(self.density.max()) + 1
 
     @property
     def original(self) -> Index:
-        """The state that each emitting state stands for (K,): itself, unless this is an expansion."""
+        """The original state of each emitting state (K,): itself, unless this is an expansion."""
         return np.arange(self.states) if self.origin is None else self.origin
 
     def tied(self, index: Any) -> Topology:
-        """The same, where states with the same number share one density."""
+        """The topology with tied states: those with the same number share one density."""
         index = np.array(index)
         if index.shape != (self.densities,) or index.dtype.kind not in "iu":
             expected = f"tie must number the density of each of {self.densities} states"
@@ -155,7 +161,7 @@ class Topology(Value):
 
     @property
     def skeleton(self) -> Topology:
-        """The emitting states alone: which may follow which, by whatever null states on the way."""
+        """The topology of the emitting states alone, with transitions through null states made direct."""
         K = self.states
         if len(self.initial) == K:
             return self
@@ -170,7 +176,7 @@ class Topology(Value):
 
     @property
     def shortest(self) -> int:
-        """The least number of frames of a sequence that can begin and end."""
+        """The least number of frames of a sequence from an initial to a final state."""
         if self.final is None:
             return 1
         reach, emits = self._through_nulls(self.initial), np.arange(len(self.initial)) < self.states
@@ -181,7 +187,7 @@ class Topology(Value):
             reach = self._through_nulls(np.asarray(self.transition[now].any(axis=0)))
             if (now & self.final).any() or (reach & ~emits & self.final).any():
                 return frames
-        raise DomainError(sentence("Topology", "the exit must be reachable from where sequences begin", "no way"))
+        raise DomainError(sentence("Topology", "a final state must be reachable from an initial state", "none"))
 
     def _through_nulls(self, reach: Mask) -> Mask:
         out, K = reach.copy(), self.states
@@ -192,14 +198,14 @@ class Topology(Value):
         return out
 
     def probabilities(self, stay: float = 0.5) -> tuple[Array, Array, Array | None]:
-        """Starts, moves and ends to begin with: all that may follow alike, staying with probability `stay`."""
+        """Initial, transition and final probabilities, uniform over what is possible; self-transitions have `stay`."""
         own = np.diag(self.transition)
         out = np.zeros(len(own), dtype=bool) if self.final is None else self.final
         others = self.transition.sum(axis=1) - own + out
-        share = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
-        transition = np.where(self.transition, share[:, None], 0.0)
+        prob = np.where(own & (others > 0), 1.0 - stay, 1.0) / np.maximum(others, 1)
+        transition = np.where(self.transition, prob[:, None], 0.0)
         np.fill_diagonal(transition, np.where(own, np.where(others > 0, stay, 1.0), 0.0))
-        final = None if self.final is None else np.where(self.final, share, 0.0)
+        final = None if self.final is None else np.where(self.final, prob, 0.0)
         return self.initial / self.initial.sum(), transition, final
 
 

@@ -1,4 +1,4 @@
-"""Paths of states: the best ones for what was seen, and ones drawn from a chain; and frames emitted along them."""
+"""Viterbi paths, and sampling of state paths and of the frames emitted along them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.hmm.markov_chain import Chain, Ways
+from likely.hmm.markov_chain import Arcs, Chain
 
-FOREVER = 10**7  # frames after which a drawn sequence that has not ended is given up
+FOREVER = 10**7  # frames after which sampling gives up on a sequence that has not ended
 
 
 class BestPaths(NamedTuple):
-    """The best path of each of several sequences."""
+    """Viterbi path of each of several sequences."""
 
     states: Index  # (T,)
     log_prob: Array  # (n,)
 
     def counted(self, offsets: Index, weight: Array, K: int) -> tuple[Array, Array, Array]:
-        """First states (K,), moves (K, K) and last states (K,) in weight."""
-        there = np.diff(offsets) > 0
-        first, last, w = offsets[:-1][there], offsets[1:][there] - 1, weight[there]
+        """Weighted counts of first states (K,), transitions (K, K) and last states (K,)."""
+        nonempty = np.diff(offsets) > 0
+        first, last, w = offsets[:-1][nonempty], offsets[1:][nonempty] - 1, weight[nonempty]
         inside = np.ones(len(self.states), dtype=bool)
         inside[first] = False
         at = np.flatnonzero(inside)
@@ -36,88 +36,94 @@ class BestPaths(NamedTuple):
         return initial, transition, np.bincount(self.states[last], w, K).astype(np.float64)
 
 
-def best_paths(way: Ways, logs: Array, offsets: Index) -> BestPaths:
-    """Viterbi's algorithm on the scores (T, K) of all frames, which are used up; `way` is in logarithms."""
+def best_paths(log_arcs: Arcs, logs: Array, offsets: Index) -> BestPaths:
+    """Viterbi algorithm on the scores log b (T, K) of all frames, which are overwritten; `log_arcs` are logarithms."""
     from likely.hmm._loops import path_recursions as loops
 
     offsets = np.array(offsets)
     n = len(offsets) - 1
     path, last, score = np.empty(len(logs), dtype=np.intp), np.empty(n, dtype=np.intp), np.empty(n)
-    loops.viterbi(way.initial, way.transition, way.final, logs, offsets, last, score)
-    loops.retrace(np.ascontiguousarray(way.transition.T), logs, offsets, last, path)
-    score[np.diff(offsets) == 0] = way.empty
+    loops.viterbi(log_arcs.initial, log_arcs.transition, log_arcs.final, logs, offsets, last, score)
+    loops.backtrack_by_scores(np.ascontiguousarray(log_arcs.transition.T), logs, offsets, last, path)
+    score[np.diff(offsets) == 0] = log_arcs.empty
     return BestPaths(path, score)
 
 
-def drawn_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Ragged:
-    """n paths of a chain: until it leaves, or of given lengths, then from p(path | length)."""
+def sample_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Ragged:
+    """Sample n paths of a chain: until it exits, or of given lengths, from p(path | length)."""
     if length is not None:
-        return _of_length(chain.summed, np.broadcast_to(np.asarray(length, dtype=np.intp), (n,)), rng)
+        return _sample_of_length(chain.summed, np.broadcast_to(np.asarray(length, dtype=np.intp), (n,)), rng)
     if chain.final is None:
-        remedy = "say how long: sample(n, rng, length=100)"
-        raise DomainError(sentence("HMM.sample", "a chain without ends never stops", "no length", remedy))
-    return _until_the_end(chain.summed, n, rng)
+        remedy = "give a length: sample(n, rng, length=100)"
+        raise DomainError(
+            sentence(
+                "HMM.sample", "a chain without final probabilities never stops: a length is needed", "no length", remedy
+            )
+        )
+    return _sample_until_exit(chain.summed, n, rng)
 
 
-def _of_length(way: Ways, lengths: Index, rng: Generator) -> Ragged:
-    """Filtering forwards as if nothing were seen, then drawing backwards."""
+def _sample_of_length(arcs: Arcs, lengths: Index, rng: Generator) -> Ragged:
+    """Forward filtering without observations, then backward sampling."""
     from likely.hmm.forward_backward import log_likelihoods
 
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    flat = np.zeros((int(offsets[-1]), len(way.initial)))
+    no_scores = np.zeros((int(offsets[-1]), len(arcs.initial)))
     with np.errstate(all="ignore"):
-        impossible = np.isneginf(log_likelihoods([way], flat.copy(), offsets)[:, 0])
+        impossible = np.isneginf(log_likelihoods([arcs], no_scores.copy(), offsets)[:, 0])
     if impossible.any():
         bad = int(lengths[impossible.argmax()])
-        raise DomainError(sentence("HMM.sample", "the chain must be able to make sequences of that length", bad))
-    return Ragged.trusted(values=path_draws(way, flat, offsets, rng), offsets=offsets)
+        raise DomainError(sentence("HMM.sample", "sequences of that length must be possible under the chain", bad))
+    return Ragged.trusted(values=sample_paths_given(arcs, no_scores, offsets, rng), offsets=offsets)
 
 
-def path_draws(way: Ways, logs: Array, offsets: Index, rng: Generator) -> Index:
-    """A path of each sequence from p(s | x) (T,), given the scores (T, K) of its frames: filter, then draw backwards.
+def sample_paths_given(arcs: Arcs, logs: Array, offsets: Index, rng: Generator) -> Index:
+    """Forward filtering, backward sampling: one path per sequence from p(s | x) (T,), given the scores (T, K).
 
-    Where numbers left their range, it is drawn by logarithms: what the past found most unlikely, the future may prove.
+    Where scaled probabilities underflow, it is sampled in logarithms: a state that is very improbable given the past
+    may be required by the future.
     """
     from likely.hmm._loops import path_recursions as paths
     from likely.hmm._loops import scaled_recursions
 
     offsets = np.array(offsets)
     (T, K), n = logs.shape, len(offsets) - 1
-    b, top, alpha, path = logs.copy(), np.empty((T, 1)), np.empty((T, K)), np.empty(T, dtype=np.intp)
-    scale, finish, sound, lost = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
+    b, log_max, alpha, path = logs.copy(), np.empty((T, 1)), np.empty((T, K)), np.empty(T, dtype=np.intp)
+    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
     uniform = np.asarray(rng.random(T))
     with np.errstate(all="ignore"):
-        scaled_recursions.shift(b, top, K)
+        scaled_recursions.shift(b, log_max, K)
         np.exp(b, out=b)
         scaled_recursions.forward(
-            way.initial, way.transition, way.final, way.entry, b, offsets, alpha, scale, finish, sound, lost
-        )
-        paths.draw(way.transition, way.final, alpha, offsets, uniform, path, sound)
-        for a, z in zip(offsets[:-1][~sound], offsets[1:][~sound], strict=True):
-            path[a:z] = _drawn_by_logs(way.logs, logs[a:z].copy(), uniform[a:z])
+            arcs.initial, arcs.transition, arcs.final, arcs.entry, b, offsets, alpha, scale, termination, in_range,
+            underflow,
+        )  # fmt: skip
+        paths.backward_sampling(arcs.transition, arcs.final, alpha, offsets, uniform, path, in_range)
+        for a, z in zip(offsets[:-1][~in_range], offsets[1:][~in_range], strict=True):
+            path[a:z] = _log_sample_given(arcs.logs, logs[a:z].copy(), uniform[a:z])
     return path
 
 
-def _drawn_by_logs(way: Ways, logs: Array, uniform: Array) -> Index:
-    """The same for one sequence in logarithms; the scores are used up."""
+def _log_sample_given(arcs: Arcs, logs: Array, uniform: Array) -> Index:
+    """Forward filtering, backward sampling of one sequence in logarithms; the scores are overwritten."""
     from likely.hmm._loops import path_recursions as paths
     from likely.hmm.forward_backward import forward_logs
 
     T = len(logs)
-    alpha, _ = forward_logs(way, logs)
-    path, sound = np.empty(T, dtype=np.intp), np.empty(1, dtype=np.bool_)
-    paths.draw_by_logs(way.transition, way.final, alpha, np.array([0, T]), uniform, path, sound)
-    if not sound[0]:
-        raise DataError(sentence("HMM", "paths are drawn for sequences that can be", "one that is impossible"))
+    alpha, _ = forward_logs(arcs, logs)
+    path, in_range = np.empty(T, dtype=np.intp), np.empty(1, dtype=np.bool_)
+    paths.log_backward_sampling(arcs.transition, arcs.final, alpha, np.array([0, T]), uniform, path, in_range)
+    if not in_range[0]:
+        raise DataError(sentence("HMM", "paths are sampled for sequences of positive probability", "an impossible one"))
     return path
 
 
-def _until_the_end(way: Ways, n: int, rng: Generator) -> Ragged:
-    """All sequences a step at a time, until the last of them has left."""
-    K = len(way.initial)
-    on = np.cumsum(np.concatenate([way.transition, way.final[:, None]], axis=1), axis=1)
-    begin = np.cumsum(np.append(way.initial, way.empty))
-    state = _chosen(np.broadcast_to(begin, (n, K + 1)), rng.random(n))
+def _sample_until_exit(arcs: Arcs, n: int, rng: Generator) -> Ragged:
+    """Simulate all sequences step by step until each has reached the exit."""
+    K = len(arcs.initial)
+    on = np.cumsum(np.concatenate([arcs.transition, arcs.final[:, None]], axis=1), axis=1)
+    begin = np.cumsum(np.append(arcs.initial, arcs.empty))
+    state = _categorical_samples(np.broadcast_to(begin, (n, K + 1)), rng.random(n))
     alive, steps = np.arange(n), []
     while True:
         going = state < K
@@ -126,9 +132,9 @@ def _until_the_end(way: Ways, n: int, rng: Generator) -> Ragged:
             break
         steps.append((alive, state))
         if len(steps) > FOREVER:
-            remedy = "say how long: sample(n, rng, length=100)"
+            remedy = "give a length: sample(n, rng, length=100)"
             raise DomainError(sentence("HMM.sample", "sequences must come to an end", f"{FOREVER} frames", remedy))
-        state = _chosen(on[state], rng.random(len(state)))
+        state = _categorical_samples(on[state], rng.random(len(state)))
     whose = np.concatenate([np.empty(0, np.intp), *(a for a, _ in steps)])
     what = np.concatenate([np.empty(0, np.intp), *(s for _, s in steps)])
     order = np.argsort(whose, kind="stable")
@@ -136,23 +142,23 @@ def _until_the_end(way: Ways, n: int, rng: Generator) -> Ragged:
     return Ragged(what[order], np.concatenate([[0], np.cumsum(lengths)]))
 
 
-def _chosen(sums: Array, u: Array) -> Index:
-    """The place of u among rising sums, row by row."""
+def _categorical_samples(sums: Array, u: Array) -> Index:
+    """Sample an index per row by inversion of u, given cumulative sums."""
     return np.minimum((u[:, None] * sums[:, -1:] >= sums).sum(axis=1), sums.shape[1] - 1)
 
 
 def emitted(emission: Any, paths: Ragged, rng: Generator) -> Ragged:
-    """A frame for every state of every path."""
+    """Sample one frame for every state of every path."""
     order = np.argsort(paths.values, kind="stable")
     counts = np.bincount(paths.values, minlength=emission.members)
     draws = [emission.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
-    values = _end_to_end(draws) if draws else emission.member(0).sample(0, rng)
+    values = _concatenated(draws) if draws else emission.member(0).sample(0, rng)
     back = np.empty(len(order), dtype=np.intp)
     back[order] = np.arange(len(order))
     return Ragged(values[back], paths.offsets)
 
 
-def _end_to_end(draws: list[Any]) -> Any:
+def _concatenated(draws: list[Any]) -> Any:
     if isinstance(draws[0], Columns):
-        return Columns({name: _end_to_end([d[name] for d in draws]) for name in draws[0]})
+        return Columns({name: _concatenated([d[name] for d in draws]) for name in draws[0]})
     return np.concatenate(draws)

@@ -16,7 +16,7 @@ from likely.distributions.stacks.tied import untied
 from likely.hmm.decoding import is_one
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
-from likely.hmm.viterbi import path_draws
+from likely.hmm.viterbi import sample_paths_given
 
 
 def is_of_sequences(model: Any) -> bool:
@@ -54,7 +54,7 @@ def _of_one_hmm(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
         return known
     with np.errstate(all="ignore"):
         logs = model.scores(seqs)
-    return np.eye(model.states)[path_draws(model.chains[0].summed, logs, seqs.offsets, rng)]
+    return np.eye(model.states)[sample_paths_given(model.chains[0].summed, logs, seqs.offsets, rng)]
 
 
 def driven_responsibilities(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:

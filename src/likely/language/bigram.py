@@ -1,4 +1,4 @@
-"""Which word follows which: a bigram, counted or given, with a beginning and an end of utterances."""
+"""Bigram language model with beginning and end of utterance: estimated from text, or given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUM_TO_ONE = 1e-9
 
 
 class Bigram(NamedTuple):
-    """Probabilities of the first word, of each next word, and of the end after a word.
+    """Bigram probabilities: of the first word, of the next word given a word, and of the end after a word.
 
     Each row of `bigram` sums to 1 with its entry of `final`; what `initial` lacks is the probability of no word at all.
 
@@ -32,10 +32,10 @@ class Bigram(NamedTuple):
 def learn_bigram(
     utterances: Iterable[Sequence[str]], names: Sequence[str], alpha: float = 0.5, weight: Any = None
 ) -> Bigram:
-    """Relative frequencies with `alpha` more of each kind: p(w | v) = (n_vw + α) / (n_v + α (C + 1))   (Ney 9).
+    """Estimate a bigram with additive smoothing: p(w | v) = (n_vw + α) / (n_v + α (C + 1))   (Ney 9).
 
-    The end of an utterance counts as one more word after v, its beginning is a row of its own. `weight` has one
-    entry an utterance; an utterance may be empty.
+    `alpha` is the pseudo-count per event. The end of an utterance counts as one more word after v; its beginning is a
+    row of its own. `weight` has one entry per utterance; an utterance may be empty.
 
     >>> learn_bigram([["yes", "no"], ["no"]], ["no", "yes"], alpha=0.0)
     Bigram(initial=array([0.5, 0.5]), bigram=array([[0., 0.],
@@ -47,15 +47,15 @@ def learn_bigram(
     w = weights(weight, len(texts), "learn_bigram")
     counts = _counted(texts, list(names), np.ones(len(texts)) if w is None else w)
     C = len(counts) - 1
-    counts[C, C] -= alpha  # an utterance without words is as likely as it was seen to be
+    counts[C, C] -= alpha  # no smoothing of the empty utterance
     counts += alpha
     totals = counts.sum(axis=1, keepdims=True)
     if not (totals > 0).all():
         never = "the beginning" if not totals[C] > 0 else repr(names[int(np.argmin(totals))])
-        raise DataError(sentence("learn_bigram", "what follows must be known for every word", f"nothing after {never}",
+        raise DataError(sentence("learn_bigram", "every word must be followed by something", f"nothing after {never}",
                                  "give more utterances, or alpha above 0"))  # fmt: skip
-    shares = counts / totals
-    return Bigram(shares[C, :C].copy(), shares[:C, :C].copy(), shares[:C, C].copy())
+    probs = counts / totals
+    return Bigram(probs[C, :C].copy(), probs[:C, :C].copy(), probs[:C, C].copy())
 
 
 def _words(text: Any, i: int) -> list[str]:
@@ -66,14 +66,14 @@ def _words(text: Any, i: int) -> list[str]:
 
 
 def _counted(texts: list[list[str]], names: list[str], weight: Array) -> Array:
-    """How often each word followed each (C + 1, C + 1): the last row is the beginning, the last column the end."""
+    """Bigram counts (C + 1, C + 1): the last row is the beginning, the last column the end."""
     place = {name: c for c, name in enumerate(check_names(names, len(names)))}
     C = len(place)
     counts = np.zeros((C + 1, C + 1))
     for i, (text, w) in enumerate(zip(texts, weight.tolist(), strict=True)):
         unknown = next((word for word in text if word not in place), None)
         if unknown is not None:
-            expected = "utterances must be made of the words that have names"
+            expected = "utterances must consist of words in names"
             raise DataError(sentence("learn_bigram", expected, f"{unknown!r} in utterance {i}"))
         at = [C, *(place[word] for word in text), C]
         np.add.at(counts, (at[:-1], at[1:]), w)
@@ -81,7 +81,7 @@ def _counted(texts: list[list[str]], names: list[str], weight: Array) -> Array:
 
 
 def check_names(names: Any, count: int) -> tuple[str, ...]:
-    """One name a word, each once."""
+    """Validate names: one per word, no duplicates."""
     given = (names,) if isinstance(names, str) else tuple(names)
     if len(given) != count:
         raise ShapeError(sentence(WHOSE, f"names must be {count} texts, one per word", len(given)))
@@ -90,16 +90,16 @@ def check_names(names: Any, count: int) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.strip():
             raise DomainError(sentence(WHOSE, "names must be texts, not empty", repr(name)))
         if name in seen:
-            raise DomainError(sentence(WHOSE, "every word must have a name of its own", f"{name!r} twice"))
+            raise DomainError(sentence(WHOSE, "names must be unique", f"{name!r} twice"))
         seen.add(name)
     return given
 
 
 def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
-    """A grammar of C words, with what was left open filled in: all alike.
+    """Validate a bigram of C words; what is not given is uniform.
 
-    Rows of a bigram that all sum to 1 leave no room for an end: without `ends`, each is shared with an end of
-    probability 1 / (C + 1). Rows that sum to less have their end in what they lack.
+    Rows of a bigram that all sum to 1 leave no probability for the end: without `ends`, each is scaled for an end of
+    probability 1 / (C + 1). For rows that sum to less, the rest is the probability of the end.
     """
     if isinstance(bigram, Bigram):
         bigram, starts, ends = bigram.bigram, bigram.initial, bigram.final
@@ -107,7 +107,7 @@ def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
     if begin.sum() > 1 + SUM_TO_ONE:
         raise DomainError(sentence(WHOSE, "initial must not sum to more than 1", float(begin.sum())))
     ends = np.full(C, ends) if ends is not None and np.ndim(ends) == 0 else ends
-    leave = None if ends is None else _probabilities(ends, "ends", (C,))
+    leave = None if ends is None else _probabilities(ends, "final", (C,))
     if bigram is None:
         leave = np.full(C, 1.0 / (C + 1)) if leave is None else leave
         follow = np.repeat((1.0 - leave)[:, None] / C, C, axis=1)
@@ -117,10 +117,10 @@ def check_bigram(bigram: Any, starts: Any, ends: Any, C: int) -> Bigram:
     totals = follow.sum(axis=1) + leave
     worst = int(np.abs(totals - 1).argmax())
     if abs(totals[worst] - 1) > SUM_TO_ONE:
-        expected = f"row {worst} of bigram must sum to 1 with its entry of ends"
+        expected = f"row {worst} of bigram must sum to 1 with its entry of final"
         raise DomainError(sentence(WHOSE, expected, float(totals[worst]), "see learn_bigram"))
     if not (leave > 0).any():
-        raise DomainError(sentence(WHOSE, "an utterance must be able to end", "ends that are all 0"))
+        raise DomainError(sentence(WHOSE, "an utterance must be able to end", "final probabilities that are all 0"))
     return Bigram(begin, follow, leave)
 
 

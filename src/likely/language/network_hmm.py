@@ -1,4 +1,4 @@
-"""A network of words as one HMM, whose null states are the boundaries between words; and utterances drawn from it."""
+"""Word network as one HMM, with null states as word boundaries; and sampling of utterances."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ def joined(network: Any) -> tuple[HMM, Index]:
     """One HMM and the word of each emitting state: words, then silence after each boundary, null states, boundaries."""
     at, C = network.boundaries, len(network)
     chains = [*network._chains, *([] if network.silence is None else [network.silence.chains[0]] * len(at))]
-    places, N = _places(chains, len(at))
+    indices, N = _state_indices(chains, len(at))
     if N > LARGEST:
         remedy = "decode and log_prob need no such matrix"
         raise DomainError(sentence("WordNetwork.joined", f"at most {LARGEST} states can be joined", N, remedy))
-    starts, moves, ends, meet = np.zeros(N), np.zeros((N, N)), np.zeros(N), np.arange(N - len(at), N)
-    on = 1.0 if network.silence is None else 1.0 - network.pause
-    starts[meet[0]], ends[meet] = 1.0, on * at.leave
-    for u, (chain, mine) in enumerate(zip(chains, places, strict=True)):
-        moves[np.ix_(mine, mine)] = chain.transition
-        moves[mine, meet[at.context[u] if u < C else u - C]] = chain.final
+    initial, transition, final, boundary = np.zeros(N), np.zeros((N, N)), np.zeros(N), np.arange(N - len(at), N)
+    no_pause = 1.0 if network.silence is None else 1.0 - network.pause
+    initial[boundary[0]], final[boundary] = 1.0, no_pause * at.leave
+    for u, (chain, own) in enumerate(zip(chains, indices, strict=True)):
+        transition[np.ix_(own, own)] = chain.transition
+        transition[own, boundary[at.context[u] if u < C else u - C]] = chain.final
         if u < C:
-            moves[np.ix_(meet, mine)] = on * at.follow[:, u, None] * chain.initial
+            transition[np.ix_(boundary, own)] = no_pause * at.follow[:, u, None] * chain.initial
         else:
-            moves[meet[u - C], mine] = network.pause * chain.initial
+            transition[boundary[u - C], own] = network.pause * chain.initial
     word = np.repeat([u if u < C else -1 for u in range(len(chains))], [chain.states for chain in chains])
-    return HMM(starts, moves, _emissions(network), final=ends), word.astype(np.intp)
+    return HMM(initial, transition, _emissions(network), final=final), word.astype(np.intp)
 
 
-def _places(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:
-    """Where the states of each chain stand: those that emit before all null states."""
+def _state_indices(chains: list[Chain], boundaries: int) -> tuple[list[Index], int]:
+    """State indices of each chain: all emitting states come before all null states."""
     K = sum(chain.states for chain in chains)
-    places, emitting, null = [], 0, K
+    indices, emitting, null = [], 0, K
     for chain in chains:
-        quiet = len(chain.initial) - chain.states
-        places.append(np.r_[emitting : emitting + chain.states, null : null + quiet].astype(np.intp))
-        emitting, null = emitting + chain.states, null + quiet
-    return places, null + boundaries
+        n_null = len(chain.initial) - chain.states
+        indices.append(np.r_[emitting : emitting + chain.states, null : null + n_null].astype(np.intp))
+        emitting, null = emitting + chain.states, null + n_null
+    return indices, null + boundaries
 
 
 def _emissions(network: Any) -> Any:
-    """A density for each emitting state; all copies of the silence share theirs."""
+    """One emission density per emitting state; all copies of the silence share theirs."""
     if isinstance(network.words, HMM) and network.silence is None:
         return network.words.emission
     parts = list(network.words) if isinstance(network.words, tuple) else [network.words]
@@ -61,11 +61,11 @@ def _emissions(network: Any) -> Any:
     return members if network.silence is None else Tied(members, np.concatenate(network._columns[0]))
 
 
-# ------------------------------------------------------------------------ drawing
+# ------------------------------------------------------------------------ sampling
 
 
 def uttered(network: Any, n: int, rng: Generator) -> tuple[list[tuple[str, ...]], Ragged]:
-    """n utterances: words from the grammar, pauses between them, and then the frames of each."""
+    """Sample n utterances: words from the bigram, pauses between them, and then the frames of each."""
     plans = [_units_of(network, rng) for _ in range(n)]
     flat = np.array([u for plan in plans for u in plan], dtype=np.intp)
     pieces: list[Any] = [None] * len(flat)
@@ -84,19 +84,19 @@ def uttered(network: Any, n: int, rng: Generator) -> tuple[list[tuple[str, ...]]
 
 
 def _units_of(network: Any, rng: Generator) -> list[int]:
-    """Words in the order said, C for a silence."""
+    """Sample words in order, C for a silence."""
     at, C = network.boundaries, len(network)
-    said, g = [], 0
+    units, g = [], 0
     while True:
         while network.silence is not None and rng.random() < network.pause:
-            said.append(C)
-        word = _drawn(np.append(at.follow[g], at.leave[g]), rng)
+            units.append(C)
+        word = _categorical_sample(np.append(at.follow[g], at.leave[g]), rng)
         if word == C:
-            return said
-        said.append(word)
+            return units
+        units.append(word)
         g = int(at.context[word])
 
 
-def _drawn(probabilities: Array, rng: Generator) -> int:
+def _categorical_sample(probabilities: Array, rng: Generator) -> int:
     sums = np.cumsum(probabilities)
     return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))

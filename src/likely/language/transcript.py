@@ -1,4 +1,4 @@
-"""What was understood: words, when each was said, and how sure one may be of it."""
+"""Result of connected-word recognition: words, their frames, and confidences."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Transcript(Value):
-    """Words of one utterance: word i lies in frames begins[i] … ends[i] − 1; str() is the text.
+    """Recognized words of one utterance: word i is in frames begins[i] … ends[i] − 1; str() is the text.
 
-    `log_prob` is the joint log-probability of the frames and the best way through the network, with what penalty and
-    scale made of it; −inf where there is no way, and then there are no words. `confidence[i]` is the
-    posterior probability that a token is in that word, averaged over its frames; None if it was not asked for.
+    `log_prob` is the joint log-probability of the frames and the best path through the network, including penalty and
+    scale; −inf where there is no path, and then there are no words. `confidence[i]` is the posterior probability of the
+    word, averaged over its frames; None if it was not requested.
 
     >>> import numpy as np
     >>> str(Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8])))

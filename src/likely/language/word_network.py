@@ -1,4 +1,4 @@
-"""Words in a row: models of words, joined by which word follows which, and tokens that race through them."""
+"""Connected-word recognition: word HMMs joined by a bigram language model, decoded by token passing."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from likely.hmm.decoding import is_one
 from likely.hmm.hmm import HMM, BadFrame
 from likely.hmm.markov_chain import Chain
 from likely.language.bigram import Bigram, check_bigram, check_names
-from likely.language.token_passing import Found, best_way, best_ways, log_total, shares_of
+from likely.language.token_passing import UnitPath, best_path, forward_pass, k_best_paths, unit_posteriors
 from likely.language.transcript import Transcript
-from likely.language.word_units import Boundaries, Plan, Units, chained, ways_of
+from likely.language.word_units import Boundaries, Plan, Units, arc_logs, chained
 
 WHOSE = "WordNetwork"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordNetwork(Value):
-    """p(x, w₁ … w_N) = p(w₁) Π p(w_n | w_{n−1}) p(end | w_N) Π p(x_n | w_n), x cut into pieces x_n   (Ney 7.4).
+    """Connected-word model p(x, w₁ … w_N) = p(w₁) Π p(w_n | w_{n−1}) p(end | w_N) Π p(x_n | w_n)   (Ney 7.4).
+
+    The frames x are segmented into pieces x_n, one per word.
 
     - **words**: a stack of C HMMs with `final`, or a list of such HMMs, each with as many states as it needs.
-    - **names**: C texts.
-    - **bigram** (C, C): p(next word | word), or what `learn_bigram` gives. None: all words alike. Each row sums to 1
+    - **names**: C strings.
+    - **bigram** (C, C): p(next word | word), or a result of `learn_bigram`. None: uniform. Each row sums to 1
       with its entry of **final** (C,), p(end of utterance | word), which may be one number for all. Without `final`,
-      rows that sum to less than 1 end with what they lack; where all sum to 1, they share with an end of 1 / (C + 1).
-    - **initial** (C,): p(first word). None: all alike. What it lacks to 1 is an utterance without any word.
-    - **silence**: an HMM with `final` that stands between words, before and after, with probability **pause**
-      each time, so that it may come again; it is no word, and the word before it is not forgotten.
+      the rest of rows that sum to less than 1 is p(end); where all sum to 1, p(end) is 1 / (C + 1).
+    - **initial** (C,): p(first word). None: uniform. If it sums to less than 1, the rest is an utterance without words.
+    - **silence**: an HMM with `final` for pauses between words, before and after, with probability **pause**
+      each time, so that it may be repeated; it is no word, and the bigram history passes through it.
 
     >>> import likely as lk
     >>> on, off = (HMM([1.0], [[0.8]], lk.Gaussian([[m]], 1.0), final=[0.2]) for m in (3.0, -3.0))
@@ -66,14 +68,14 @@ class WordNetwork(Value):
 
     @classmethod
     def of(cls, classifier: Any, bigram: Any = None, **others: Any) -> WordNetwork:
-        """The words that a classifier tells apart: a `BayesClassifier` of `HMMDensity` with ends; labels are names.
+        """The word network of a fitted `BayesClassifier` of `HMMDensity` with final probabilities; labels are names.
 
-        `others` are `initial`, `final`, `silence` and `pause`. Class probabilities are left out: the bigram takes their
-        place.
+        `others` are `initial`, `final`, `silence` and `pause`. Class priors are replaced by the
+        bigram.
         """
         words = getattr(getattr(classifier, "model_", None), "components", None)
         if not isinstance(words, HMM):
-            expected = "a fitted BayesClassifier with an HMM for each class is needed"
+            expected = "a fitted BayesClassifier with one HMM per class is needed"
             raise DomainError(sentence(f"{WHOSE}.of", expected, type(classifier).__name__))
         return cls(words, tuple(str(label) for label in classifier.classes_), bigram, **others)
 
@@ -89,19 +91,19 @@ class WordNetwork(Value):
     @property
     def dim(self) -> int:
         """Number of columns of a frame."""
-        return int(_each(self.words)[0].dim)
+        return int(_models(self.words)[0].dim)
 
     @cached_property
     def _chains(self) -> list[Chain]:
-        return [chain for part in _each(self.words) for chain in part.chains]
+        return [chain for part in _models(self.words) for chain in part.chains]
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """Where words meet: histories after which all words follow alike."""
+        """Word boundaries: histories with equal bigram rows."""
         return Boundaries.of(Bigram(self.initial, self.bigram, self.final))
 
     def word(self, c: int) -> HMM:
-        """The model of one word."""
+        """The HMM of one word."""
         one: HMM = self.words.member(c) if isinstance(self.words, HMM) else self.words[c]
         return one
 
@@ -111,34 +113,36 @@ class WordNetwork(Value):
         self, x: Any, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0,
         confidence: bool | float = True,
     ) -> Any:  # fmt: skip
-        """The best words for a sequence: a `Transcript`; for many (a Ragged, a list of arrays) a list of them.
+        """Most probable words of a sequence: a `Transcript`; for many (a Ragged, a list of arrays) a list of them.
 
-        - **beam**: states whose score is more than that below the best one, in nats, are not gone on with. None is
-          exact; where a beam loses all ways to the end, decoding is done again without.
-        - **penalty** is taken off for every word: more makes fewer words. **scale** multiplies the logarithms of
-          the bigram, because neighboring frames say the same thing twice and the densities are too sure.
-        - **confidence** sums over all ways under the same scores, whatever the beam; False saves its time, which is
-          several times that of decoding. A number is the share of their log-likelihood that frames count in it: less
-          than 1 where neighbors repeat each other (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
+        - **beam**: beam pruning: states whose score is more than that below the best one, in nats, are dropped. None is
+          exact; where a beam loses all paths to the end, decoding is repeated without.
+        - **penalty** (word insertion penalty) is subtracted per word. **scale** multiplies the logarithms of the bigram
+          (language model scale), because neighboring frames are correlated and the densities overconfident.
+        - **confidence** sums over all paths under the same scores, without a beam; False saves its time, which is
+          several times that of decoding. A number scales the log-likelihood of frames in it: less than 1 for correlated
+          frames (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
         """
         seqs, width, plan = Ragged.of(x), _checked_beam(beam), self._plan(penalty, scale)
-        units, share = (self._units(best=True), self._units(best=False)), _checked_share(confidence)
-        tempered = self._plan(share * penalty, scale)
+        units, acoustic_scale = (self._units(best=True), self._units(best=False)), _checked_acoustic_scale(confidence)
+        tempered = self._plan(acoustic_scale * penalty, scale)
 
         def one(i: int) -> Transcript:
             with np.errstate(all="ignore"):
-                way, scores = self._best(units[0], seqs, i, plan, width)
-                sure = self._confidence(units[1], way, tempered, scores, share) if share > 0 else None
-                return self._transcript(way, sure)
+                path, scores = self._best(units[0], seqs, i, plan, width)
+                posterior = (
+                    self._confidence(units[1], path, tempered, scores, acoustic_scale) if acoustic_scale > 0 else None
+                )
+                return self._transcript(path, posterior)
 
         with one_blas_thread():
             out = list(ordered_map(one, range(len(seqs)), cores()))
         return out[0] if is_one(x) else out
 
     def k_best(self, x: Any, k: int, penalty: float = 0.0, scale: float = 1.0) -> list[Transcript]:
-        """The k best word sequences of one utterance, best first, no two with the same words; fewer where there are.
+        """The k most probable word sequences of one utterance, best first; fewer where fewer are possible.
 
-        Each comes with its own best cuts, and without confidence. Exact.
+        No two have the same words. Each has its own best segmentation, and no confidence. Exact.
         """
         if k < 1 or k != int(k):
             raise DomainError(sentence(f"{WHOSE}.k_best", "k must be a whole number above 0", k))
@@ -147,17 +151,17 @@ class WordNetwork(Value):
             raise DataError(sentence(f"{WHOSE}.k_best", "one sequence is needed", repr(seqs)))
         with np.errstate(all="ignore"):
             units, scores = self._units(best=True), _Scores(self, seqs, 0)
-            ways = best_ways(units, plan, scores, int(seqs.lengths[0]), self._columns[1], int(k))
-        return [self._transcript(way, None) for way in ways]
+            paths = k_best_paths(units, plan, scores, int(seqs.lengths[0]), self._columns[1], int(k))
+        return [self._transcript(path, None) for path in paths]
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) of each sequence (n,), over all words and all ways."""
+        """log p(x) of each sequence (n,), summed over all word sequences and paths."""
         seqs, plan, units = Ragged.of(x), self._plan(0.0, 1.0), self._units(best=False)
 
         def one(i: int) -> float:
             with np.errstate(all="ignore"):
                 T = int(seqs.lengths[i])
-                return float(log_total(units, plan, _Scores(self, seqs, i), T, self._columns[1])[0])
+                return float(forward_pass(units, plan, _Scores(self, seqs, i), T, self._columns[1])[0])
 
         with one_blas_thread():
             return np.array(list(ordered_map(one, range(len(seqs)), cores())), dtype=np.float64)
@@ -168,31 +172,35 @@ class WordNetwork(Value):
             raise DomainError(sentence(f"{WHOSE}.decode", expected, f"{penalty} and {scale}"))
         return Plan.of(self.boundaries, self.pause if self.silence is not None else 0.0, float(penalty), float(scale))
 
-    def _best(self, units: Units, seqs: Ragged, i: int, plan: Plan, beam: float) -> tuple[Found, _Scores]:
+    def _best(self, units: Units, seqs: Ragged, i: int, plan: Plan, beam: float) -> tuple[UnitPath, _Scores]:
         T, scores = int(seqs.lengths[i]), _Scores(self, seqs, i)
-        way = best_way(units, plan, scores, T, self._columns[1], beam)
-        if np.isneginf(way.log_prob) and np.isfinite(beam):
-            way = best_way(units, plan, scores, T, self._columns[1], np.inf)
-        return way, scores
+        path = best_path(units, plan, scores, T, self._columns[1], beam)
+        if np.isneginf(path.log_prob) and np.isfinite(beam):
+            path = best_path(units, plan, scores, T, self._columns[1], np.inf)
+        return path, scores
 
-    def _confidence(self, units: Units, way: Found, plan: Plan, scores: _Scores, share: float) -> Array:
-        """p(a token is in the word | all frames), averaged over the frames of each word (n,)."""
-        said = way.units < len(self)
-        if not said.any():
+    def _confidence(self, units: Units, path: UnitPath, plan: Plan, scores: _Scores, acoustic_scale: float) -> Array:
+        """Posterior probability of each word, averaged over its frames (n,)."""
+        is_word = path.units < len(self)
+        if not is_word.any():
             return np.empty(0)
-        which = np.repeat(np.where(said, way.units, -1), way.lengths)
-        counted = scores if share == 1 else lambda a, b: share * scores(a, b)
-        p = shares_of(units, plan, counted, len(which), self._columns[1], which)
-        return np.asarray((np.add.reduceat(p, way.begins) / way.lengths)[said])
+        which = np.repeat(np.where(is_word, path.units, -1), path.lengths)
+        counted = scores if acoustic_scale == 1 else lambda a, b: acoustic_scale * scores(a, b)
+        p = unit_posteriors(units, plan, counted, len(which), self._columns[1], which)
+        return np.asarray((np.add.reduceat(p, path.begins) / path.lengths)[is_word])
 
-    def _transcript(self, way: Found, confidence: Array | None) -> Transcript:
-        said = way.units < len(self)
-        words = tuple(self.names[u] for u in way.units[said])
+    def _transcript(self, path: UnitPath, confidence: Array | None) -> Transcript:
+        is_word = path.units < len(self)
+        words = tuple(self.names[u] for u in path.units[is_word])
         return Transcript.trusted(
-            words=words, begins=way.begins[said], ends=way.until[said], log_prob=way.log_prob, confidence=confidence
+            words=words,
+            begins=path.begins[is_word],
+            ends=path.until[is_word],
+            log_prob=path.log_prob,
+            confidence=confidence,
         )
 
-    # ---------------------------------------------------------------- written out
+    # ------------------------------------------------------------------ flat arrays
 
     @cached_property
     def _columns(self) -> tuple[list[Index], int]:
@@ -201,8 +209,8 @@ class WordNetwork(Value):
         own, used = chained(np.arange(chain.states) for chain in self._chains)
         if self.silence is None:
             return own, used
-        quiet = used + np.arange(self.silence.states)
-        return own + [quiet] * copies, used + self.silence.states
+        silent = used + np.arange(self.silence.states)
+        return own + [silent] * copies, used + self.silence.states
 
     def _units(self, best: bool) -> Units:
         plain = all(len(c.initial) == c.states for c in self._all_chains)
@@ -214,25 +222,25 @@ class WordNetwork(Value):
 
     @cached_property
     def _summed_units(self) -> Units:
-        return self._written_out(False)
+        return self._flat_units(False)
 
     @cached_property
     def _best_units(self) -> Units:
-        return self._written_out(True)
+        return self._flat_units(True)
 
-    def _written_out(self, best: bool) -> Units:
-        ways, context = [ways_of(chain, best) for chain in self._chains], self.boundaries.context
+    def _flat_units(self, best: bool) -> Units:
+        paths, context = [arc_logs(chain, best) for chain in self._chains], self.boundaries.context
         if self.silence is not None:
             G = len(self.boundaries)
-            ways += [ways_of(self.silence.chains[0], best)] * G
+            paths += [arc_logs(self.silence.chains[0], best)] * G
             context = np.concatenate([context, np.arange(G)])
-        return Units.of(ways, context, self._columns[0])
+        return Units.of(paths, context, self._columns[0])
 
     def joined(self) -> tuple[HMM, Index]:
-        """The same as one HMM, and the word of each of its emitting states (K,), −1 for silence.
+        """The network as one HMM, and the word of each of its emitting states (K,), −1 for silence.
 
-        Boundaries are null states. All that an HMM can do is then exact for the network, at the price of a
-        matrix of all states by all states.
+        Boundaries are null states. All methods of an HMM are then exact for the network, at the price of a
+        transition matrix of all states.
         """
         from likely.language.network_hmm import joined
 
@@ -241,39 +249,39 @@ class WordNetwork(Value):
     # ---------------------------------------------------------------- sampling
 
     def sample(self, n: int, rng: Generator) -> tuple[list[tuple[str, ...]], Ragged]:
-        """n utterances: the words of each, and their frames."""
+        """Sample n utterances: the words of each, and their frames."""
         from likely.language.network_hmm import uttered
 
         return uttered(self, n, rng)
 
 
 class _Scores:
-    """log p(x_t | state) of some frames of one sequence under all words and the silence."""
+    """Emission log-likelihoods log p(x_t | state) of frames of one sequence under all words and the silence."""
 
     def __init__(self, network: WordNetwork, seqs: Ragged, i: int) -> None:
-        self.parts = [*_each(network.words), *([] if network.silence is None else [network.silence])]
-        self.frames, self.sequence, self.kept = seqs[i], i, ((-1, -1), np.empty((0, 0)))
+        self.parts = [*_models(network.words), *([] if network.silence is None else [network.silence])]
+        self.frames, self.sequence, self.cached = seqs[i], i, ((-1, -1), np.empty((0, 0)))
 
     def __call__(self, a: int, b: int) -> Array:
-        if self.kept[0] != (a, b):  # the last piece is asked for again when going back
-            self.kept = (a, b), self._found(a, b)
-        return self.kept[1]
+        if self.cached[0] != (a, b):  # the backward pass begins with the last piece again
+            self.cached = (a, b), self._computed(a, b)
+        return self.cached[1]
 
-    def _found(self, a: int, b: int) -> Array:
+    def _computed(self, a: int, b: int) -> Array:
         piece = Ragged.trusted(values=self.frames[a:b], offsets=np.array([0, b - a], dtype=np.intp))
         try:
-            each = [part.scores(piece) for part in self.parts]
+            blocks = [part.scores(piece) for part in self.parts]
         except BadFrame as error:
             raise BadFrame(error.told, self.sequence, a + error.frame) from None
-        return each[0] if len(each) == 1 else np.concatenate(each, axis=1)
+        return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
-def _each(words: Any) -> tuple[HMM, ...]:
+def _models(words: Any) -> tuple[HMM, ...]:
     return (words,) if isinstance(words, HMM) else words
 
 
 def _listed(words: Any) -> Any:
-    """A stack as it is, anything else as a tuple of single models."""
+    """A stack unchanged, anything else as a tuple of single models."""
     if isinstance(words, HMM):
         return words if words.members is not None else (words,)
     listed = tuple(words) if isinstance(words, list | tuple) else ()
@@ -284,13 +292,13 @@ def _listed(words: Any) -> Any:
 
 
 def _check_words(network: WordNetwork) -> None:
-    """All score the same frames; each takes at least one frame, and comes to an end."""
-    parts = [*_each(network.words), *([] if network.silence is None else [network.silence])]
+    """Validate that all models take the same frames, need at least one frame, and have final probabilities."""
+    parts = [*_models(network.words), *([] if network.silence is None else [network.silence])]
     if network.silence is not None and network.silence.members is not None:
         raise DomainError(sentence(WHOSE, "silence must be one HMM", f"a stack of {network.silence.members}"))
     widths = {part.dim for part in parts}
     if len(widths) > 1:
-        raise ShapeError(sentence(WHOSE, "all words must take frames of one width", sorted(widths)))
+        raise ShapeError(sentence(WHOSE, "all words must take frames with the same number of columns", sorted(widths)))
     for chain, name in zip(network._all_chains, [*network.names, "silence"], strict=False):
         if chain.final is None or not chain.summed.final.any():
             remedy = "give the HMM final probabilities: HMMDensity(..., final=True)"
@@ -302,8 +310,8 @@ def _check_words(network: WordNetwork) -> None:
             raise DomainError(sentence(WHOSE, expected, f"none with probability {chain.summed.empty:.3g}"))
 
 
-def _checked_share(confidence: bool | float) -> float:
-    """The share of their log-likelihood that frames count in a confidence; 0 where none is asked for."""
+def _checked_acoustic_scale(confidence: bool | float) -> float:
+    """Validate the scale of the frames' log-likelihood in confidences; 0 for none."""
     if not isinstance(confidence, Real | np.bool_) or not 0 <= confidence <= 1:
         raise DomainError(sentence(f"{WHOSE}.decode", "confidence must be True, False or a share of 1", confidence))
     return float(confidence)

@@ -1,4 +1,4 @@
-"""A network of words written out flat: states, arcs, boundaries, as loops take them."""
+"""Word network as flat arrays: states, arcs and boundaries, for the compiled recursions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.hmm.markov_chain import Chain, Ways
+from likely.hmm.markov_chain import Arcs, Chain
 from likely.language.bigram import Bigram
 
 
 class Units(NamedTuple):
-    """Words, then copies of the silence, one for each boundary; states and arcs of all of them, in logarithms.
+    """Words, then one copy of the silence per boundary; states and arcs of all of them, in logarithms.
 
-    Arcs stand in lists by the state they lead to (`arc_first`); `turned` has them by the state they leave.
+    Arcs are stored sparsely by target state (`arc_first`); `by_source` has them by source state.
     """
 
     first: Index  # (U + 1,): the states of unit u are first[u] … first[u + 1] − 1
@@ -28,21 +28,22 @@ class Units(NamedTuple):
     column: Index  # (S,): of the emission scores
 
     @classmethod
-    def of(cls, ways: list[Ways], context: Index, columns: list[Index]) -> Units:
-        """Units from their ways in logarithms and the columns of their states' scores."""
-        sizes = [len(way.initial) for way in ways]
+    def of(cls, chains: list[Arcs], context: Index, columns: list[Index]) -> Units:
+        """Units from their arc log-probabilities and the columns of their states' scores."""
+        sizes = [len(chain.initial) for chain in chains]
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-        arcs = [listed(way.transition, a) for way, a in zip(ways, first.tolist(), strict=False)]
+        arcs = [listed(chain.transition, a) for chain, a in zip(chains, first.tolist(), strict=False)]
         counts = np.concatenate([a[0] for a in arcs])
         return cls(
             first, context, np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
             np.concatenate([a[1] for a in arcs]), np.concatenate([a[2] for a in arcs]),
-            np.concatenate([w.initial for w in ways]), np.concatenate([w.final for w in ways]), np.concatenate(columns),
+            np.concatenate([c.initial for c in chains]), np.concatenate([c.final for c in chains]),
+            np.concatenate(columns),
         )  # fmt: skip
 
     @property
-    def turned(self) -> Units:
-        """The same, with arcs by the state they leave: `arc_from` then says where they lead."""
+    def by_source(self) -> Units:
+        """The same units with arcs by source state: `arc_from` then holds the targets."""
         S = len(self.initial)
         to = np.repeat(np.arange(S), np.diff(self.arc_first))
         order = np.argsort(self.arc_from, kind="stable")
@@ -55,25 +56,25 @@ class Units(NamedTuple):
 
     @property
     def widest(self) -> int:
-        """States of the largest unit."""
+        """Number of states of the largest unit."""
         return int(np.diff(self.first).max())
 
 
-def listed(moves: Array, offset: int = 0) -> tuple[Index, Index, Array]:
-    """How many arcs lead to each column, from which rows, and their logarithms."""
-    there = moves.T > -np.inf
-    return there.sum(axis=1), np.nonzero(there)[1] + offset, moves.T[there]
+def listed(transition: Array, offset: int = 0) -> tuple[Index, Index, Array]:
+    """Sparse columns of a matrix of logarithms: how many entries per column, their rows, and values."""
+    possible = transition.T > -np.inf
+    return possible.sum(axis=1), np.nonzero(possible)[1] + offset, transition.T[possible]
 
 
-def ways_of(chain: Chain, best: bool) -> Ways:
-    """Ways through a word in logarithms: by the best way through null states, or summed over all."""
+def arc_logs(chain: Chain, best: bool) -> Arcs:
+    """Log-probabilities of the arcs of a word: by the best route through null states, or summed over all routes."""
     return chain.best_logs if best and len(chain.initial) > chain.states else chain.logs
 
 
 class Boundaries(NamedTuple):
-    """Where words meet: 0 is the beginning, the others are histories after which the same words follow alike.
+    """Word boundaries: 0 is the beginning of the utterance, the others are histories with equal bigram rows.
 
-    Words whose rows of the bigram are equal share one boundary, so that all of a unigram's do.
+    Words with equal rows of the bigram share one boundary; for a unigram all words do.
     """
 
     context: Index  # (C,): the boundary after each word
@@ -82,7 +83,7 @@ class Boundaries(NamedTuple):
 
     @classmethod
     def of(cls, grammar: Bigram) -> Boundaries:
-        """Equal rows of the bigram as one boundary each."""
+        """Merge equal rows of the bigram into one boundary each."""
         rows = np.concatenate([grammar.bigram, grammar.final[:, None]], axis=1)
         _, where, context = np.unique(rows, axis=0, return_index=True, return_inverse=True)
         nothing = max(0.0, 1.0 - float(grammar.initial.sum()))
@@ -97,7 +98,7 @@ class Boundaries(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What passing a boundary costs, with the language model scaled and words penalized: all in logarithms."""
+    """Log-probabilities at word boundaries, with scaled language model and word penalty."""
 
     lm: Array  # (G, C): into a word
     highest: Array  # (G,): the largest of each row, 0 for a row without any
@@ -106,29 +107,29 @@ class Plan(NamedTuple):
 
     @classmethod
     def of(cls, at: Boundaries, pause: float, penalty: float, scale: float) -> Plan:
-        """log(1 − pause) + scale · log p(word | boundary) − penalty, and the like."""
+        """log(1 − pause) + scale · log p(word | boundary) − penalty, and likewise for silence and end."""
         with np.errstate(divide="ignore", invalid="ignore"):
             on, into = np.log1p(-pause), float(np.log(pause))
             lm = on + scale * np.log(at.follow) - penalty
-            lm[at.follow == 0] = -np.inf  # a scale of 0 does not make what is impossible possible
+            lm[at.follow == 0] = -np.inf  # a scale of 0 leaves impossible transitions impossible
             finals = on + scale * np.log(at.leave)
             finals[at.leave == 0] = -np.inf
         highest = lm.max(axis=1)
         return cls(lm, np.where(np.isneginf(highest), 0.0, highest), into, finals)
 
-    def summing(self, back: bool) -> tuple[Array, Array, Index, Index, Array]:
-        """What sums take: exp(lm − highest), highest, and lists of the ways that are possible.
+    def sparse(self, by_source: bool) -> tuple[Array, Array, Index, Index, Array]:
+        """For sums: exp(lm − highest), highest, and the possible entries of lm, stored sparsely.
 
-        (G, C) and by word forwards; (C, G) and by boundary back.
+        (G, C) and by word for the forward recursion; (C, G) and by boundary for the backward one.
         """
-        shares = np.exp(self.lm - self.highest[:, None])
-        counts, other, ways = listed(self.lm.T if back else self.lm)
+        probs = np.exp(self.lm - self.highest[:, None])
+        counts, other, values = listed(self.lm.T if by_source else self.lm)
         first = np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
-        return np.ascontiguousarray(shares.T) if back else shares, self.highest, first, other, ways
+        return np.ascontiguousarray(probs.T) if by_source else probs, self.highest, first, other, values
 
 
 def chained(parts: Iterable[Index]) -> tuple[list[Index], int]:
-    """Runs of columns that follow each other, and how many there are together."""
+    """Consecutive ranges of columns, and their total number."""
     out, used = [], 0
     for part in parts:
         out.append(part + used)

@@ -1,4 +1,4 @@
-"""Bessel functions as directions need them: the ratio I₁ / I₀, what it lacks to 1, and the way back."""
+"""Bessel functions for circular distributions: the ratio I₁ / I₀, its complement, derivative and inverse."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scipy.special import i0e, i1e
 
 from likely.core.arrays import Array
 
-FAR = 50.0  # concentrations from which the series in 1/κ is exact to rounding
+FAR = 50.0  # concentrations from which the asymptotic series in 1/κ is exact to rounding
 
 
 def _series(terms: int) -> list[float]:
-    """c with 1 − I₁(κ)/I₀(κ) = Σ cₖ κ⁻ᵏ, from the equation A′ = 1 − A/κ − A² of the ratio."""
+    """Coefficients c with 1 − I₁(κ)/I₀(κ) = Σ cₖ κ⁻ᵏ, from the differential equation A′ = 1 − A/κ − A²."""
     c = [0.0, 0.5]
     for k in range(2, terms + 1):
         products = sum(c[i] * c[k - i] for i in range(1, k))
@@ -21,11 +21,11 @@ def _series(terms: int) -> list[float]:
     return c
 
 
-LACKING = _series(20)
+SERIES = _series(20)
 
 
 def log_i0_scaled(kappa: Any) -> Array:
-    """log I₀(κ) − κ: 0 at κ = 0, −½ log 2πκ far out, and nothing overflows."""
+    """log I₀(κ) − κ without overflow: 0 at κ = 0, −½ log 2πκ for large κ."""
     kappa = np.asarray(kappa, dtype=np.float64)
     small = np.minimum(kappa, 0.5)
     square = 0.25 * small * small  # I₀ − 1 = Σ (κ²/4)ᵏ / k!²
@@ -34,52 +34,52 @@ def log_i0_scaled(kappa: Any) -> Array:
 
 
 def log_i0_quotient(one: Any, other: Any) -> Array:
-    """`log_i0_scaled` of one less that of the other, by one logarithm: two large and alike do not cancel."""
+    """`log_i0_scaled` of one less that of the other, by one logarithm, without cancellation."""
     one, other = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    far = np.log(i0e(one) / i0e(other))
-    return np.asarray(np.where(np.minimum(one, other) > 0.5, far, log_i0_scaled(one) - log_i0_scaled(other)))
+    asymptotic = np.log(i0e(one) / i0e(other))
+    return np.asarray(np.where(np.minimum(one, other) > 0.5, asymptotic, log_i0_scaled(one) - log_i0_scaled(other)))
 
 
 def bessel_ratio(kappa: Any) -> Array:
-    """A(κ) = I₁(κ) / I₀(κ): the length of the mean of unit vectors of concentration κ."""
+    """A(κ) = I₁(κ) / I₀(κ): the mean resultant length of a von Mises distribution of concentration κ."""
     return np.asarray(i1e(kappa) / i0e(kappa))
 
 
 def bessel_lack(kappa: Any) -> Array:
-    """1 − A(κ), also where A is 1 to rounding: about 1 / 2κ."""
+    """1 − A(κ), accurate also where A is 1 to rounding: about 1 / 2κ."""
     kappa = np.asarray(kappa, dtype=np.float64)
     inverse = 1.0 / np.maximum(kappa, FAR)
-    far = np.zeros_like(inverse)
-    for c in reversed(LACKING):
-        far = far * inverse + c
-    return np.asarray(np.where(kappa >= FAR, far, 1.0 - bessel_ratio(kappa)))
+    asymptotic = np.zeros_like(inverse)
+    for c in reversed(SERIES):
+        asymptotic = asymptotic * inverse + c
+    return np.asarray(np.where(kappa >= FAR, asymptotic, 1.0 - bessel_ratio(kappa)))
 
 
 def bessel_slope(kappa: Any) -> Array:
-    """A′(κ) = 1 − A/κ − A²: ½ at 0, about 1 / 2κ² far out."""
+    """Derivative A′(κ) = 1 − A/κ − A²: ½ at 0, about 1 / 2κ² for large κ."""
     kappa = np.asarray(kappa, dtype=np.float64)
     inverse = 1.0 / np.maximum(kappa, FAR)
-    far = np.zeros_like(inverse)
-    for k in range(len(LACKING) - 1, 0, -1):
-        far = far * inverse + k * LACKING[k]
+    asymptotic = np.zeros_like(inverse)
+    for k in range(len(SERIES) - 1, 0, -1):
+        asymptotic = asymptotic * inverse + k * SERIES[k]
     at = np.maximum(kappa, 1e-3)
     ratio = bessel_ratio(at)
     near = np.where(kappa < 1e-3, 0.5 - 3 / 16 * kappa * kappa, 1.0 - ratio / at - ratio * ratio)
-    return np.asarray(np.where(kappa >= FAR, far * inverse * inverse, near))
+    return np.asarray(np.where(kappa >= FAR, asymptotic * inverse * inverse, near))
 
 
 def concentration_of(ratio: Any, lack: Any = None) -> Array:
-    """κ with A(κ) = ratio, in 0 … 1: Newton's steps for log A, or log(1 − A) where A is near 1.
+    """κ with A(κ) = ratio, in 0 … 1: Newton's method for log A, or log(1 − A) where A is near 1.
 
-    `lack` is 1 − ratio, for who knows it better than the rounded ratio does.
+    `lack` is 1 − ratio, where it is known more accurately than from the rounded ratio.
 
     >>> concentration_of(bessel_ratio(3.0)).round(12)
     np.float64(3.0)
     """
     ratio = np.asarray(ratio, dtype=np.float64)
     lack = 1.0 - ratio if lack is None else np.asarray(lack, dtype=np.float64)
-    alive = ratio > 0
-    r, u = np.where(alive, ratio, 0.5), np.where(alive, lack, 0.5)
+    positive = ratio > 0
+    r, u = np.where(positive, ratio, 0.5), np.where(positive, lack, 0.5)
     with np.errstate(divide="ignore"):
         kappa = np.where(r < 0.6, 2 * r + r**3 + 5 / 6 * r**5, 0.5 / u + 0.25)
     for _ in range(40):
@@ -88,4 +88,4 @@ def concentration_of(ratio: Any, lack: Any = None) -> Array:
         kappa = kappa * np.exp(-np.clip(step, -2.0, 2.0))
         if np.all(np.abs(step) < 4e-16):
             break
-    return np.where(alive, kappa, 0.0)[()]
+    return np.where(positive, kappa, 0.0)[()]

@@ -1,4 +1,4 @@
-"""One decorator for every compiled loop, and how users learn that the first call compiles."""
+"""Decorator of compiled (Numba) functions, and the message that the first call compiles."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from time import perf_counter
 from typing import Any
 
 LOG = logging.getLogger("likely")
-PATIENCE = 1.0  # seconds of compiling after which somebody at a terminal is told why nothing happens
-SPEAKS: bool | None = None  # whether waiting is explained on stderr; None: where somebody seems to wait
+PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
+SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
 def compiled(function: Callable[..., Any], entry: bool = False) -> Callable[..., Any]:
-    """Compile on first call, release the lock, keep the machine code where a cache can be written.
+    """Compile on first call with Numba, release the GIL, and cache the machine code where possible.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
     A loop and its helpers share one file: the cache does not notice a change in another file. A helper, whose name
@@ -31,20 +31,20 @@ def compiled(function: Callable[..., Any], entry: bool = False) -> Callable[...,
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     options["no_cpython_wrapper"] = function.__name__.startswith("_") and not entry
     try:
-        made = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no place to write a cache: a read-only package folder without a home
+        dispatcher = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        made = numba.njit(**options)(function)
-    return made
+        dispatcher = numba.njit(**options)(function)
+    return dispatcher
 
 
 def with_entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, for a helper that Python may call, too."""
+    """`compiled`, for a helper that can also be called from Python."""
     return compiled(function, entry=True)
 
 
 class Announcer:
-    """Logs each loop that is compiled, and tells whoever waits at a terminal or in a notebook, once per subject.
+    """Logs each compilation, and prints a message on a terminal or in a notebook, once per subject.
 
     A subject is a file of loops, as "kalman". Nothing is printed before compiling took `PATIENCE` seconds.
     """
@@ -52,14 +52,14 @@ class Announcer:
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
         self.told: set[str] = set()
-        self.spent = 0.0  # seconds of compiling that nobody was told of
-        self.depth = 0  # a loop's helpers are compiled while it is
+        self.spent = 0.0  # seconds of compiling without a message
+        self.depth = 0  # helpers are compiled while their caller is
         self.began = 0.0
         self.timer: Timer | None = None
         self.lock = Lock()
 
     def start(self, module: str, function: str) -> None:
-        """A loop begins to be compiled."""
+        """A compilation begins."""
         with self.lock:
             self.depth += 1
             if self.depth > 1:
@@ -72,7 +72,7 @@ class Announcer:
                 self.timer.start()
 
     def end(self) -> None:
-        """The same loop is ready."""
+        """The compilation has ended."""
         with self.lock:
             self.depth -= 1
             if self.depth:
@@ -83,18 +83,14 @@ class Announcer:
                 self.timer = None
 
     def tell(self, module: str) -> None:
-        """Say it on standard error: never a warning, which would count as one of the user's."""
+        """Print the message on standard error: never a warning, which would count as one of the user's."""
         self.told.add(module)
         self.spent = 0.0
         print(f"likely: {MESSAGE.format(f'the loops of {module}')} …", file=sys.stderr, flush=True)
 
 
 def subject_of(module: str) -> str:
-    """What the loops of a module are about.
-
-    >>> subject_of("likely.statespace.linear._loops")
-    'statespace.linear'
-    """
+    """The subject of a module of compiled functions."""
     return ".".join(part for part in module.split(".")[1:] if part.strip("_") != "loops")
 
 
@@ -108,7 +104,7 @@ def somebody_waits() -> bool:
 
 @cache
 def _listen() -> None:
-    """Hear of every compilation of ours; loops that come from the cache are none."""
+    """Register a listener for compilations of this package; functions from the cache cause none."""
     from numba.core import event
 
     announcer = Announcer()

@@ -1,4 +1,4 @@
-"""Square roots of covariances: U upper triangular with UᵀU = P, also where P is singular."""
+"""Triangular square roots of covariances: U upper triangular with UᵀU = P, also for singular P."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.numerics import spd
 
-NEGATIVE = 1e-9  # a share of the largest eigenvalue of the correlations by which one may lie below 0: rounding
+NEGATIVE = 1e-9  # negative eigenvalues of the correlation matrix up to this share of the largest count as rounding
 
 
 def root(a: Array) -> Array:
-    """Upper U (..., d, d) with UᵀU = a, for symmetric a that may be singular; see `is_covariance`."""
+    """Upper triangular U (..., d, d) with UᵀU = a, for symmetric a that may be singular; see `is_covariance`."""
     lower = spd.cholesky(a)
     if lower is not None:
         return np.ascontiguousarray(np.swapaxes(lower, -1, -2))
@@ -28,7 +28,7 @@ def root(a: Array) -> Array:
 
 
 def is_covariance(a: Array) -> bool:
-    """Symmetric, and no variance in any direction below 0 by more than rounding."""
+    """True if symmetric and positive semi-definite up to rounding."""
     if not spd.is_symmetric(a):
         return False
     if spd.cholesky(a) is not None:
@@ -41,5 +41,5 @@ def is_covariance(a: Array) -> bool:
 
 
 def square(u: Array) -> Array:
-    """The covariance UᵀU, symmetric to the bit."""
+    """The covariance UᵀU, exactly symmetric."""
     return spd.symmetric(np.swapaxes(u, -1, -2) @ u)

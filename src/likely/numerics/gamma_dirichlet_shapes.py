@@ -1,4 +1,4 @@
-"""Shapes of gamma and Dirichlet distributions from mean logarithms: maximum likelihood, solved to rounding."""
+"""Maximum likelihood of gamma and Dirichlet shapes from mean logarithms, to rounding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.core.arrays import Array
 from likely.numerics.newton_ascent import Spot, climb
 from likely.numerics.special import digamma_gap, peak
 
-SMALLEST, LARGEST = 1e-8, 1e12  # shapes that are looked for
+SMALLEST, LARGEST = 1e-8, 1e12  # range of shapes
 
 
 def gamma_shape(gap: Any) -> Array:
@@ -21,7 +21,7 @@ def gamma_shape(gap: Any) -> Array:
     array([1.0e-03, 2.5e+00, 1.0e+09])
     """
     gap = np.asarray(gap, dtype=np.float64)
-    a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # Minka's start: 1 % off
+    a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)  # Minka's initial value: 1 % error
     for _ in range(50):
         near = np.minimum(a, 1e4)
         slope = np.where(a < 1e4, near * polygamma(1, near) - 1.0, (0.5 + 1 / (6 * a)) / a)  # −d gap / d log a
@@ -33,7 +33,7 @@ def gamma_shape(gap: Any) -> Array:
 
 
 def dirichlet_shapes(mean_log: Array) -> Array:
-    """α of maximum likelihood for the mean logarithms (L,) of points of the simplex; L = 2 is the beta distribution.
+    """Maximum likelihood α of a Dirichlet distribution for mean logarithms (L,); L = 2 is the beta distribution.
 
     >>> from scipy.special import digamma
     >>> dirichlet_shapes(digamma([2.0, 5.0, 0.5]) - digamma(7.5)).round(9)
@@ -50,15 +50,15 @@ def dirichlet_shapes(mean_log: Array) -> Array:
 def dirichlet_height(alpha: Array, mean_log: Array) -> Array:
     """E log p of a Dirichlet distribution (..., L) for mean logarithms (..., L), without cancellation for large α."""
     whole = alpha.sum(axis=-1, keepdims=True)
-    far = (alpha * (np.log(alpha / whole) - mean_log)).sum(axis=-1)
-    tall = (peak(alpha) + np.log(alpha) - mean_log).sum(axis=-1) - (peak(whole) + np.log(whole))[..., 0]
-    return np.asarray(tall - far)
+    deviances = (alpha * (np.log(alpha / whole) - mean_log)).sum(axis=-1)
+    peaks = (peak(alpha) + np.log(alpha) - mean_log).sum(axis=-1) - (peak(whole) + np.log(whole))[..., 0]
+    return np.asarray(peaks - deviances)
 
 
 def dirichlet_hill(logs: Array, mean_log: Array) -> Spot:
-    """Log-likelihood a row of log α, its slope and curvature."""
+    """Log-likelihood per row as a function of log α, with gradient and Hessian."""
     alpha = np.exp(logs)
     whole = float(alpha.sum())
     slope = (mean_log - np.log(alpha / whole) + digamma_gap(alpha) - digamma_gap(whole)) * alpha
-    sharp = alpha * alpha * polygamma(1, alpha) - slope
-    return Spot(float(dirichlet_height(alpha, mean_log)), slope, sharp, float(polygamma(1, whole)), alpha)
+    diagonal = alpha * alpha * polygamma(1, alpha) - slope
+    return Spot(float(dirichlet_height(alpha, mean_log)), slope, diagonal, float(polygamma(1, whole)), alpha)

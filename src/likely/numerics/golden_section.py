@@ -1,4 +1,4 @@
-"""Where a function with one valley is least: golden sections, which need no slope (Kiefer 1953)."""
+"""Golden-section search for the minimum of a unimodal function (Kiefer 1953)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GOLDEN = (5.0**0.5 - 1) / 2
 
 
 def least(f: Callable[[float], float], low: float, high: float, width: float = 0.0, steps: int = 80) -> float:
-    """The x in low … high with the least f(x), once it is known to `width` or after so many sections.
+    """Minimize f over low … high by golden-section search, until the bracket is `width` or after `steps` steps.
 
     >>> round(least(lambda x: (x - 0.3) ** 2, 0.0, 1.0), 6)
     0.3

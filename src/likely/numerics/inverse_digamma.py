@@ -1,4 +1,4 @@
-"""ψ⁻¹: the shape whose mean logarithm is given."""
+"""Inverse digamma function ψ⁻¹."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.numerics.special import digamma_gap
 
 
 def inverse_digamma(y: Any) -> Array:
-    """a > 0 with ψ(a) = y, by Newton's method from Minka's first guess; convex, so five steps reach rounding.
+    """a > 0 with ψ(a) = y, by Newton's method from Minka's initial value; convex, so five steps reach rounding.
 
     >>> inverse_digamma(digamma([0.01, 1.0, 50.0])).round(12)
     array([1.e-02, 1.e+00, 5.e+01])
@@ -22,6 +22,6 @@ def inverse_digamma(y: Any) -> Array:
         a = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / np.where(y < -2.22, y + 0.5772156649, -1.0))
     for _ in range(6):
         # from 10 on, log a − gap(a) keeps the digits of a that ψ(a) shows; steps are relative: a stays positive
-        wrong = np.where(a > 1e3, np.log(a) - digamma_gap(a), digamma(a)) - y
-        a = np.maximum(a - wrong / polygamma(1, a), 0.1 * a)
+        residual = np.where(a > 1e3, np.log(a) - digamma_gap(a), digamma(a)) - y
+        a = np.maximum(a - residual / polygamma(1, a), 0.1 * a)
     return np.asarray(a)

@@ -1,4 +1,4 @@
-"""Where a stable linear system settles: as much noise comes in as is forgotten."""
+"""Stationary covariance of a stable linear system: discrete and continuous Lyapunov equations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from likely.numerics.sde_discretization import coupled, discretize, doubled
 
 
 def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:
-    """P = A P Aᵀ + Q = Σ Aᵏ Q Aᵏᵀ (d, d), by doubling the number of terms: only covariances are added.
+    """Solve the discrete Lyapunov equation P = A P Aᵀ + Q = Σ Aᵏ Q Aᵏᵀ (d, d) by doubling: only covariances are added.
 
     >>> settled(np.array([[0.5]]), np.array([[3.0]])).tolist()
     [[4.0]]
     """
     radius = float(np.abs(np.linalg.eigvals(transition)).max(initial=0.0))
     if not radius < 1.0:
-        expected = "a stationary start needs a transition whose eigenvalues lie inside the unit circle"
+        expected = "a stationary distribution needs a transition matrix with eigenvalues inside the unit circle"
         raise DomainError(sentence(whose, expected, f"one of modulus {radius:.6g}", "pass start=(mean, covariance)"))
     A, P = transition, noise
     for _ in range(64):  # 2⁶⁴ terms
@@ -29,7 +29,7 @@ def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:
 
 
 def settled_drift(drift: Array, diffusion: Array, whose: str = "settled") -> Array:
-    """P with F P + P Fᵀ + Q_c = 0 (d, d): what a step without end makes of any start.
+    """Solve the continuous Lyapunov equation F P + P Fᵀ + Q_c = 0 (d, d): the stationary covariance.
 
     >>> settled_drift(np.array([[-0.5]]), np.array([[3.0]])).round(12).tolist()
     [[3.0]]
@@ -39,7 +39,7 @@ def settled_drift(drift: Array, diffusion: Array, whose: str = "settled") -> Arr
         F, Qc, block = drift[np.ix_(at, at)], diffusion[np.ix_(at, at)], np.ix_(at, at)
         rates = np.linalg.eigvals(F).real
         if not rates.max() < 0:
-            expected = "a stationary start needs a drift whose eigenvalues have negative real parts"
+            expected = "a stationary distribution needs a drift matrix whose eigenvalues have negative real parts"
             raise DomainError(sentence(whose, expected, f"one of {rates.max():.6g}", "pass start=(mean, covariance)"))
         A, Q = discretize(F, Qc, np.array([1.0 / np.abs(rates).max()]))
         P[block] = settled(A[0], Q[0], whose)

@@ -1,4 +1,4 @@
-"""The flattest distribution with given expectations: exp(λ·f), with λ at the bottom of a convex bowl."""
+"""Maximum entropy distribution with given expectations: Newton's method on the convex dual."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from likely.core.arrays import Array, Index
 
 STEPS = 200
-SETTLED = 1e-11  # of what expectations may be off, in units of each feature's size
-NEGLIGIBLE = 30.0  # nats that the ends of an endless line must lie below its peak
+TOLERANCE = 1e-11  # tolerance of the expectations, in units of each feature's scale
+NEGLIGIBLE = 30.0  # nats that the log-density at the ends of an unbounded domain must lie below its maximum
 
 
 class Dual(NamedTuple):
-    """Where the climb ended: multipliers, log ∫ exp(λ·f), expectations still missed, and whether it settled."""
+    """Solution of the dual: multipliers, log ∫ exp(λ·f), residuals of the expectations, and whether it converged."""
 
     multipliers: Array  # (k,)
     log_normalizer: float
@@ -24,48 +24,48 @@ class Dual(NamedTuple):
 
 
 def solve_dual(features: Array, log_base: Array, targets: Array, units: Array, start: Array, ends: Index) -> Dual:
-    """λ (k,) with Σ p_i f_i = c for p ∝ base · exp(λ·f): minimizes log Σ base exp(λ·(f − c)) by Newton's steps.
+    """λ (k,) with Σ p_i f_i = c for p ∝ base · exp(λ·f): minimizes log Σ base exp(λ·(f − c)) by Newton's method.
 
     `features` (m, k) at m points with log weights `log_base` (m,); `ends` are points at which the density must be
-    negligible. The function is convex, so its lowest point is the answer, or there is none.
+    negligible. The function is convex, so its minimum is the solution, or there is none.
 
     >>> dice = np.arange(1.0, 7.0)[:, None]
     >>> found = solve_dual(dice, np.zeros(6), np.array([4.5]), np.ones(1), np.zeros(1), np.empty(0, int))
     >>> found.multipliers.round(4)
     array([0.371])
     """
-    away = (features - targets) / units
+    deviations = (features - targets) / units
     lam = start * units
-    value, p = _value(away, log_base, lam, ends)
+    value, p = _value(deviations, log_base, lam, ends)
     for _ in range(STEPS):
-        gradient = _expected(p, away)
-        if np.abs(gradient).max(initial=0.0) < SETTLED or not math.isfinite(value):
+        gradient = _expected(p, deviations)
+        if np.abs(gradient).max(initial=0.0) < TOLERANCE or not math.isfinite(value):
             break
-        some = p > 1e-200  # features far out may be so large that their squares are not numbers
-        apart = away[some] - gradient
-        curvature = apart.T @ (apart * p[some, None])
-        step = -_solved(curvature, gradient)
-        lam, value, p, moved = _further(away, log_base, ends, lam, value, p, step, float(gradient @ step))
-        if not moved:
+        positive = p > 1e-200  # features in the tails may be so large that their squares overflow
+        centered = deviations[positive] - gradient
+        curvature = centered.T @ (centered * p[positive, None])
+        step = -_newton_step(curvature, gradient)
+        lam, value, p, improved = _line_search(deviations, log_base, ends, lam, value, p, step, float(gradient @ step))
+        if not improved:
             break
-    gradient = _expected(p, away)
+    gradient = _expected(p, deviations)
     settled = math.isfinite(value) and bool(np.abs(gradient).max(initial=0.0) < 1e-7)
     return Dual(lam / units, value + float(lam / units @ targets), gradient, settled)
 
 
-def dual_value(away: Array, log_base: Array, lam: Array, ends: Index) -> float:
-    """log Σ base exp(λ·(f − c)), infinite where the distribution would have no integral."""
-    return _value(away, log_base, lam, ends)[0]
+def dual_value(deviations: Array, log_base: Array, lam: Array, ends: Index) -> float:
+    """The dual function log Σ base exp(λ·(f − c)), infinite where the distribution has no integral."""
+    return _value(deviations, log_base, lam, ends)[0]
 
 
-def _expected(p: Array, away: Array) -> Array:
-    some = p > 1e-200
-    return np.asarray(p[some] @ away[some])
+def _expected(p: Array, deviations: Array) -> Array:
+    positive = p > 1e-200
+    return np.asarray(p[positive] @ deviations[positive])
 
 
-def _value(away: Array, log_base: Array, lam: Array, ends: Index) -> tuple[float, Array]:
+def _value(deviations: Array, log_base: Array, lam: Array, ends: Index) -> tuple[float, Array]:
     with np.errstate(over="ignore", invalid="ignore"):
-        logs = np.nan_to_num(log_base + away @ lam, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        logs = np.nan_to_num(log_base + deviations @ lam, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
     peak = float(logs.max())
     if not math.isfinite(peak) or (len(ends) and float(logs[ends].max()) >= peak - NEGLIGIBLE):
         return math.inf, np.full(len(logs), 1 / len(logs))
@@ -73,19 +73,19 @@ def _value(away: Array, log_base: Array, lam: Array, ends: Index) -> tuple[float
     return peak + math.log(p.sum()), p / p.sum()
 
 
-def _solved(curvature: Array, gradient: Array) -> Array:
-    """The Newton step; constraints that say the same thing twice share it."""
+def _newton_step(curvature: Array, gradient: Array) -> Array:
+    """The Newton step by least squares, so that redundant constraints share it."""
     size = np.sqrt(np.diagonal(curvature))
     size = np.where(size > 0, size, 1.0)
     return np.linalg.lstsq(curvature / np.outer(size, size), gradient / size, rcond=1e-13)[0] / size
 
 
-def _further(
-    away: Array, log_base: Array, ends: Index, lam: Array, value: float, p: Array, step: Array, slope: float
+def _line_search(
+    deviations: Array, log_base: Array, ends: Index, lam: Array, value: float, p: Array, step: Array, slope: float
 ) -> tuple[Array, float, Array, bool]:
     for half in range(60):
-        share = 0.5**half
-        ahead, q = _value(away, log_base, lam + share * step, ends)
-        if ahead <= value + 1e-4 * share * slope + 1e-15 * abs(value):
-            return lam + share * step, ahead, q, True
+        fraction = 0.5**half
+        trial, q = _value(deviations, log_base, lam + fraction * step, ends)
+        if trial <= value + 1e-4 * fraction * slope + 1e-15 * abs(value):
+            return lam + fraction * step, trial, q, True
     return lam, value, p, False

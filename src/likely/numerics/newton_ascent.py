@@ -1,4 +1,4 @@
-"""Newton's way up a smooth hill whose curvature is a diagonal and one product: a step costs no more than a slope."""
+"""Newton's method for maximization with a Hessian that is diagonal plus rank one, in a box."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 from likely.core.arrays import Array, Mask
 
 ROUNDS = 200
-SETTLED = 1e-9  # a Newton step of this size, a tenth of the one before: what is left is a hundredth of it or less
-LONGEST = 2.0  # of a step, in each coordinate: these are logarithms of parameters
-GRAIN = 1e-13  # of a height, by which it may fall: below it, rounding decides
+TOLERANCE = (
+    1e-9  # a Newton step of this size, a tenth of the one before: the remaining error is a hundredth of it or less
+)
+LONGEST = 2.0  # maximal step in each coordinate: these are logarithms of parameters
+ROUNDING = 1e-13  # relative decrease of the objective that counts as rounding
 
 
 class Spot(NamedTuple):
-    """A point of a hill: its height, slope, and curvature −diag(sharp) + lift v vᵀ."""
+    """Objective at a point: its value, gradient, and Hessian −diag(sharp) + lift v vᵀ."""
 
     height: float
     slope: Array
@@ -26,45 +28,45 @@ class Spot(NamedTuple):
 
 
 def climb(hill: Callable[[Array], Spot], start: Array, low: float, high: float) -> Array:
-    """The summit within a box, from a start in it; coordinates that press against the box stay at its edge.
+    """Maximize within a box by Newton's method; coordinates at an active bound stay there.
 
     >>> def hill(t): return Spot(-float(((t - 1) ** 2).sum()), -2 * (t - 1), np.full(2, 2.0), 0.0, t)
     >>> climb(hill, np.array([0.0, 0.3]), -9.0, 0.5), climb(hill, np.zeros(2), -9.0, 9.0)
     (array([0.5, 0.5]), array([1., 1.]))
     """
-    at, before = np.clip(start, low, high), np.inf
+    at, last_move = np.clip(start, low, high), np.inf
     spot = hill(at)
     for _ in range(ROUNDS):
         free = ~(((at <= low) & (spot.slope <= 0)) | ((at >= high) & (spot.slope >= 0)))
         if not free.any():
             break
-        there, found = _stepped(hill, at, spot, _uphill(spot, free), low, high)
-        moved = float(np.abs(there - at).max())
-        at, spot = there, found
+        trial, trial_spot = _line_search(hill, at, spot, _newton_step(spot, free), low, high)
+        moved = float(np.abs(trial - at).max())
+        at, spot = trial, trial_spot
         size = 1 + float(np.abs(at).max())
-        if moved <= 1e-15 * size or (moved <= SETTLED * size and not 0.1 * before < moved < 0.5 * before):
-            break  # steps square their errors, until rounding moves them about
-        before = moved
+        if moved <= 1e-15 * size or (moved <= TOLERANCE * size and not 0.1 * last_move < moved < 0.5 * last_move):
+            break  # convergence is quadratic, until rounding dominates
+        last_move = moved
     return at
 
 
-def _stepped(
+def _line_search(
     hill: Callable[[Array], Spot], at: Array, spot: Spot, step: Array, low: float, high: float
 ) -> tuple[Array, Spot]:
-    """As far along a step as the hill does not fall."""
+    """Backtracking line search: the step is shortened until the objective does not decrease."""
     step = step * min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-300))
     for _ in range(40):
-        there = np.clip(at + step, low, high)
-        found = hill(there)
-        near = float(np.abs(there - at).max()) < 1e-6
-        if found.height > spot.height or (near and found.height >= spot.height - GRAIN * abs(spot.height)):
-            return there, found
+        trial = np.clip(at + step, low, high)
+        trial_spot = hill(trial)
+        near = float(np.abs(trial - at).max()) < 1e-6
+        if trial_spot.height > spot.height or (near and trial_spot.height >= spot.height - ROUNDING * abs(spot.height)):
+            return trial, trial_spot
         step = 0.25 * step
     return at, spot
 
 
-def _uphill(spot: Spot, free: Mask) -> Array:
-    """Newton's step among the free coordinates (Sherman and Morrison); without the product where that would go down."""
+def _newton_step(spot: Spot, free: Mask) -> Array:
+    """Newton step in the free coordinates (Sherman–Morrison); without the rank-one term where that is not an ascent."""
     sharp = np.maximum(np.abs(spot.sharp), np.maximum(np.abs(spot.slope) / LONGEST, 1e-290))
     slope, v = np.where(free, spot.slope, 0.0), np.where(free, spot.v, 0.0)
     plain, bent = slope / sharp, v / sharp

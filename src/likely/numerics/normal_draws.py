@@ -1,8 +1,8 @@
-"""Normal numbers by the ton: a third of the time of NumPy's own, for clouds that need millions of them.
+"""Fast normal random variates: a third of the time of NumPy's own, for samples of millions.
 
-The half-bell exp(−x²/2) is covered by 256 layers of equal area (Marsaglia and Tsang 2000): a rectangle [0, x_i] each,
-the lowest with the tail beyond R. A point of a rectangle that lies within the next narrower one is under the bell for
-certain; of the others, 1.4 of 100, each is looked at.
+Ziggurat algorithm: the half-density exp(−x²/2) is covered by 256 layers of equal area (Marsaglia and Tsang 2000): a
+rectangle [0, x_i] each, the lowest with the tail beyond R. A point within the next narrower rectangle is accepted at
+once; the others, 1.4 of 100, are tested.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.numerics._loops import LAYERS, ziggurat
 
-R = 3.6541528853610088  # where the layers close at the top
+R = 3.6541528853610088  # start of the tail, at which the layers close
 
 
 def fill_normal(rng: Generator, out: Array) -> Array:
-    """Independent N(0, 1) numbers in place of all entries of out, which is contiguous; rng is one of SFC64.
+    """Fill the contiguous array out with independent N(0, 1) variates; rng uses SFC64.
 
     >>> from numpy.random import SFC64
     >>> fill_normal(Generator(SFC64(0)), np.empty(10_000)).std().round(1)
@@ -35,7 +35,7 @@ def fill_normal(rng: Generator, out: Array) -> Array:
 
 @cache
 def _edges() -> Array:
-    """x_0 (the lowest layer as a rectangle, tail and all), x_1 = R, …, x_256 = 0, each layer of the same area."""
+    """Layer edges x_0 (the lowest layer as a rectangle, including the tail), x_1 = R, …, x_256 = 0, of equal area."""
     area = R * math.exp(-0.5 * R * R) + math.sqrt(math.pi / 2) * math.erfc(R / math.sqrt(2))
     edges = [area / math.exp(-0.5 * R * R), R]
     while len(edges) < LAYERS:

@@ -1,15 +1,15 @@
-"""Pólya's urn in logarithms: of each color a little more is put back than was drawn, so what came comes again.
+"""Dirichlet-multinomial (Pólya urn) log-probabilities without cancellation.
 
-The chance that of N draws xⱼ are of color j, from an urn with αⱼ of each and S = Σ αⱼ, is
+The probability of counts xⱼ of N draws, with parameters αⱼ and S = Σ αⱼ, is
 
     N! Γ(S) / Γ(N + S) · Πⱼ Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!)
 
-As peaks and deviances of x among x + α, one color is as far away from its share as the others are together, and
+Written with peaks and deviances of x relative to x + α,
 
     log p = Σⱼ (log root(xⱼ, αⱼ) + rest(xⱼ, αⱼ)) − (log root(N, S) + rest(N, S))
 
-where `rest` is small or of one sign and all roots are multiplied before their one logarithm is taken: log p keeps its
-digits where the logarithms of gamma functions, a million each, would cancel to one.
+where `rest` is small or of one sign, and all roots are multiplied before one logarithm is taken: log p keeps its digits
+where log-gamma functions, a million each, would cancel.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from scipy.special import bernoulli
 from likely.core.arrays import Array
 from likely.numerics.special import _polynomial, deviance, gamma_excess, peak_parts
 
-SMALLEST = 1e-290  # products below it, or above its inverse, are left for sums of logarithms
-LARGEST = 1e150  # what can be squared
+SMALLEST = 1e-290  # products below it, or above its inverse, are computed as sums of logarithms
+LARGEST = 1e150  # largest number that is squared
 
 
 def heap(x: Any, a: Any) -> tuple[Array, Array]:
-    """`root` and `rest` of x among x + α as if it had come as expected."""
+    """`root` and `rest` of count x with parameter α at its expected share."""
     n = a + x
     (u_n, s_n), (u_a, s_a), (u_x, s_x) = (peak_parts(part) for part in (n, a, x))
     return np.asarray(a / n * np.sqrt(u_n / (u_a * u_x))), np.asarray(s_n - s_a - s_x)
 
 
 def color(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
-    """`root` and `rest` of one color, drawn x times of `total`, of which there are a among `whole`.
+    """`root` and `rest` of one category: count x of `total`, parameter a of `whole`.
 
-    x, α, N and S may be any real numbers from 0 on, α and S above it. `low` is what S lost when it was rounded.
+    x, α, N and S may be any real numbers from 0 on, α and S above 0. `low` is the rounding error of S.
     """
     with np.errstate(all="ignore"):
         root, rest = heap(x, a)
@@ -46,14 +46,14 @@ def color(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array
 
 
 def fall(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> Array:
-    """How far below its peak a color is: the deviances of α and x from their shares of α + x."""
+    """Distance of a category below its peak: the deviances of α and x from their shares of α + x."""
     with np.errstate(all="ignore"):
         away, both, n = _away(x, a, total, whole, low), whole + total, a + x
         return np.asarray(deviance(a, n * (whole / both), away) + deviance(x, n * (total / both), -away))
 
 
 def _away(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
-    """α − (α + x) S / (N + S) = (α N − x S) / (N + S), in units that do not overflow."""
+    """α − (α + x) S / (N + S) = (α N − x S) / (N + S), scaled against overflow."""
     both = whole + total
     if np.max(both, initial=0.0) < LARGEST:
         return np.asarray((a * total - x * whole - x * low) / both)
@@ -63,32 +63,32 @@ def _away(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
 
 
 def rounded_off(parts: Array, whole: Array) -> Array:
-    """Σ parts − whole along the last axis, exactly enough: what a sum that was rounded lacks."""
-    total, lack = np.zeros(parts.shape[:-1]), np.zeros(parts.shape[:-1])
+    """Σ parts − whole along the last axis by compensated summation: the rounding error of a sum."""
+    total, error = np.zeros(parts.shape[:-1]), np.zeros(parts.shape[:-1])
     for part in np.moveaxis(parts, -1, 0):
         new = total + part
         other = new - total
-        lack += (total - (new - other)) + (part - other)
+        error += (total - (new - other)) + (part - other)
         total = new
-    return np.asarray((total - whole) + lack)
+    return np.asarray((total - whole) + error)
 
 
 def log_product(
     roots: Array, whole: Array, product: Callable[[Array], Array], total: Callable[[Array], Array]
 ) -> Array:
-    """log(Π roots / whole) by one logarithm, or, where numbers leave their range, as a sum of many.
+    """log(Π roots / whole) by one logarithm, or as a sum of logarithms where the product overflows or underflows.
 
-    `product` and `total` multiply and add the roots that belong together.
+    `product` and `total` multiply and add the roots of each group.
     """
     with np.errstate(all="ignore"):
         quotient = product(roots) / whole
-        fine = (quotient > SMALLEST) & (quotient < 1 / SMALLEST)
+        in_range = (quotient > SMALLEST) & (quotient < 1 / SMALLEST)
         out = np.log(quotient)
-        return out if fine.all() else np.where(fine, out, total(np.log(roots)) - np.log(whole))
+        return out if in_range.all() else np.where(in_range, out, total(np.log(roots)) - np.log(whole))
 
 
 def log_two_colors(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) -> Array:
-    """log p of x draws of one color and y of the other, n in all, from an urn with a and b; times a factor."""
+    """Beta-binomial log-probability of counts x and y, n in all, with parameters a and b; times a factor."""
     x, y, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, y, n, a, b))
     whole = a + b
     low = rounded_off(np.stack(np.broadcast_arrays(a, b), axis=-1), whole)
@@ -100,9 +100,10 @@ def log_two_colors(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) ->
 
 
 def nearly_certain(log_p: Array, where: Any, other: Any, one: Any, n: Any) -> Array:
-    """`log_p`, made better where all n draws are of one color and this is nearly certain.
+    """`log_p`, refined where all n draws are of one category and this is nearly certain.
 
-    Then log p has digits below those of 1. There are a of the `other` colors and b of the `one`; a and n count alike.
+    Then |log p| is far below 1. The parameters are a of the `other` categories and b of the `one`; a and n are
+    symmetric.
     """
     if not np.any(where):
         return log_p
@@ -112,13 +113,13 @@ def nearly_certain(log_p: Array, where: Any, other: Any, one: Any, n: Any) -> Ar
     with np.errstate(all="ignore"):
         terms = -a * np.log1p(n / b), gamma_excess(b, a), -gamma_excess(b + n, a)
         large = np.where(sum(np.abs(term) for term in terms) < 1, sum(terms), out[where])
-        little = _little(np.minimum(a, 1.0), b, n)
+        little = _small_log_ratio(np.minimum(a, 1.0), b, n)
         out[where] = np.where(a > 1, large, np.where(little > -1, little, out[where]))
     return out
 
 
-def _little(a: Array, b: Array, n: Array) -> Array:
-    """log Γ(b + n) Γ(b + a) / (Γ(b) Γ(a + b + n)) for a ≤ 1 and a ≤ n, to the last digits of a n.
+def _small_log_ratio(a: Array, b: Array, n: Array) -> Array:
+    """log Γ(b + n) Γ(b + a) / (Γ(b) Γ(a + b + n)) for a ≤ 1 and a ≤ n, to full relative precision.
 
     It is Σ log1p(−a n / ((b + n + k)(b + a + k)) over k = 0, 1, …: all of one sign; from b + k = 32 on the rest of the
     sum is −a log(1 + n/c), and the series of Γ(c + a) / Γ(c) in Bernoulli's polynomials of a less that at c + n.
@@ -140,5 +141,5 @@ def _bernoulli(order: int) -> list[tuple[float, ...]]:
     ]
 
 
-ROUNDS = 32  # where the series takes over: after 10 terms it is exact to rounding
+ROUNDS = 32  # start of the asymptotic series: 10 terms are then exact to rounding
 BERNOULLI = _bernoulli(10)

@@ -1,4 +1,4 @@
-"""Where many functions of one number cross 0, all at once."""
+"""Vectorized root finding by Chandrupatla's method."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ STEPS = 200
 
 
 def crossings(f: Callable[[Array, Index], Array], low: Array, high: Array, close: float = 1e-15) -> Array:
-    """x (m,) between low and high with f(x) = 0, for functions of opposite signs there   (Chandrupatla 1997).
+    """Roots x (m,) between low and high of m functions with opposite signs there   (Chandrupatla 1997).
 
-    f takes some numbers and which of the m functions they are for. Inverse quadratic interpolation where it is safe,
-    halving elsewhere: about ten calls reach rounding.
+    f takes points and the indices of their functions. Inverse quadratic interpolation where it is safe, bisection
+    elsewhere: about ten calls reach rounding.
 
     >>> crossings(lambda x, which: x**2 - np.array([2.0, 9.0])[which], np.zeros(2), np.full(2, 5.0)).round(6)
     array([1.414214, 3.      ])
@@ -37,12 +37,12 @@ def crossings(f: Callable[[Array, Index], Array], low: Array, high: Array, close
         best = np.where(np.abs(fa) < np.abs(fb), a, b)
         out[at] = best
         least = close * (1 + np.abs(best)) / np.maximum(np.abs(b - c), 1e-300)
-        open_ = (least <= 0.5) & (fa != 0) & (np.abs(b - a) > 2 * close * (1 + np.abs(best)))
+        active = (least <= 0.5) & (fa != 0) & (np.abs(b - a) > 2 * close * (1 + np.abs(best)))
         with np.errstate(all="ignore"):
             xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
             safe = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi)
-            bent = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
-            t = np.where(safe & np.isfinite(bent), bent, 0.5)
+            interpolated = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            t = np.where(safe & np.isfinite(interpolated), interpolated, 0.5)
         t = np.clip(t, np.minimum(least, 0.5), 1 - np.minimum(least, 0.5))
-        at, a, b, c, fa, fb, fc, t = (part[open_] for part in (at, a, b, c, fa, fb, fc, t))
+        at, a, b, c, fa, fb, fc, t = (part[active] for part in (at, a, b, c, fa, fb, fc, t))
     return out

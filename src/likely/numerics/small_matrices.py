@@ -1,7 +1,7 @@
-"""Many small matrices at once: each step of the elimination is one sweep over all of them.
+"""Cholesky factorization and triangular solves of many small matrices at once: each step is one vectorized operation.
 
-Members stand last: a stack of K matrices is (d, d, K), of vectors (d, K), and K = 1 broadcasts. LAPACK needs a call a
-member, 60 ns to 300 ns each; here 10,000 factors of 2 × 2 cost as much as a handful of sums of 10,000 numbers.
+The stack axis is last: K matrices are (d, d, K), vectors (d, K), and K = 1 broadcasts. LAPACK needs one call per
+matrix, 60 ns to 300 ns each; here 10,000 factors of 2 × 2 cost as much as a handful of sums of 10,000 numbers.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from likely.numerics.spd import rank_tolerance
 
 
 def members_last(a: Array) -> Array:
-    """(K, ...) as (..., K), each entry's numbers side by side."""
+    """(K, ...) as a contiguous (..., K)."""
     return np.ascontiguousarray(np.moveaxis(a, 0, -1))
 
 
 def roots(a: Array) -> Array | None:
-    """Lower factors of (d, d, K), or None if one is not safely positive definite (the rule of `spd.cholesky`).
+    """Cholesky factors of (d, d, K), or None if one is not numerically positive definite (as in `spd.cholesky`).
 
     >>> roots(np.array([[[4.0], [2.0]], [[2.0], [5.0]]]))[..., 0].tolist()
     [[2.0, 0.0], [1.0, 2.0]]
@@ -36,7 +36,7 @@ def roots(a: Array) -> Array | None:
 
 
 def solve(root: Array, z: Array) -> Array:
-    """L⁻¹ z for vectors z (d, K) or matrices (d, m, K)."""
+    """Forward substitution L⁻¹ z for vectors z (d, K) or matrices (d, m, K)."""
     v: list[Array] = []
     for i in range(len(root)):
         v.append((z[i] - sum(root[i, j] * v[j] for j in range(i))) / root[i, i])
@@ -44,7 +44,7 @@ def solve(root: Array, z: Array) -> Array:
 
 
 def solve_transposed(root: Array, z: Array) -> Array:
-    """L⁻ᵀ z for vectors z (d, K) or matrices (d, m, K)."""
+    """Back substitution L⁻ᵀ z for vectors z (d, K) or matrices (d, m, K)."""
     d = len(root)
     v: dict[int, Array] = {}
     for i in range(d)[::-1]:
@@ -53,10 +53,10 @@ def solve_transposed(root: Array, z: Array) -> Array:
 
 
 def apply(a: Array, z: Array) -> Array:
-    """A z for matrices (m, d, K) and vectors (d, K); sums run in order, so that bits never depend on a library."""
+    """Matrix–vector products A z of (m, d, K) and (d, K); summed in fixed order, so bit-for-bit reproducible."""
     return np.stack([sum((a[i, j] * z[j] for j in range(1, len(z))), a[i, 0] * z[0]) for i in range(len(a))])
 
 
 def logdet(root: Array) -> Array:
-    """log det of the matrices whose lower factors these are (K,)."""
+    """Log-determinants of the matrices with these Cholesky factors (K,)."""
     return 2.0 * sum((np.log(root[i, i]) for i in range(1, len(root))), np.log(root[0, 0]))

@@ -1,4 +1,4 @@
-"""Symmetric positive (semi-)definite matrices: factors, inverses and repairs that respect each column's scale."""
+"""Symmetric positive (semi-)definite matrices: Cholesky factors, inverses and regularization, free of column scales."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def symmetric(a: Array) -> Array:
-    """The symmetric part of (..., d, d); exact for what is symmetric already."""
+    """The symmetric part of (..., d, d); exact for symmetric input."""
     return 0.5 * (a + np.swapaxes(a, -1, -2))
 
 
 def is_symmetric(a: Array) -> bool:
-    """Symmetric up to rounding, relative to the scale of its rows and columns."""
+    """True if symmetric up to rounding, relative to the scale of rows and columns."""
     s = np.sqrt(np.abs(np.diagonal(a, axis1=-2, axis2=-1)))
     return bool((np.abs(a - np.swapaxes(a, -1, -2)) <= 1e-8 * s[..., :, None] * s[..., None, :]).all())
 
 
 def scales(a: Array) -> Array:
-    """Square roots of the diagonal (..., d), 1 where it is 0: the units in which a matrix is a correlation."""
+    """Square roots of the diagonal (..., d), 1 where it is 0: scaling by them gives a correlation matrix."""
     v = np.diagonal(a, axis1=-2, axis2=-1)
     return np.sqrt(np.where(v > 0, v, 1.0))
 
 
 def cholesky(a: Array) -> Array | None:
-    """Lower factors of (..., d, d), or None if one is not safely positive definite.
+    """Cholesky factors L (lower) of (..., d, d), or None if one is not numerically positive definite.
 
-    "Safely": no column's variance given the columns before it is lost in rounding. The test is made
-    on the correlation matrix, so it does not depend on units.
+    The squared pivots of the correlation matrix, which are conditional variances given the columns before, must exceed
+    `rank_tolerance`; the test does not depend on units.
     """
     s = scales(a)
     try:
@@ -48,17 +48,17 @@ def cholesky(a: Array) -> Array | None:
 
 
 def rank_tolerance(d: int) -> float:
-    """Share of a column's variance that counts as nothing in d dimensions."""
+    """Relative pivot (share of a column's variance) below which a matrix of d dimensions counts as rank-deficient."""
     return 50 * d * EPS
 
 
 def logdet(root: Array) -> Array:
-    """log det of the matrix whose lower factor this is."""
+    """Log-determinant of the matrix with this Cholesky factor."""
     return 2.0 * np.log(np.diagonal(root, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 def inverse_factor(root: Array) -> Array:
-    """Inverse of lower triangular factors (..., d, d)."""
+    """Inverse of lower triangular (Cholesky) factors (..., d, d)."""
     d = root.shape[-1]
     flat = root.reshape(-1, d, d)
     if len(flat) > 2 * d:
@@ -68,12 +68,12 @@ def inverse_factor(root: Array) -> Array:
 
 
 def solve_factor(root: Array, z: Array) -> Array:
-    """root⁻¹ zᵀ as (d, n), for rows z (n, d) that may be overwritten."""
+    """Forward substitution: L⁻¹ zᵀ as (d, n), for rows z (n, d) that may be overwritten."""
     return np.asarray(dtrsm(1.0, root.T, z.T, lower=0, trans_a=1, overwrite_b=1)) if len(z) else z.T
 
 
 def _inverse_factors(roots: Array) -> Array:
-    """Row by row for many small factors (K, d, d) at once: d steps where LAPACK would need K calls."""
+    """Forward substitution row by row for many small factors (K, d, d): d steps where LAPACK needs K calls."""
     out = np.zeros_like(roots)
     for i in range(roots.shape[-1]):
         out[:, i, i] = 1.0 / roots[:, i, i]
@@ -82,43 +82,45 @@ def _inverse_factors(roots: Array) -> Array:
 
 
 def precision(root: Array) -> Array:
-    """Inverse of the matrices whose lower factors these are."""
+    """Inverse of the matrices with these Cholesky factors."""
     w = inverse_factor(root)
     return np.swapaxes(w, -1, -2) @ w
 
 
 def trace_form(w: Array, a: Array) -> Array:
-    """tr(w a wᵀ) of (..., d, d) matrices: with w the inverse factor of Σ, tr(Σ⁻¹ a)."""
+    """tr(w a wᵀ) of (..., d, d) matrices: with w = L⁻¹ and Σ = L Lᵀ, this is tr(Σ⁻¹ a)."""
     return ((w @ a) * w).sum(axis=(-2, -1))
 
 
 @dataclass(frozen=True, eq=False)
 class Degenerate:
-    """A covariance of rank r < d: it lives on a flat of r dimensions."""
+    """Singular covariance of rank r < d: a factor, its pseudo-inverse, and the log pseudo-determinant."""
 
     factor: Array  # (d, r): covariance = factor factorᵀ
-    inverse: Array  # (d, r): (x − mean) @ inverse is white
-    scale: Array  # (d,): units of the columns, 0 for those that do not vary
-    logdet: float  # log of the product of the covariance's eigenvalues that are not 0
+    inverse: Array  # (d, r): (x − mean) @ inverse has unit covariance
+    scale: Array  # (d,): standard deviations of the columns, 0 for constant ones
+    logdet: float  # log pseudo-determinant: of the product of the nonzero eigenvalues
 
     def off(self, z: Array, size: Array) -> Array:
-        """True for deviations (n, d) that do not lie on the flat; `size` (d,) is for columns that do not vary."""
-        moves = self.scale > 0
-        unit = self.scale[moves]
-        rest = z - (z @ self.inverse) @ self.factor.T
-        away = np.linalg.norm(rest[:, moves] / unit, axis=1) > 1e-7 * (1.0 + np.linalg.norm(z[:, moves] / unit, axis=1))
-        return np.asarray(away | (np.abs(z[:, ~moves]) > 1e-12 * size[~moves]).any(axis=1))
+        """True for deviations (n, d) outside the range of the covariance; `size` (d,) is for constant columns."""
+        varies = self.scale > 0
+        scale = self.scale[varies]
+        residual = z - (z @ self.inverse) @ self.factor.T
+        outside = np.linalg.norm(residual[:, varies] / scale, axis=1) > 1e-7 * (
+            1.0 + np.linalg.norm(z[:, varies] / scale, axis=1)
+        )
+        return np.asarray(outside | (np.abs(z[:, ~varies]) > 1e-12 * size[~varies]).any(axis=1))
 
 
 def degenerate(a: Array) -> Degenerate | None:
-    """The flat of a positive semi-definite matrix (d, d), or None if it is indefinite."""
+    """Rank-deficient factorization of a positive semi-definite matrix (d, d), or None if it is indefinite."""
     d = len(a)
     s = scales(a)
     values, vectors = np.linalg.eigh(symmetric(a / s[:, None] / s))
-    bound = rank_tolerance(d) * max(float(values[-1]), 0.0) if d else 0.0
-    if d and values[0] < -max(1e-9, bound) * max(float(values[-1]), 1e-300):
+    tolerance = rank_tolerance(d) * max(float(values[-1]), 0.0) if d else 0.0
+    if d and values[0] < -max(1e-9, tolerance) * max(float(values[-1]), 1e-300):
         return None
-    keep = values > max(bound, 0.0)
+    keep = values > max(tolerance, 0.0)
     factor = s[:, None] * vectors[:, keep] * np.sqrt(values[keep])
     q, r = np.linalg.qr(factor)
     inverse = q @ np.linalg.inv(r).T if factor.shape[1] else factor
@@ -127,17 +129,17 @@ def degenerate(a: Array) -> Degenerate | None:
 
 
 def is_semidefinite(a: Array) -> bool:
-    """Whether a symmetric matrix (d, d) has no negative eigenvalue but for rounding, as `degenerate` sees it.
+    """True if a symmetric matrix (d, d) has no negative eigenvalue beyond rounding, as in `degenerate`.
 
-    A factor of the matrix with 1e-9 of its largest eigenvalue on the diagonal shows it in a tenth of the time that all
-    eigenvalues take; where there is none, these decide.
+    A Cholesky factorization with 1e-9 of the largest eigenvalue added to the diagonal decides in a tenth of the time of
+    an eigendecomposition; where it fails, the eigenvalues decide.
     """
     if not a.any():
         return True
     s = scales(a)
     c = symmetric(a / s[:, None] / s)
     v = np.full(len(c), 1.0 / np.sqrt(len(c)))
-    for _ in range(8):  # the quotient comes from below: what it allows is allowed
+    for _ in range(8):  # power iteration; the Rayleigh quotient is a lower bound
         w = c @ v
         largest, size = float(v @ w), float(np.linalg.norm(w))
         v = w / size if size else v
@@ -150,13 +152,13 @@ def is_semidefinite(a: Array) -> bool:
 
 
 def repaired(a: Array) -> tuple[Array, int]:
-    """A positive definite neighbor of a semi-definite (d, d), and the rank that was found.
+    """Positive definite matrix near a semi-definite one (d, d), and its numerical rank.
 
-    Directions of the correlation matrix that carry less than 1e-9 of a column's variance get
-    that much: enough for a safe factor, far below anything measured.
+    Eigenvalues of the correlation matrix below 1e-9 are raised to it: enough for a Cholesky factor, far below
+    measurement accuracy.
     """
     s = scales(a)
     values, vectors = np.linalg.eigh(symmetric(a / s[:, None] / s))
     rank = int((values > rank_tolerance(len(a)) * max(float(values[-1]), 1.0)).sum())
-    lifted = (vectors * np.maximum(values, 1e-9)) @ vectors.T
-    return symmetric(lifted * s[:, None] * s), rank
+    regularized = (vectors * np.maximum(values, 1e-9)) @ vectors.T
+    return symmetric(regularized * s[:, None] * s), rank

@@ -1,7 +1,7 @@
-"""Special functions that keep their digits where the textbook's formula loses them.
+"""Special functions without cancellation: saddle-point form of log-densities (Loader 2000), gamma function ratios.
 
-x log λ − λ − log x! is a small difference of large numbers where x is near λ: at 10⁶ seven digits are gone.
-Loader's remedy (2000) writes it as the height of the peak less a deviance, both computed without cancellation:
+x log λ − λ − log x! is a small difference of large numbers where x is near λ: at 10⁶ it loses seven digits.
+Loader (2000) writes it as the log-density at the mode less a deviance, both computed without cancellation:
 
     log Poisson(x | λ) = peak(x) − deviance(x, λ)
 
@@ -19,7 +19,7 @@ from scipy.special import digamma, gammaln, xlogy
 from likely.core.arrays import Array
 
 LOG_2, LOG_PI, LOG_2PI = (float(np.log(x)) for x in (2.0, np.pi, 2 * np.pi))
-TABLE = 256  # counts below it are looked up
+TABLE = 256  # counts below it are read from a table
 
 
 # Quotients of polynomials of lowest order first: of [3/4] and [8/8] they reach what rounding leaves (2.5e-17, 1.4e-16
@@ -53,10 +53,9 @@ def _atanh_rest(square: Array) -> Array:
 
 
 def deviance(x: Any, m: Any, away: Any = None) -> Array:
-    """x log(x / m) − x + m ≥ 0, without the cancellation where x is near m; 0 log 0 = 0.
+    """Half the Poisson deviance: x log(x / m) − x + m ≥ 0, without cancellation for x near m; 0 log 0 = 0.
 
-    It is KL(Poisson(x) ‖ Poisson(m)), and half the deviance of Poisson regression. `away` is x − m, for who
-    knows it better than the rounded x and m do.
+    It is KL(Poisson(x) ‖ Poisson(m)). `away` is x − m, where it is known more accurately than from the rounded x and m.
     """
     x, m = np.asarray(x, dtype=np.float64), np.asarray(m, dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -76,7 +75,7 @@ def _near_deviance(x: Array, away: Array, v: Array) -> Array:
 
 
 def log_ratio(x: Array, m: Array) -> Array:
-    """log(x / m), also where the quotient leaves the range of numbers."""
+    """log(x / m), also where the quotient overflows or underflows."""
     with np.errstate(all="ignore"):
         ratio = x / m
         inside = (ratio > 1e-290) & (ratio < 1e290)
@@ -85,9 +84,9 @@ def log_ratio(x: Array, m: Array) -> Array:
 
 
 def stirling_error(z: Any) -> Array:
-    """log Γ(z + 1) − [(z + ½) log z − z + ½ log 2π] for z ≥ 1: what Stirling's formula leaves out, about 1 / 12z.
+    """Error of Stirling's formula, log Γ(z + 1) − [(z + ½) log z − z + ½ log 2π] for z ≥ 1, about 1 / 12z.
 
-    Times z it is a mean of 1 / (1 + t² / z²) over t (Binet), which a quotient of polynomials in 1 / z² follows closely.
+    Times z it is a mean of 1 / (1 + t² / z²) over t (Binet), which a rational function of 1 / z² approximates closely.
     """
     z = np.asarray(z, dtype=np.float64)
     inverse = 1 / z
@@ -109,8 +108,8 @@ def _inverse_powers(z: Array, coefficients: tuple[float, ...]) -> Array:
 def peak_parts(z: Any) -> tuple[Array, Array]:
     """u and s with peak(z) = −s − ½ log u for real z ≥ 0.
 
-    u is 2πz and s Stirling's error; below 1, u is 1. Where several peaks are added, their u are multiplied: then the
-    parts of the logarithms that cancel never were.
+    u is 2πz and s the error of Stirling's formula; below 1, u is 1. Where several peaks are added, their u are
+    multiplied first, so that no logarithms cancel.
     """
     z = np.asarray(z, dtype=np.float64)
     above = np.maximum(z, 1.0)
@@ -132,20 +131,20 @@ LOG_FACTORIALS: Array = gammaln(np.arange(TABLE) + 1.0)
 
 
 def count_peak(x: Array) -> Array:
-    """`peak` of whole numbers: small ones are looked up."""
-    return _looked_up(x, PEAKS, peak)
+    """`peak` of whole numbers: small ones are read from a table."""
+    return _from_table(x, PEAKS, peak)
 
 
 def log_factorial(x: Array) -> Array:
-    """log x!, and log Γ(x + 1) for expected counts that are not whole."""
-    return _looked_up(x, LOG_FACTORIALS, lambda z: gammaln(z + 1.0))
+    """log x!, and log Γ(x + 1) for expected counts, which need not be whole."""
+    return _from_table(x, LOG_FACTORIALS, lambda z: gammaln(z + 1.0))
 
 
 LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42p-1"), 4.7493250390316726e-07  # log 2 = 24 bits and the rest
 
 
 def _split(x: Array) -> Any:
-    """`split_log_factorial` by Stirling's formula, of x = 2ᵏ m with m next to 1."""
+    """`split_log_factorial` by Stirling's formula, for x = 2ᵏ m with m near 1."""
     above = np.maximum(x, 1.0)
     k = np.frexp(above * np.sqrt(2.0))[1] - 1
     m, whole, log = np.ldexp(above, -k), np.floor(above), k * LN2_HIGH - 1
@@ -158,9 +157,9 @@ SPLIT = _split(np.arange(float(TABLE)))
 
 
 def split_log_factorial(x: Array) -> Any:
-    """log x! for x ≥ 0 as the real and the imaginary part, both carried through one look-up and one sum.
+    """log x! for x ≥ 0 as the sum of a real and an imaginary part, both in one table look-up and one sum.
 
-    Sums of the real part are exact up to 10⁷ counts, and the imaginary one is no larger than x.
+    Sums of the real part are exact up to 10⁷ counts, and the imaginary part is no larger than x.
     """
     at = (x if x.max(initial=0.0) < TABLE else np.where(x < TABLE, x, 0.0)).astype(np.intp)
     out, rest = SPLIT.take(at), at != x
@@ -170,9 +169,9 @@ def split_log_factorial(x: Array) -> Any:
 
 
 def log_ways(counts: Array, total: Array, add: Callable[[Any], Any] | None = None) -> Array:
-    """log N!/Π x! of rows of counts (n, d) and their totals, where numbers as large as N log N would cancel.
+    """Log multinomial coefficient log N!/Π x! of rows of counts (n, d) and their totals, without cancellation.
 
-    `add` sums what belongs to one row, if counts are not a table.
+    `add` sums the entries of each row, if counts are not a table.
 
     >>> log_ways(np.array([[1.0, 3.0]]), np.array([4.0])).round(4)  # log 4
     array([1.3863])
@@ -182,7 +181,7 @@ def log_ways(counts: Array, total: Array, add: Callable[[Any], Any] | None = Non
     return np.asarray(ways.real + ways.imag)
 
 
-def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Array:
+def _from_table(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Array:
     at = np.where(x < TABLE, x, 0.0).astype(np.intp)
     out = table[at]
     rest = at != x
@@ -192,9 +191,9 @@ def _looked_up(x: Array, table: Array, otherwise: Callable[[Array], Any]) -> Arr
 
 
 def count_by_count(x: Array, f: Callable[..., Array], *distribution: Array) -> Array:
-    """f(x, parameters) of counts (n, d); where all are small and whole, of each once: 3 to 40 times faster.
+    """f(x, parameters) of counts (n, d); if all are small and whole, once per distinct value: 3 to 40 times faster.
 
-    Expected counts need not be whole. f goes entry by entry, so both ways answer alike, whatever the other rows are.
+    Expected counts need not be whole. f is elementwise, so both give the same result, whatever the other rows are.
     """
     last = float(x.max(initial=0.0))
     if last >= min(TABLE, len(x)):
@@ -207,46 +206,46 @@ def count_by_count(x: Array, f: Callable[..., Array], *distribution: Array) -> A
 
 
 def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:
-    """a log b − log Γ(a) + (a − 1) log x − b x for x ≥ 0, entry by entry, in the form that keeps most digits.
+    """Log-density of the gamma distribution, a log b − log Γ(a) + (a − 1) log x − b x for x ≥ 0, elementwise.
 
-    What depends on a and b alone is computed in their own shape: a distribution of d columns has d of them, and many
-    rows.
+    The form with the least cancellation is used. Terms of a and b alone are computed in their own shape: a distribution
+    of d columns has d of them, and many rows.
     """
     x, a, b = (np.asarray(part, dtype=np.float64) for part in (x, a, rate))
     positive = x > 0
-    at, sure = (x, True) if positive.all() else (np.where(positive, x, 1.0), False)
+    at, all_positive = (x, True) if positive.all() else (np.where(positive, x, 1.0), False)
     with np.errstate(all="ignore"):
         y = b * at
-        within = (y > 1e-290) & (y < np.inf)
-        tall = (a >= 3) & within
-        out = _tall_density(at, a, y) if tall.all() else _low_density(at, a, b, y)
-        if not tall.all() and tall.any():
-            c, z = np.where(a >= 3, a, 3.0), np.where(within, y, 3.0)
-            out = np.where(tall, _tall_density(at, c, z), out)
-        if sure and within.all():
+        in_range = (y > 1e-290) & (y < np.inf)
+        saddle_point = (a >= 3) & in_range
+        out = _saddle_point_density(at, a, y) if saddle_point.all() else _direct_density(at, a, b, y)
+        if not saddle_point.all() and saddle_point.any():
+            c, z = np.where(a >= 3, a, 3.0), np.where(in_range, y, 3.0)
+            out = np.where(saddle_point, _saddle_point_density(at, c, z), out)
+        if all_positive and in_range.all():
             return out
         at_zero = np.where(a > 1, -np.inf, np.where(a < 1, np.inf, np.log(b)))
         return np.where(positive, np.where(y < np.inf, out, -np.inf), at_zero)
 
 
-def _tall_density(x: Array, a: Array, y: Array) -> Array:
-    """As peak less deviance, with y = b x: for shapes from 3 on."""
+def _saddle_point_density(x: Array, a: Array, y: Array) -> Array:
+    """Saddle-point form: peak less deviance, with y = b x, for shapes from 3 on."""
     return np.asarray(peak(a) + log_ratio(a, x) - deviance(a, y))
 
 
-def _low_density(x: Array, a: Array, b: Array, y: Array) -> Array:
-    """By its formula; below ½ with Γ(1 + a), which is not large, for Γ(a)."""
+def _direct_density(x: Array, a: Array, b: Array, y: Array) -> Array:
+    """Direct formula; below ½ with Γ(1 + a), which is not large, instead of Γ(a)."""
     small = a < 0.5
     head, power = np.where(small, -gammaln(1 + a), np.log(b) - gammaln(a)), np.where(small, a, a - 1)
-    within = (y > 1e-290) & (y < 1e290)
-    out = power * (np.log(y) if np.all(within) else np.where(within, np.log(y), np.log(x) + np.log(b)))
+    in_range = (y > 1e-290) & (y < 1e290)
+    out = power * (np.log(y) if np.all(in_range) else np.where(in_range, np.log(y), np.log(x) + np.log(b)))
     out -= y
     out += head
     return np.where(small, out + log_ratio(a, x), out) if small.any() else out
 
 
 def gamma_excess(a: Any, delta: Any) -> Array:
-    """log Γ(a + δ) − log Γ(a) − δ log a, which goes to 0 as a grows; exact also for a = 10³⁰⁰."""
+    """log Γ(a + δ) − log Γ(a) − δ log a, which tends to 0 as a grows; accurate also for a = 10³⁰⁰."""
     a, delta = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(delta, dtype=np.float64))
     b = a + delta
     large = (a >= 1) & (b >= 1)
@@ -272,17 +271,17 @@ def digamma_gap(a: Any) -> Array:
 
 
 def gamma_entropy(a: Any) -> Array:
-    """a + log Γ(a) + (1 − a) ψ(a): the entropy of the gamma distribution of rate 1."""
+    """Entropy of the gamma distribution of rate 1: a + log Γ(a) + (1 − a) ψ(a)."""
     a = np.asarray(a, dtype=np.float64)
     large = np.maximum(a, 1.0)
-    far = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * digamma_gap(large)
-    return np.asarray(np.where(a >= 1, far, a + gammaln(a) + (1 - a) * digamma(a)))
+    asymptotic = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * digamma_gap(large)
+    return np.asarray(np.where(a >= 1, asymptotic, a + gammaln(a) + (1 - a) * digamma(a)))
 
 
 def gamma_divergence(b: Any, a: Any) -> Array:
-    """D(b, a) = log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0: KL of the gamma distribution of shape a from that of shape b.
+    """KL divergence of gamma distributions of shapes a and b: log Γ(b) − log Γ(a) − (b − a) ψ(a) ≥ 0.
 
-    Shapes below 1 go through D(b, a) = D(b + 1, a + 1) + deviance(a, b) / a, two terms of one sign.
+    For shapes below 1, D(b, a) = D(b + 1, a + 1) + deviance(a, b) / a, two terms of one sign.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     small = np.minimum(a, b) < 1
@@ -291,6 +290,6 @@ def gamma_divergence(b: Any, a: Any) -> Array:
 
 
 def steadier(one: tuple[Any, ...], other: tuple[Any, ...]) -> Array:
-    """Of two ways to write a number as a sum of terms, the one in which less cancels, entry by entry."""
+    """Of two sums of terms for the same number, the one with less cancellation, elementwise."""
     sizes = [sum(np.abs(term) for term in terms) for terms in (one, other)]
     return np.where(sizes[0] <= sizes[1], sum(one), sum(other))

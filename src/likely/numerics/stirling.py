@@ -1,4 +1,4 @@
-"""How many clusterings there are: Stirling numbers of the second kind, and their sum, the Bell numbers."""
+"""Numbers of partitions: Stirling numbers of the second kind, and Bell numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scipy.special import expm1, lambertw, logsumexp, xlogy
 from likely.core.errors import DomainError, sentence
 from likely.numerics.special import log_gamma_ratio
 
-NEAR = 64  # S(n, n − j) up to this j is counted exactly, whatever n
-SMALL = 0.5  # |z| below which (eᶻ − 1) / z is taken as 1 + z/2 + …, so that no digit of its log is lost
+NEAR = 64  # S(n, n − j) up to this j is computed exactly, for any n
+SMALL = 0.5  # |z| below which (eᶻ − 1) / z is computed as 1 + z/2 + …, so that its log loses no digits
 TERMS = 16  # of that series: 0.5¹⁶ / 17! is far below the last digit
 
 
 def stirling2(n: int, k: int) -> int:
-    """S(n, k): the ways to part n things into k clusters, none of them empty; a whole number of any length.
+    """Stirling number of the second kind S(n, k): partitions of n objects into k nonempty clusters; an exact integer.
 
         S(n, k) = 1/k! Σ_j (−1)^(k−j) C(k, j) jⁿ,     S(n, k) = k S(n − 1, k) + S(n − 1, k − 1)     (Ney 6.2)
 
@@ -32,11 +32,11 @@ def stirling2(n: int, k: int) -> int:
 
 
 def log_stirling2(n: int, k: int) -> float:
-    """log S(n, k), to about twelve digits for n of any size; −inf where there is no such clustering.
+    """log S(n, k), to about twelve digits for n of any size; −inf where S(n, k) = 0.
 
-    S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ, a contour integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k, all
-    that matters has one sign, and some √n points give it to the last digits. Where nearly all clusters are single
-    things S(n, n − j) is a polynomial in n of degree 2 j, and its whole value is taken.
+    S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ is a contour integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k,
+    the dominant terms have one sign, and about √n points give full precision. Where nearly all clusters are singletons,
+    S(n, n − j) is a polynomial in n of degree 2 j, and its exact value is used.
 
     >>> round(log_stirling2(25, 5), 10) == round(float(np.log(2436684974110751)), 10)
     True
@@ -49,18 +49,18 @@ def log_stirling2(n: int, k: int) -> float:
     if k in (0, 1, n):
         return 0.0
     if n - k <= NEAR:
-        return log(_all_but(n, n - k))
+        return log(_near_diagonal(n, n - k))
     r = _saddle(n, k)
-    turn = 2j * np.pi * np.arange(points := 64 + 16 * int(np.sqrt(n - k))) / points
-    growth = _log_growth(r * np.exp(turn))
+    angle = 2j * np.pi * np.arange(points := 64 + 16 * int(np.sqrt(n - k))) / points
+    growth = _log_growth(r * np.exp(angle))
     top = growth[0].real
-    mean = float(np.exp(k * (growth - top) - (n - k) * turn).real.mean())
+    mean = float(np.exp(k * (growth - top) - (n - k) * angle).real.mean())
     log_count = k * top - (n - k) * np.log(r) + np.log(mean)
     return float(log_count + log_gamma_ratio(k + 1.0, float(n - k)))
 
 
 def _log_growth(z: Any) -> Any:
-    """log((eᶻ − 1) / z), up to whole turns; eᶻ is taken out where it is large."""
+    """log((eᶻ − 1) / z), up to multiples of 2πi; eᶻ is factored out where it is large."""
     if abs(z[0]) < SMALL:
         return _log1p(sum(z**m / factorial(m + 1) for m in range(TERMS, 0, -1)))
     right = z.real > 0
@@ -69,20 +69,20 @@ def _log_growth(z: Any) -> Any:
 
 
 def _log1p(z: Any) -> Any:
-    """log(1 + z) of complex numbers, without loss for small ones."""
+    """log(1 + z) of complex numbers, accurate for small ones."""
     return 0.5 * np.log1p(z.real * (2.0 + z.real) + z.imag**2) + 1j * np.arctan2(z.imag, 1.0 + z.real)
 
 
 def _saddle(n: int, k: int) -> float:
-    """r with r / (1 − e⁻ʳ) = n / k; a series where they are nearly equal, since any circle near by is as good."""
-    more = (n - k) / k
-    if more < 1e-3:
-        return more * (2.0 - 2.0 / 3.0 * more)
+    """Saddle point r with r / (1 − e⁻ʳ) = n / k; a series where they are nearly equal."""
+    excess = (n - k) / k
+    if excess < 1e-3:
+        return excess * (2.0 - 2.0 / 3.0 * excess)
     ratio = n / k
     return float(ratio + lambertw(-ratio * np.exp(-ratio)).real)
 
 
-def _all_but(n: int, j: int) -> int:
+def _near_diagonal(n: int, j: int) -> int:
     """S(n, n − j) = Σ_i E(j, i) C(n + j − 1 − i, 2 j), E the Eulerian numbers of the second order (Knuth, 6.43)."""
     euler = [1]
     for m in range(1, j + 1):
@@ -92,7 +92,7 @@ def _all_but(n: int, j: int) -> int:
 
 
 def bell(n: int) -> int:
-    """The number of all partitions of n things, Σ_k S(n, k), by Bell's triangle.
+    """Bell number: the number of all partitions of n objects, Σ_k S(n, k), by Bell's triangle.
 
     >>> bell(10), bell(20)
     (115975, 51724158235372)
@@ -107,7 +107,7 @@ def bell(n: int) -> int:
 
 
 def log_bell(n: int) -> float:
-    """log of the number of all partitions, by Dobiński's sum e⁻¹ Σ_k kⁿ / k!.
+    """log of the Bell number, by Dobiński's formula e⁻¹ Σ_k kⁿ / k!.
 
     >>> round(log_bell(20), 9) == round(float(np.log(51724158235372)), 9)
     True

@@ -1,4 +1,4 @@
-"""A driven chain against all paths written out, the plain chain, and differences of its own objective."""
+"""HMM with covariates against enumeration of all paths, the plain HMM, and finite differences of its objective."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from likely.core.fit_loop import Stop, fit, iterate
 from likely.core.ragged import Ragged
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.driven.driven_prior import DrivenPrior
-from likely.hmm.driven.logistic_transitions import Moves, bound, log_transition, step
+from likely.hmm.driven.logistic_transitions import Transitions, bound, log_transition, step
 
 K, P = 3, 2
 LENGTHS = (5, 1, 4)
@@ -427,7 +427,7 @@ def test_memory_is_that_of_a_piece() -> None:
 
 def test_moves_and_their_slow_twin() -> None:
     h, z = chain(spread=30.0), np.random.default_rng(0).normal(size=(50, P + 1))
-    fast, slow = Moves.of(h.coefficients, h.possible, z), log_transition(h.coefficients, h.possible, z)
+    fast, slow = Transitions.of(h.coefficients, h.possible, z), log_transition(h.coefficients, h.possible, z)
     assert_allclose(fast.logs, slow, atol=1e-12)
     assert_allclose(fast.probs, np.exp(slow), rtol=1e-12)
     assert_allclose(fast.least, np.where(h.possible, slow, 0.0).min(axis=(1, 2)), atol=1e-12)
@@ -510,9 +510,9 @@ def test_what_is_wrong_is_said_in_words() -> None:
         h.forecast(x[0], 3, covariates=u[2][:2], past=u[0])
     with pytest.raises(DataError, match="nan at row 1, column 0"):
         h.forecast(x[0], 2, covariates=np.array([[1.0, 1.0], [np.nan, 0.0]]), past=u[0])
-    with pytest.raises(DomainError, match="a way on from every state"):
+    with pytest.raises(DomainError, match="a transition from every state"):
         DrivenHMM(h.initial, h.coefficients, h.emission, np.zeros((K, K), bool))
-    with pytest.raises(ShapeError, match="must go together"):
+    with pytest.raises(ShapeError, match="must have matching shapes"):
         DrivenHMM(h.initial, h.coefficients[:2], h.emission)
     with pytest.raises(DomainError, match="must not be negative"):
         DrivenPrior(1.0, [0.0], [-1.0], None)

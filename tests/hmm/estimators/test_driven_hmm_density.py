@@ -1,4 +1,4 @@
-"""The estimator of driven chains: units, weights, borders, and whether it finds what drives."""
+"""DrivenHMMDensity: units, weights, validation, and recovery of coefficients."""
 
 from __future__ import annotations
 
@@ -205,9 +205,9 @@ def test_what_is_wrong_is_said_in_words(fitted: DrivenHMMDensity) -> None:
         clone(fitted).fit(X, covariates=bad)
     with pytest.raises(DataError, match="every frame needs its covariates"):
         clone(fitted).fit(X)
-    with pytest.raises(DomainError, match="all at once"):
+    with pytest.raises(DomainError, match="needed at once"):
         fitted.partial_fit(X)
-    with pytest.raises(DomainError, match="stands alone"):
+    with pytest.raises(DomainError, match="cannot be part of another model"):
         lk.BayesClassifier(DrivenHMMDensity()).fit(with_covariates(X, U), ["a", "b"] * 30)
     with pytest.warns(lk.FitWarning, match="not converged"):
         clone(fitted).set_params(max_iter=2, tol=0.0).fit(X, covariates=U)

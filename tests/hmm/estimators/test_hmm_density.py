@@ -1,4 +1,4 @@
-"""`HMMDensity`: sequences in any form, starts, known states, streams, classifiers, and data as nobody wants them."""
+"""HMMDensity: input formats, initialization, known states, streams, classifiers, and invalid data."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_known_states():
 def test_known_states_that_the_topology_forbids_are_told():
     x = words(3)
     back = [np.where(np.arange(len(s)) == 0, 1, 0) for s in x]  # from the last state to the first
-    with pytest.raises(DataError, match="given states must be possible in this topology, got sequence 0"):
+    with pytest.raises(DataError, match="known states must be possible in this topology, got sequence 0"):
         two(topology="left-to-right").fit(x, states=back)
 
 

@@ -1,4 +1,4 @@
-"""Where learning begins: ordered chains begin in order, whatever their null states, and a start keeps its promises."""
+"""Initialization of HMMs: ordered topologies begin in order, with null states too, and a given model is respected."""
 
 import numpy as np
 import pytest
@@ -52,8 +52,8 @@ def two(covariance=((1.0,),)):
     ("settings", "told"),
     [
         ({"topology": np.array([[1, 1], [0, 1]])}, r"respect the topology, got transition at \(1, 0\)"),
-        ({"tie": [0, 0]}, "tie its states as asked"),
-        ({"component": lk.MixtureDensity(lk.GaussianDensity(), 3)}, "emit as the component does"),
+        ({"tie": [0, 0]}, "tie its states as requested"),
+        ({"component": lk.MixtureDensity(lk.GaussianDensity(), 3)}, "emissions as the component fits them"),
         ({"component": lk.GaussianDensity("diagonal")}, "diagonal Gaussian"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Dynamics of sensors against the linear-Gaussian model that they are, and the process they were learned from."""
+"""Sensor dynamics against the equivalent linear Gaussian model and the simulated process."""
 
 from __future__ import annotations
 

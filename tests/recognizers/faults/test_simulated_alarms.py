@@ -1,4 +1,4 @@
-"""Simulated alarms: streams together as one by one; distributions as far from the learned one as regression says."""
+"""Simulated alarms: vectorized streams equal single ones; sampled distributions follow the regression posterior."""
 
 from __future__ import annotations
 

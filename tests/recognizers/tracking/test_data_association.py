@@ -1,4 +1,4 @@
-"""Data association against all associations written out, Kalman's filter, and simulated targets in clutter."""
+"""Data association against enumeration of all associations, the Kalman filter, and simulated targets in clutter."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_what_cannot_be_is_refused() -> None:
     for bad in ({"clutter": -1}, {"detection": 0}, {"gate": 1.5}, {"survival": 0}, {"confirm": 0.05}, {"exists": 0.0}):
         with pytest.raises(DomainError):
             DataAssociation(model, **bad)
-    with pytest.raises(DomainError, match="must begin somewhere"):
+    with pytest.raises(DomainError, match="in clutter needs a proper initial"):
         DataAssociation(motion(initial=None), clutter=0.1)
     with pytest.raises(DomainError, match="speed"):
         DataAssociation(motion(initial=None), clutter=0.1, speed=-1.0)

@@ -200,7 +200,7 @@ def test_what_cannot_be_is_refused() -> None:
         Tracker(lk.LinearGaussian.constant_velocity(2)).fit(np.zeros((5, 2)))
     with pytest.raises(ShapeError, match="tracks must have shape"):
         Tracker(dim=3).fit(np.zeros((5, 2)))
-    with pytest.raises(DataError, match="three measurements"):
+    with pytest.raises(DataError, match="three consecutive measurements"):
         Tracker().fit(np.zeros((2, 2)))
     with pytest.raises(DataError, match="straight"):
         Tracker().fit(np.zeros((20, 2)))

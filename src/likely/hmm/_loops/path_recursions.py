@@ -1,4 +1,4 @@
-"""Best paths through states, and drawn ones: the same recursions with the largest term in place of the sum."""
+"""Viterbi recursion, k-best paths, backtracking, and backward sampling of state paths."""
 
 from __future__ import annotations
 
@@ -6,119 +6,125 @@ import numpy as np
 
 from likely.numerics.compile import compiled, with_entry
 
-MANY = 24  # states from which it may pay to follow arcs one by one,
-FEW = 0.2  # where no more than this share of all pairs of states has one
+MANY = 24  # states from which a sparse transition matrix may be faster,
+FEW = 0.2  # where no more than this weights of its entries is possible
 
 
 @with_entry
-def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
-    """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
+def _sparse_rows(matrix, zero, max_entries):  # type: ignore[no-untyped-def]
+    """Compressed sparse rows (indptr, indices, data) of a matrix: the entries that differ from `zero`.
 
-    No list (`first` is empty) where there is more than `most`: then the table itself is faster.
+    `indptr` is empty where there are more than `max_entries`: then the dense matrix is faster.
     """
-    rows, K = table.shape
+    rows, K = matrix.shape
     count = 0
     for i in range(rows):
         for j in range(K):
-            count += table[i, j] != nothing
-    few = count <= most
-    first = np.zeros(rows + 1 if few else 0, dtype=np.uint64)  # unsigned: three times as fast as an index with a sign
-    to, worth = np.empty(count if few else 0, dtype=np.uint64), np.empty(count if few else 0)
+            count += matrix[i, j] != zero
+    is_sparse = count <= max_entries
+    indptr = np.zeros(rows + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
+    indices = np.empty(count if is_sparse else 0, dtype=np.uint64)
+    data = np.empty(count if is_sparse else 0)
     p = 0
-    for i in range(len(first) - 1):
+    for i in range(len(indptr) - 1):
         for j in range(K):
-            if table[i, j] != nothing:
-                to[p], worth[p] = j, table[i, j]
+            if matrix[i, j] != zero:
+                indices[p], data[p] = j, matrix[i, j]
                 p += 1
-        first[i + 1] = p
-    return first, to, worth
+        indptr[i + 1] = p
+    return indptr, indices, data
 
 
 @compiled
-def advance(best, first, transition, logs, came):  # type: ignore[no-untyped-def]
-    """Go on with the best paths into each state through frames logs (T, K); came (T, K) is where each came from.
+def advance(delta, first, transition, logs, backpointers):  # type: ignore[no-untyped-def]
+    """Viterbi recursion δ_t(j) = max_i [δ_{t−1}(i) + log a_ij] + log b_j(x_t) over frames logs (T, K).
 
-    `best` (K,) holds the scores of the paths so far and is renewed; with `first` it holds those of beginning in a
-    state. Of equal paths the one from the lowest state wins.
+    `delta` (K,) holds δ before these frames and is overwritten; with `first` it holds the log initial probabilities.
+    `backpointers` (T, K) are ψ_t(j), the maximizing i; of equal ones the lowest.
     """
     T, K = logs.shape
-    new, at = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = _arcs(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    new, argmax = np.empty(K), np.empty(K, dtype=np.int64)
+    indptr, indices, data = _sparse_rows(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for t in range(T):
         if first and t == 0:
             for j in range(K):
-                best[j] += logs[0, j]
-                came[0, j] = -1
+                delta[j] += logs[0, j]
+                backpointers[0, j] = -1
             continue
         new[:] = -np.inf
-        at[:] = 0
-        if len(into) > 0:
-            _along(best, into, source, worth, new, at)
+        argmax[:] = 0
+        if len(indptr) > 0:
+            _sparse_max_product(delta, indptr, indices, data, new, argmax)
         else:
             for i in range(K):
-                have, row = best[i], transition[i]
+                delta_i, row = delta[i], transition[i]
                 for j in range(K):
-                    through = have + row[j]
-                    better = through > new[j]
-                    new[j] = through if better else new[j]
-                    at[j] = i if better else at[j]
+                    score = delta_i + row[j]
+                    better = score > new[j]
+                    new[j] = score if better else new[j]
+                    argmax[j] = i if better else argmax[j]
         for j in range(K):
-            best[j] = new[j] + logs[t, j]
-            came[t, j] = at[j]
+            delta[j] = new[j] + logs[t, j]
+            backpointers[t, j] = argmax[j]
 
 
 @compiled
-def _along(best, into, source, worth, new, at):  # type: ignore[no-untyped-def]
-    """One step on by the arcs into each state: the best score, and where it came from."""
+def _sparse_max_product(delta, indptr, indices, data, new, argmax):  # type: ignore[no-untyped-def]
+    """new[j] = max_i δ(i) + log a_ij over the possible transitions into each state j, and the maximizing i."""
     for j in range(len(new)):
-        high, whence = -np.inf, np.int64(0)
-        for p in range(into[j], into[j + 1]):
-            through = best[source[p]] + worth[p]
-            better = through > high
-            high = through if better else high
-            whence = np.int64(source[p]) if better else whence
-        new[j], at[j] = high, whence
+        maximum, best = -np.inf, np.int64(0)
+        for p in range(indptr[j], indptr[j + 1]):
+            score = delta[indices[p]] + data[p]
+            better = score > maximum
+            maximum = score if better else maximum
+            best = np.int64(indices[p]) if better else best
+        new[j], argmax[j] = maximum, best
 
 
 @compiled
-def trace(came, offsets, last, path):  # type: ignore[no-untyped-def]
-    """Follow `came` back from the last state (n,) of each sequence: path (T,)."""
+def backtrack(backpointers, offsets, last, path):  # type: ignore[no-untyped-def]
+    """Backtracking: follow the backpointers (T, K) from the last state (n,) of each sequence; path (T,)."""
     for n in range(len(offsets) - 1):
         state = last[n]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             path[t] = state
-            state = came[t, state]
+            state = backpointers[t, state]
 
 
 @compiled
-def _best_through(have, t, table, out):  # type: ignore[no-untyped-def]
-    """out = max over rows of have[t] + table, four at a time, as `chains._through` adds them."""
+def _max_product(delta, t, transition, out):  # type: ignore[no-untyped-def]
+    """out[j] = max_i δ_t(i) + log a_ij, four rows at a time, as in `scaled_recursions._vector_matrix`."""
     K = len(out)
-    whole = K - K % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = have[t, i], have[t, i + 1], have[t, i + 2], have[t, i + 3]
+    full = K - K % 4
+    for i in range(0, full, 4):
+        a, b, c, d = delta[t, i], delta[t, i + 1], delta[t, i + 2], delta[t, i + 3]
         for j in range(K):
-            w, x, y, z = a + table[i, j], b + table[i + 1, j], c + table[i + 2, j], d + table[i + 3, j]
+            w, x, y, z = (
+                a + transition[i, j],
+                b + transition[i + 1, j],
+                c + transition[i + 2, j],
+                d + transition[i + 3, j],
+            )
             w = x if x > w else w
             y = z if z > y else y
             w = y if y > w else w
             out[j] = w if w > out[j] else out[j]
-    for i in range(whole, K):
-        a = have[t, i]
+    for i in range(full, K):
+        a = delta[t, i]
         for j in range(K):
-            w = a + table[i, j]
+            w = a + transition[i, j]
             out[j] = w if w > out[j] else out[j]
 
 
 @compiled
 def viterbi(initial, transition, final, scores, offsets, last, score):  # type: ignore[no-untyped-def]
-    """The best last state (n,) and log-score (n,) of each sequence; scores (T, K) become those of the best paths.
+    """Viterbi recursion: scores log b_j(x_t) (T, K) become δ_t(j); best last state (n,) and its log-score (n,).
 
-    Only maxima are kept: where a path came from is found again on the way back, for its own states alone (`retrace`).
+    Only maxima are stored: `backtrack_by_scores` finds the backpointers again, for the states of the path alone.
     """
     K = len(initial)
-    new, idle = np.empty(K), np.empty(K, dtype=np.int64)
-    into, source, worth = _arcs(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
+    new, unused = np.empty(K), np.empty(K, dtype=np.int64)
+    indptr, indices, data = _sparse_rows(transition.T, -np.inf, int(FEW * K * K) if K >= MANY else -1)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
@@ -126,143 +132,143 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
                     scores[t, j] += initial[j]
                 continue
             new[:] = -np.inf
-            if len(into) > 0:
-                _along(scores[t - 1], into, source, worth, new, idle)
+            if len(indptr) > 0:
+                _sparse_max_product(scores[t - 1], indptr, indices, data, new, unused)
             else:
-                _best_through(scores, t - 1, transition, new)
+                _max_product(scores, t - 1, transition, new)
             for j in range(K):
                 scores[t, j] += new[j]
         last[n], score[n] = 0, -np.inf
         if offsets[n + 1] > offsets[n]:
             for j in range(K):
-                whole = scores[offsets[n + 1] - 1, j] + final[j]
-                if whole > score[n]:
-                    last[n], score[n] = j, whole
+                total = scores[offsets[n + 1] - 1, j] + final[j]
+                if total > score[n]:
+                    last[n], score[n] = j, total
 
 
 @compiled
-def retrace(back, best, offsets, last, path):  # type: ignore[no-untyped-def]
-    """The paths (T,) that end in the last states (n,), by the scores that `viterbi` leaves; back is moves transposed.
+def backtrack_by_scores(transposed, delta, offsets, last, path):  # type: ignore[no-untyped-def]
+    """Backtracking without stored backpointers: paths (T,) from the last states (n,), by the δ_t of `viterbi`.
 
-    Of equal ways the one from the lowest state wins.
+    `transposed` is the transposed log transition matrix. Of equal predecessors the lowest state wins.
     """
-    K = best.shape[1]
+    K = delta.shape[1]
     for n in range(len(offsets) - 1):
         state = last[n]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             path[t] = state
             if t > offsets[n]:
-                high, whence = -np.inf, 0
+                maximum, predecessor = -np.inf, 0
                 for i in range(K):
-                    through = best[t - 1, i] + back[state, i]
-                    if through > high:
-                        high, whence = through, i
-                state = whence
+                    score = delta[t - 1, i] + transposed[state, i]
+                    if score > maximum:
+                        maximum, predecessor = score, i
+                state = predecessor
 
 
 @compiled
 def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no-untyped-def]
-    """The k best paths (k, T) of one sequence, and their log-scores (k,): −inf where there are fewer.
+    """List Viterbi: the k best paths (k, T) of one sequence and their log-scores (k,), −inf where there are fewer.
 
-    Every state keeps its k best ways in, in order; a way is the state before and which of that state's ways it was.
+    Each state keeps its k best partial paths in order; a backpointer is the state before and the rank there.
     """
     T, K = logs.shape
-    best = np.full((K, k), -np.inf)
-    came, which = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
+    delta = np.full((K, k), -np.inf)
+    backpointers, ranks = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
-    first, source, worth = _arcs(transition.T, -np.inf, K * K)
+    indptr, indices, data = _sparse_rows(transition.T, -np.inf, K * K)
     for j in range(K):
-        best[j, 0] = initial[j] + logs[0, j]
+        delta[j, 0] = initial[j] + logs[0, j]
     for t in range(1, T):
         for j in range(K):
             for r in range(k):
                 new[j, r] = -np.inf
-            for p in range(first[j], first[j + 1]):
-                i = np.int64(source[p])
+            for p in range(indptr[j], indptr[j + 1]):
+                i = np.int64(indices[p])
                 for r in range(k):
-                    through = best[i, r] + worth[p]
-                    if not through > new[j, k - 1]:
+                    candidate = delta[i, r] + data[p]
+                    if not candidate > new[j, k - 1]:
                         break
-                    _insert(new[j], came[t, j], which[t, j], through, i, r)
+                    _insert(new[j], backpointers[t, j], ranks[t, j], candidate, i, r)
         for j in range(K):
             for r in range(k):
-                best[j, r] = new[j, r] + logs[t, j]
+                delta[j, r] = new[j, r] + logs[t, j]
     score[:] = -np.inf
-    state, way = np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
+    state, rank = np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     for j in range(K):
         for r in range(k):
-            whole = best[j, r] + final[j]
-            if not whole > score[k - 1]:
+            total = delta[j, r] + final[j]
+            if not total > score[k - 1]:
                 break
-            _insert(score, state, way, whole, j, r)
+            _insert(score, state, rank, total, j, r)
     for p in range(k):
-        j, r = state[p], way[p]
+        j, r = state[p], rank[p]
         for t in range(T - 1, -1, -1):
             path[p, t] = j
-            j, r = came[t, j, r], which[t, j, r]
+            j, r = backpointers[t, j, r], ranks[t, j, r]
 
 
 @compiled
-def _insert(scores, states, ways, score, state, way):  # type: ignore[no-untyped-def]
-    """Put one more into a list in order, the last drops out; of equals those that came first stay before."""
+def _insert(scores, states, ranks, score, state, rank):  # type: ignore[no-untyped-def]
+    """Insert into a list in descending order and drop its last; among equals the earlier ones stay before."""
     r = len(scores) - 1
     while r > 0 and scores[r - 1] < score:
-        scores[r], states[r], ways[r] = scores[r - 1], states[r - 1], ways[r - 1]
+        scores[r], states[r], ranks[r] = scores[r - 1], states[r - 1], ranks[r - 1]
         r -= 1
-    scores[r], states[r], ways[r] = score, state, way
+    scores[r], states[r], ranks[r] = score, state, rank
 
 
 @compiled
-def draw(transition, final, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
-    """A path of each sequence from p(s | x): the last state first, then each one before, by uniform numbers (T,).
+def backward_sampling(transition, final, alpha, offsets, uniform, path, in_range):  # type: ignore[no-untyped-def]
+    """Backward sampling: one path per sequence from p(s | x), the last state first, by uniform random numbers (T,).
 
-    alpha (T, K) are the filtered probabilities that `chains.forward` leaves, of sequences that it found `sound` (n,);
-    where none of them leads on after all, `sound` comes out false and there is no path.
+    alpha (T, K) are the filtered probabilities of `scaled_recursions.forward`, for sequences that are `in_range` (n,);
+    where no state can be sampled because of underflow, `in_range` becomes false and there is no path.
     """
     K = len(final)
-    share = np.empty(K)
+    weights = np.empty(K)
     for n in range(len(offsets) - 1):
         t = offsets[n + 1] - 1
-        while sound[n] and t >= offsets[n]:
+        while in_range[n] and t >= offsets[n]:
             for i in range(K):
-                onward = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
-                share[i] = alpha[t, i] * onward
-            path[t] = _chosen(share, uniform[t])
-            sound[n] = path[t] >= 0
+                to_next = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
+                weights[i] = alpha[t, i] * to_next
+            path[t] = _categorical_sample(weights, uniform[t])
+            in_range[n] = path[t] >= 0
             t -= 1
 
 
 @compiled
-def draw_by_logs(transition, final, alpha, offsets, uniform, path, sound):  # type: ignore[no-untyped-def]
-    """The same where all is in logarithms, alpha as `log_chains.forward` leaves it: nothing that can be is lost."""
+def log_backward_sampling(transition, final, alpha, offsets, uniform, path, in_range):  # type: ignore[no-untyped-def]
+    """Backward sampling in logarithms, with alpha of `log_recursions.forward`: no underflow."""
     K = len(final)
-    share = np.empty(K)
+    weights = np.empty(K)
     for n in range(len(offsets) - 1):
-        t, sound[n] = offsets[n + 1] - 1, True
-        while sound[n] and t >= offsets[n]:
-            high = -np.inf
+        t, in_range[n] = offsets[n + 1] - 1, True
+        while in_range[n] and t >= offsets[n]:
+            maximum = -np.inf
             for i in range(K):
-                onward = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
-                share[i] = alpha[t, i] + onward
-                high = share[i] if share[i] > high else high
+                to_next = final[i] if t == offsets[n + 1] - 1 else transition[i, path[t + 1]]
+                weights[i] = alpha[t, i] + to_next
+                maximum = weights[i] if weights[i] > maximum else maximum
             for i in range(K):
-                share[i] = np.exp(share[i] - high) if high > -np.inf else 0.0
-            path[t] = _chosen(share, uniform[t])
-            sound[n] = path[t] >= 0
+                weights[i] = np.exp(weights[i] - maximum) if maximum > -np.inf else 0.0
+            path[t] = _categorical_sample(weights, uniform[t])
+            in_range[n] = path[t] >= 0
             t -= 1
 
 
 @compiled
-def _chosen(share, uniform):  # type: ignore[no-untyped-def]
-    """The place of a uniform number among shares, which need not sum to 1; −1 where there are none."""
+def _categorical_sample(weights, uniform):  # type: ignore[no-untyped-def]
+    """Sample an index by inversion of a uniform number, from weights that need not sum to 1; −1 if all are zero."""
     total = 0.0
-    for one in share:
+    for one in weights:
         total += one
     left, chosen = uniform * total, -1
-    for i in range(len(share)):
-        if share[i] > 0.0:
+    for i in range(len(weights)):
+        if weights[i] > 0.0:
             chosen = i
-            left -= share[i]
+            left -= weights[i]
             if left < 0.0:
                 break
     return chosen

@@ -1,10 +1,10 @@
-"""Chains in time: sums and maxima over all paths through states, a frame after another.
+"""Forward and backward recursions of an HMM with scaling factors (Rabiner 1989, V.A), in probabilities.
 
-Emission scores come in exponentiated, each frame's largest at 1 (`shift`), so that the loops only multiply and add.
-What then falls below the smallest number is *lost*; the loops bound how much of the truth that could ever become, and
-say so where the bound is not negligible: such a sequence is done again by the loops in logarithms, which lose nothing.
+Emission log-likelihoods are exponentiated beforehand, the largest of each frame at 1 (`shift`), so that the loops only
+multiply and add. Products may underflow. The loops bound the probability mass that underflow can have cost; where the
+bound is not negligible, the sequence is marked out of range and computed again by `log_recursions`.
 
-Where few states lead to each other, the loops follow arcs rather than rows of the table: the same sums without zeros.
+For few possible transitions, the loops use a sparse transition matrix: the same sums without zeros.
 """
 
 from __future__ import annotations
@@ -13,325 +13,327 @@ import numpy as np
 
 from likely.numerics.compile import compiled, with_entry
 
-LEAST = 1e-200  # a frame's total below that is too near the end of the range to be divided by
-TINY = 1e-280  # products below that count as lost
-HARMLESS = 1e-18  # share of a total that may be lost
-HIDDEN = 1e20  # lost paths do not matter where others lead to the same states with so much more
-MANY = 24  # states from which it may pay to follow arcs one by one,
-FEW = 0.15  # where no more than this share of all pairs of states has one: else whole rows fill the vector lanes
-RARE = 0.04  # the same for counting moves, against a product of matrices
+LEAST = 1e-200  # a scaling factor n_underflows that is too near the end of the range to be divided by
+TINY = 1e-280  # products n_underflows that count as underflow
+NEGLIGIBLE = 1e-18  # share of a total that underflow may cost
+DOMINATED = 1e20  # underflow does not matter where other paths to the same states have so much more probability
+MANY = 24  # states from which a sparse transition matrix may be faster,
+FEW = 0.15  # where no more than this share of its entries is not zero: else whole rows fill the vector lanes
+RARE = 0.04  # the same for expected transition counts, against a product of matrices
 
 
 @compiled
-def shift(logs, top, size):  # type: ignore[no-untyped-def]
-    """Each frame of logs (T, C·size) less its largest among the states of a chain, which goes to top (T, C)."""
-    T, C = top.shape
+def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
+    """Subtract from each frame of logs (T, C·size) its maximum over the states of a chain, stored in log_max (T, C)."""
+    T, C = log_max.shape
     for t in range(T):
         for c in range(C):
             row = logs[t, c * size : (c + 1) * size]
-            high = row[0]
+            maximum = row[0]
             for k in range(1, size):
-                high = row[k] if row[k] > high else high
-            if high == -np.inf:
-                top[t, c] = high
+                maximum = row[k] if row[k] > maximum else maximum
+            if maximum == -np.inf:
+                log_max[t, c] = maximum
                 continue  # −inf − (−inf) would be no number
-            top[t, c] = high
+            log_max[t, c] = maximum
             for k in range(size):
-                row[k] -= high
+                row[k] -= maximum
 
 
 @with_entry
-def _arcs(table, nothing, most):  # type: ignore[no-untyped-def]
-    """Rows of a table as lists: what is not `nothing` in row i stands at first[i] … first[i + 1] in (to, worth).
+def _sparse_rows(matrix, zero, max_entries):  # type: ignore[no-untyped-def]
+    """Compressed sparse rows (indptr, indices, data) of a matrix: the entries that differ from `zero`.
 
-    No list (`first` is empty) where there is more than `most`: then the table itself is faster.
+    `indptr` is empty where there are more than `max_entries`: then the dense matrix is faster.
     """
-    rows, K = table.shape
+    rows, K = matrix.shape
     count = 0
     for i in range(rows):
         for j in range(K):
-            count += table[i, j] != nothing
-    few = count <= most
-    first = np.zeros(rows + 1 if few else 0, dtype=np.uint64)  # unsigned: three times as fast as an index with a sign
-    to, worth = np.empty(count if few else 0, dtype=np.uint64), np.empty(count if few else 0)
+            count += matrix[i, j] != zero
+    is_sparse = count <= max_entries
+    indptr = np.zeros(rows + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
+    indices = np.empty(count if is_sparse else 0, dtype=np.uint64)
+    data = np.empty(count if is_sparse else 0)
     p = 0
-    for i in range(len(first) - 1):
+    for i in range(len(indptr) - 1):
         for j in range(K):
-            if table[i, j] != nothing:
-                to[p], worth[p] = j, table[i, j]
+            if matrix[i, j] != zero:
+                indices[p], data[p] = j, matrix[i, j]
                 p += 1
-        first[i + 1] = p
-    return first, to, worth
+        indptr[i + 1] = p
+    return indptr, indices, data
 
 
 @with_entry
-def _most_arcs(table):  # type: ignore[no-untyped-def]
-    """How many arcs a table (rows, K) may have to be followed one by one."""
-    rows, K = table.shape
+def _max_sparse_entries(matrix):  # type: ignore[no-untyped-def]
+    """The number of entries of a matrix (rows, K) up to which its sparse form is faster."""
+    rows, K = matrix.shape
     return int(FEW * rows * K) if K >= MANY else -1
 
 
 @compiled
-def _along(now, first, to, worth, out):  # type: ignore[no-untyped-def]
-    """Add to out what `now` sends along all arcs."""
+def _sparse_vector_matrix(vector, indptr, indices, data, out):  # type: ignore[no-untyped-def]
+    """out += vector @ matrix, for a sparse matrix."""
     for i in range(len(out)):
-        a = now[i]
+        a = vector[i]
         if a != 0.0:
-            for p in range(first[i], first[i + 1]):
-                out[to[p]] += a * worth[p]
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += a * data[p]
 
 
 @compiled
-def _through(have, t, table, out):  # type: ignore[no-untyped-def]
-    """out += have[t] @ table, four rows at a time: a short loop costs as much to begin as to run.
+def _vector_matrix(vectors, t, matrix, out):  # type: ignore[no-untyped-def]
+    """out += vectors[t] @ matrix, four rows at a time: a short loop costs as much to begin as to run.
 
-    Entries are named by number throughout: a row taken out of an array costs as much as eight products.
+    Entries are addressed by number throughout: a row taken out of an array costs as much as eight products.
     """
     K = len(out)
-    whole = K - K % 4
-    for i in range(0, whole, 4):
-        a, b, c, d = have[t, i], have[t, i + 1], have[t, i + 2], have[t, i + 3]
+    full = K - K % 4
+    for i in range(0, full, 4):
+        a, b, c, d = vectors[t, i], vectors[t, i + 1], vectors[t, i + 2], vectors[t, i + 3]
         for j in range(K):
-            out[j] = out[j] + a * table[i, j] + b * table[i + 1, j] + c * table[i + 2, j] + d * table[i + 3, j]
-    for i in range(whole, K):
-        a = have[t, i]
+            out[j] = out[j] + a * matrix[i, j] + b * matrix[i + 1, j] + c * matrix[i + 2, j] + d * matrix[i + 3, j]
+    for i in range(full, K):
+        a = vectors[t, i]
         for j in range(K):
-            out[j] += a * table[i, j]
+            out[j] += a * matrix[i, j]
 
 
 @compiled
-def likelihoods(initial, transition, final, entry, b, offsets, scale, finish, sound):  # type: ignore[no-untyped-def]
-    """Totals over all paths of n sequences under C chains, no more: scale (T, C) a frame, finish (n, C) at the end.
+def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
+    """Forward recursion for p(x) alone, n sequences under C chains: scaling factors scale (T, C), termination (n, C).
 
-    starts (C, K), moves (C, K, K), ends (C, K), b (T, C·K). entry (C, K) tells how a state is entered: inf never, 0 by
-    arcs that keep their products in range, −1 also by thinner ones, so that even a prediction of 0 may have lost some.
-    The probability of a sequence is the product of its scales and its finish; where `sound` (n, C) comes out false,
-    numbers left their range and it must be found by logarithms.
+    initial (C, K), transition (C, K, K), final (C, K), b (T, C·K). entry (C, K) is a threshold for underflow: inf for
+    states that are never entered, 0 where transition probabilities keep products in range, −1 where some are so small
+    that even a prediction of 0 may be an underflow. p(x) is the product of the scaling factors and the termination sum
+    Σ_i α_T(i) final_i; where `in_range` (n, C) is false, it must be computed in logarithms.
     """
     C, K = initial.shape
-    now, pred = np.empty((1, K)), np.empty(K)
-    table = transition.reshape(C * K, K)
-    first, to, worth = _arcs(table, 0.0, _most_arcs(table))
+    alpha, predicted = np.empty((1, K)), np.empty(K)
+    stacked = transition.reshape(C * K, K)
+    indptr, indices, data = _sparse_rows(stacked, 0.0, _max_sparse_entries(stacked))
     for n in range(len(offsets) - 1):
         for c in range(C):
-            finish[n, c], sound[n, c], lost, table_c = 1.0, True, 0.0, transition[c]
+            termination[n, c], in_range[n, c], underflow, matrix = 1.0, True, 0.0, transition[c]
             for t in range(offsets[n], offsets[n + 1]):
                 if t == offsets[n]:
-                    pred[:] = initial[c]
+                    predicted[:] = initial[c]
                 else:
-                    pred[:] = 0.0
-                    if len(first) > 0:
-                        _along(now[0], first[c * K :], to, worth, pred)
+                    predicted[:] = 0.0
+                    if len(indptr) > 0:
+                        _sparse_vector_matrix(alpha[0], indptr[c * K :], indices, data, predicted)
                     else:
-                        _through(now, 0, table_c, pred)
-                below = 0
+                        _vector_matrix(alpha, 0, matrix, predicted)
+                n_underflows = 0
                 for j in range(K):
-                    now[0, j] = pred[j] * b[t, c * K + j]
-                    below += (now[0, j] < TINY) & (pred[j] > entry[c, j])
+                    alpha[0, j] = predicted[j] * b[t, c * K + j]
+                    n_underflows += (alpha[0, j] < TINY) & (predicted[j] > entry[c, j])
                 total = 0.0
                 for j in range(K):
-                    total += now[0, j]
+                    total += alpha[0, j]
                 if not total > LEAST:
-                    sound[n, c] = False
+                    in_range[n, c] = False
                     break
-                one = 1.0 / total
+                inverse = 1.0 / total
                 for j in range(K):
-                    now[0, j] *= one
+                    alpha[0, j] *= inverse
                 scale[t, c] = total
-                if below > 0 or lost > 0.0:
-                    lost = _still_lost(lost, below, pred, entry[c]) * one
-                    if lost > HARMLESS:
-                        sound[n, c] = False
+                if n_underflows > 0 or underflow > 0.0:
+                    underflow = _underflow_bound(underflow, n_underflows, predicted, entry[c]) * inverse
+                    if underflow > NEGLIGIBLE:
+                        in_range[n, c] = False
                         break
-            if sound[n, c] and offsets[n + 1] > offsets[n]:
+            if in_range[n, c] and offsets[n + 1] > offsets[n]:
                 total = 0.0
                 for j in range(K):
-                    total += now[0, j] * final[c, j]
-                finish[n, c] = total
-                if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
-                    sound[n, c] = False
+                    total += alpha[0, j] * final[c, j]
+                termination[n, c] = total
+                if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
+                    in_range[n, c] = False
 
 
 @compiled
-def _still_lost(lost, below, pred, entry):  # type: ignore[no-untyped-def]
-    """What is lost, with what this frame loses; nothing of before, where other paths hide it in every state."""
-    if lost > 0.0:
-        hidden = True
-        for j in range(len(pred)):
-            if entry[j] < np.inf and pred[j] < HIDDEN * lost:
-                hidden = False
-        if hidden:
-            lost = 0.0
-    return lost + below * TINY
+def _underflow_bound(underflow, n_underflows, predicted, entry):  # type: ignore[no-untyped-def]
+    """Bound on the mass lost by underflow up to this frame; reset where other paths dominate in every state."""
+    if underflow > 0.0:
+        dominated = True
+        for j in range(len(predicted)):
+            if entry[j] < np.inf and predicted[j] < DOMINATED * underflow:
+                dominated = False
+        if dominated:
+            underflow = 0.0
+    return underflow + n_underflows * TINY
 
 
 @compiled
-def forward(initial, transition, final, entry, b, offsets, alpha, scale, finish, sound, losses):  # type: ignore[no-untyped-def]
-    """p(s_t | x_1 … x_t) in alpha (T, K) and p(x_t | x_1 … x_{t−1}) in scale (T,), of one chain; else as above.
+def forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
+    """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (T, K), scaling factors in scale (T,).
 
-    losses (n,) is what was lost before, and is renewed: a sequence may be given in pieces.
+    scale_t = p(x_t | x_1 … x_{t−1}); the other arguments are those of `likelihoods`, for one chain. underflows (n,) is
+    the bound from earlier pieces of a sequence and is updated: a sequence may be given in pieces.
     """
     K = len(initial)
-    pred = np.empty(K)
-    first, to, worth = _arcs(transition, 0.0, _most_arcs(transition))
+    predicted = np.empty(K)
+    indptr, indices, data = _sparse_rows(transition, 0.0, _max_sparse_entries(transition))
     for n in range(len(offsets) - 1):
-        finish[n], sound[n], lost = 1.0, True, losses[n]
+        termination[n], in_range[n], underflow = 1.0, True, underflows[n]
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
-                pred[:] = initial
+                predicted[:] = initial
             else:
-                pred[:] = 0.0
-                if len(first) > 0:
-                    _along(alpha[t - 1], first, to, worth, pred)
+                predicted[:] = 0.0
+                if len(indptr) > 0:
+                    _sparse_vector_matrix(alpha[t - 1], indptr, indices, data, predicted)
                 else:
-                    _through(alpha, t - 1, transition, pred)
-            below = 0
+                    _vector_matrix(alpha, t - 1, transition, predicted)
+            n_underflows = 0
             for j in range(K):
-                alpha[t, j] = pred[j] * b[t, j]
-                below += (alpha[t, j] < TINY) & (pred[j] > entry[j])
+                alpha[t, j] = predicted[j] * b[t, j]
+                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > entry[j])
             total = 0.0
             for j in range(K):
                 total += alpha[t, j]
             if not total > LEAST:
-                sound[n] = False
+                in_range[n] = False
                 break
-            one = 1.0 / total
+            inverse = 1.0 / total
             for j in range(K):
-                alpha[t, j] *= one
+                alpha[t, j] *= inverse
             scale[t] = total
-            if below > 0 or lost > 0.0:
-                lost = _still_lost(lost, below, pred, entry) * one
-                if lost > HARMLESS:
-                    sound[n] = False
+            if n_underflows > 0 or underflow > 0.0:
+                underflow = _underflow_bound(underflow, n_underflows, predicted, entry) * inverse
+                if underflow > NEGLIGIBLE:
+                    in_range[n] = False
                     break
-        losses[n] = lost
-        if sound[n] and offsets[n + 1] > offsets[n]:
+        underflows[n] = underflow
+        if in_range[n] and offsets[n + 1] > offsets[n]:
             total = 0.0
             for j in range(K):
                 total += alpha[offsets[n + 1] - 1, j] * final[j]
-            finish[n] = total
-            if not total > LEAST or (lost > 0.0 and not total > lost / HARMLESS):
-                sound[n] = False
+            termination[n] = total
+            if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
+                in_range[n] = False
 
 
 @compiled
-def backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead):  # type: ignore[no-untyped-def]
-    """p(s_t | x) times the weight of its sequence in gamma (T, K), after `forward`; back is moves transposed.
+def backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
+    """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`.
 
-    ahead (T, K) is what a state's future is worth, as seen from the frame before: with alpha of that frame and the
-    moves between, it makes the probabilities of moves. Where gamma would not sum to 1, `sound` comes out false.
+    b_beta (T, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` is the
+    transposed transition matrix. Where γ_t does not sum to 1, `in_range` becomes false.
     """
     K = len(final)
     beta = np.empty(K)
-    first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
+    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
     for n in range(len(offsets) - 1):
-        if not sound[n]:
+        if not in_range[n]:
             continue
         w = weight[n]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             if t == offsets[n + 1] - 1:
                 for i in range(K):
-                    beta[i] = final[i] / finish[n]
+                    beta[i] = final[i] / termination[n]
             else:
                 beta[:] = 0.0
-                if len(first) > 0:
-                    _along(ahead[t + 1], first, to, worth_of, beta)
+                if len(indptr) > 0:
+                    _sparse_vector_matrix(b_beta[t + 1], indptr, indices, data, beta)
                 else:
-                    _through(ahead, t + 1, back, beta)
-            one = 1.0 / scale[t]
+                    _vector_matrix(b_beta, t + 1, transposed, beta)
+            inverse = 1.0 / scale[t]
             for i in range(K):
-                worth = (
+                beta_i = (
                     beta[i] if alpha[t, i] > 0.0 else 0.0
-                )  # a state that cannot be has no future; its beta may overflow
-                gamma[t, i] = alpha[t, i] * worth
-                ahead[t, i] = worth * b[t, i] * one
+                )  # a state with α = 0 contributes nothing; its β may overflow
+                gamma[t, i] = alpha[t, i] * beta_i
+                b_beta[t, i] = beta_i * b[t, i] * inverse
             total = 0.0
             for i in range(K):
                 total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
-                sound[n] = False
+                in_range[n] = False
                 break
-        if not sound[n]:
+        if not in_range[n]:
             continue
         if w != 1.0:
             for t in range(offsets[n], offsets[n + 1]):
                 for i in range(K):
                     gamma[t, i] *= w
-                    ahead[t, i] *= w
+                    b_beta[t, i] *= w
 
 
 @compiled
-def between(transition, alpha, ahead, out):  # type: ignore[no-untyped-def]
-    """Expected moves from frame to frame, Σ_t α_t(i) · ahead_{t+1}(j) times the arc, in out (K, K), by arcs alone.
+def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no-untyped-def]
+    """Σ_t ξ_t(i, j) = a_ij Σ_t α_{t−1}(i) b_beta_t(j) in out (K, K), for a sparse transition matrix.
 
-    False, and nothing done, where a product of matrices is faster.
+    Returns False, with nothing done, where a product of matrices is faster.
     """
     K = len(transition)
-    first, to, worth = _arcs(transition, 0.0, int(RARE * K * K) if K >= MANY else -1)
-    if len(first) == 0:
+    indptr, indices, data = _sparse_rows(transition, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    if len(indptr) == 0:
         return False
-    used = np.zeros(len(to))
+    sums = np.zeros(len(indices))
     for t in range(1, len(alpha)):
-        now, then = alpha[t - 1], ahead[t]
+        alpha_t, b_beta_t = alpha[t - 1], b_beta[t]
         for i in range(K):
-            a = now[i]
+            a = alpha_t[i]
             if a != 0.0:
-                for p in range(first[i], first[i + 1]):
-                    used[p] += a * then[to[p]]
+                for p in range(indptr[i], indptr[i + 1]):
+                    sums[p] += a * b_beta_t[indices[p]]
     out[:] = 0.0
     for i in range(K):
-        for p in range(first[i], first[i + 1]):
-            out[i, to[p]] = used[p] * worth[p]
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i, indices[p]] = sums[p] * data[p]
     return True
 
 
 @compiled
-def smooth(back, final, b, offsets, scale, finish, sound, shares):  # type: ignore[no-untyped-def]
-    """`backward` where moves are not asked for: what `forward` left in shares (T, K) becomes p(s_t | x)."""
+def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
+    """Backward recursion without ξ: the forward variables in gamma (T, K) become p(s_t | x)."""
     K = len(final)
-    beta, ahead = np.empty(K), np.empty((1, K))
-    first, to, worth_of = _arcs(back, 0.0, _most_arcs(back))
+    beta, b_beta = np.empty(K), np.empty((1, K))
+    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
     for n in range(len(offsets) - 1):
-        if not sound[n]:
+        if not in_range[n]:
             continue
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             if t == offsets[n + 1] - 1:
                 for i in range(K):
-                    beta[i] = final[i] / finish[n]
+                    beta[i] = final[i] / termination[n]
             else:
                 beta[:] = 0.0
-                if len(first) > 0:
-                    _along(ahead[0], first, to, worth_of, beta)
+                if len(indptr) > 0:
+                    _sparse_vector_matrix(b_beta[0], indptr, indices, data, beta)
                 else:
-                    _through(ahead, 0, back, beta)
-            one = 1.0 / scale[t]
+                    _vector_matrix(b_beta, 0, transposed, beta)
+            inverse = 1.0 / scale[t]
             for i in range(K):
-                worth = beta[i] if shares[t, i] > 0.0 else 0.0
-                shares[t, i] *= worth
-                ahead[0, i] = worth * b[t, i] * one
+                beta_i = beta[i] if gamma[t, i] > 0.0 else 0.0
+                gamma[t, i] *= beta_i
+                b_beta[0, i] = beta_i * b[t, i] * inverse
             total = 0.0
             for i in range(K):
-                total += shares[t, i]
+                total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
-                sound[n] = False
+                in_range[n] = False
                 break
 
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: what is added to it is rounded to a whole number, found in its last bits
 LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
-NOTHING = -708.0  # its exponential is next to the smallest number
+LEAST_LOG = -708.0  # its exponential is next to the smallest number
 
 
 @with_entry
 def _exponentials(x, whole):  # type: ignore[no-untyped-def]
-    """x (n,) becomes exp(x), for x ≤ 0: 2^k times a polynomial of what is left; right to one unit in the last place.
+    """exp(x) in place for x (n,) ≤ 0: 2^k times a polynomial, correct to one unit in the last place.
 
     NumPy's is three times as fast, but to call it a thread needs the interpreter's lock, and two threads with many
     short calls wait for each other.
     """
     bits = whole.view(np.int64)
     for i in range(len(x)):
-        v = x[i] if x[i] > NOTHING else NOTHING
+        v = x[i] if x[i] > LEAST_LOG else LEAST_LOG
         t = v * LOG2E + MAGIC
         whole[i] = t
         k = t - MAGIC
@@ -350,7 +352,7 @@ def _exponentials(x, whole):  # type: ignore[no-untyped-def]
         p = p * r + 0.5
         p = p * r + 1.0
         p = p * r + 1.0
-        x[i] = p if x[i] > NOTHING else 0.0
+        x[i] = p if x[i] > LEAST_LOG else 0.0
     for i in range(len(x)):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(len(x)):
@@ -358,51 +360,52 @@ def _exponentials(x, whole):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def visit(scores, way, back, entry, offsets, weight, frames, gamma, ends_of, total):  # type: ignore[no-untyped-def]
-    """Forward, backward and all sums of some sequences in one call, from scores (K, T); False if any needs more care.
+def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first_and_last, total):  # type: ignore[no-untyped-def]
+    """E-step of some sequences from scores log b (K, T): forward, backward and all sums; False if any is out of range.
 
-    way is (starts, moves, ends); frames (4, T, K) is room, of which [1] and [2] come out as alpha and ahead; gamma
-    (T, K) becomes p(s_t | x) times weight (n,). ends_of (2, K) gains first and last states, total (1,)
-    Σ weight · log p(x). Rows of ahead at which sequences begin are 0. Scores are left as they were.
+    chain is (initial, transition, final); work (4, T, K) is scratch space, of which [1] and [2] become alpha and
+    b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and last
+    states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are left
+    unchanged.
     """
-    initial, transition, final = way
+    initial, transition, final = chain
     K, T = scores.shape
     n = len(offsets) - 1
-    b, alpha, ahead, spare = frames[0], frames[1], frames[2], frames[3]
-    top, scale, finish = np.empty(T), np.empty(T), np.empty(n)
-    sound, lost = np.empty(n, dtype=np.bool_), np.zeros(n)
+    b, alpha, b_beta, exponents = work[0], work[1], work[2], work[3]
+    log_max, scale, termination = np.empty(T), np.empty(T), np.empty(n)
+    in_range, underflow = np.empty(n, dtype=np.bool_), np.zeros(n)
     for t in range(T):
-        top[t] = scores[0, t]
+        log_max[t] = scores[0, t]
     for k in range(1, K):
         for t in range(T):
-            top[t] = scores[k, t] if scores[k, t] > top[t] else top[t]
-    low = gamma.reshape(K, T)
+            log_max[t] = scores[k, t] if scores[k, t] > log_max[t] else log_max[t]
+    shifted = gamma.reshape(K, T)
     for k in range(K):
         for t in range(T):
-            low[k, t] = scores[k, t] - top[t]
-    _exponentials(low.reshape(K * T), spare.reshape(K * T))
+            shifted[k, t] = scores[k, t] - log_max[t]
+    _exponentials(shifted.reshape(K * T), exponents.reshape(K * T))
     for t in range(T):
         for k in range(K):
-            b[t, k] = low[k, t]
-    forward(initial, transition, final, entry, b, offsets, alpha, scale, finish, sound, lost)
-    backward(back, final, b, offsets, weight, alpha, scale, finish, sound, gamma, ahead)
+            b[t, k] = shifted[k, t]
+    forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflow)
+    backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     for i in range(n):
-        if not sound[i]:
+        if not in_range[i]:
             return False
     for i in range(n):
         a, z = offsets[i], offsets[i + 1]
         if a == z:
             continue
-        news, product = 0.0, finish[i]
+        log_prob, product = 0.0, termination[i]
         for t in range(a, z):
-            news += top[t]
+            log_prob += log_max[t]
             product *= scale[t]  # at least LEAST each
             if product < 1e-100:
-                news += np.log(product)
+                log_prob += np.log(product)
                 product = 1.0
-        total[0] += weight[i] * (news + np.log(product))
+        total[0] += weight[i] * (log_prob + np.log(product))
         for k in range(K):
-            ends_of[0, k] += gamma[a, k]
-            ends_of[1, k] += gamma[z - 1, k]
-            ahead[a, k] = 0.0
+            first_and_last[0, k] += gamma[a, k]
+            first_and_last[1, k] += gamma[z - 1, k]
+            b_beta[a, k] = 0.0
     return True

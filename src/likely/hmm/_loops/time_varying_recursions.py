@@ -1,9 +1,9 @@
-"""Chains whose moves change from frame to frame: the recursions of `chains`, with a table of moves for each frame.
+"""Forward, backward and Viterbi recursions of an HMM with time-varying transition matrices.
 
-moves (T, K, K) lead from the frame before to each frame; those of a sequence's first frame are not used. What numbers
-lose is watched as in `chains`: a sequence whose loss could matter is done again in logarithms. A sequence may be given
-in pieces: what comes in as `initial` is then the prediction for the piece's first frame, and `after` (K,) what the
-future is worth to the states of its last.
+transition (T, K, K) leads from the frame before into each frame; that of a sequence's first frame is not used.
+Underflow is bounded as in `scaled_recursions`: a sequence where it could matter is computed again in logarithms. A
+sequence may be given in pieces: `initial` is then the prediction for the first frame of the piece, and `beta_last` (K,)
+the backward variable of its last frame.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-LEAST = 1e-200  # a frame's total below that is too near the end of the range to be divided by
-TINY = 1e-280  # products below that count as lost
-HARMLESS = 1e-18  # share of a total that may be lost
-HIDDEN = 1e20  # lost paths do not matter where others lead to the same states with so much more
+LEAST = 1e-200  # a scaling factor below that is too near the end of the range to be divided by
+TINY = 1e-280  # products below that count as underflow
+NEGLIGIBLE = 1e-18  # share of a total that underflow may cost
+DOMINATED = 1e20  # underflow does not matter where other paths to the same states have so much more probability
 
 
 @compiled
-def lower(logs, possible):  # type: ignore[no-untyped-def]
-    """Scores of moves (T, K, K) less the largest of each row; those that are not possible (K, K) are −inf."""
+def subtract_row_max(logs, possible):  # type: ignore[no-untyped-def]
+    """Subtract the maximum of each row from transition scores (T, K, K); impossible transitions become −inf."""
     T, K, _ = logs.shape
     for t in range(T):
         for i in range(K):
@@ -34,9 +34,9 @@ def lower(logs, possible):  # type: ignore[no-untyped-def]
 
 @compiled
 def normalize(logs, possible, probs, least):  # type: ignore[no-untyped-def]
-    """After `lower`: log-probabilities (T, K, K), each row by itself, and probs, which come in as exp of logs.
+    """Log-probabilities (T, K, K) of each row after `subtract_row_max`, and probs, which are exp(logs) on input.
 
-    least (T,) is the smallest log-probability of a possible move.
+    least (T,) is the smallest log-probability of a possible transition.
     """
     T, K, _ = logs.shape
     for t in range(T):
@@ -46,93 +46,94 @@ def normalize(logs, possible, probs, least):  # type: ignore[no-untyped-def]
             total = 0.0
             for j in range(K):
                 total += out[j]
-            shift, one = np.log(total), 1.0 / total
+            shift, inverse = np.log(total), 1.0 / total
             for j in range(K):
                 row[j] -= shift
-                out[j] *= one
+                out[j] *= inverse
                 small = row[j] if possible[i, j] and row[j] < small else small
         least[t] = small
 
 
 @compiled
-def _still_lost(lost, below, pred, ever):  # type: ignore[no-untyped-def]
-    """What is lost, with what this frame loses; nothing of before, where other paths hide it in every state."""
-    if lost > 0.0:
-        hidden = True
-        for j in range(len(pred)):
-            if ever[j] and pred[j] < HIDDEN * lost:
-                hidden = False
-        if hidden:
-            lost = 0.0
-    return lost + below * TINY
+def _underflow_bound(underflow, n_underflows, predicted, reachable):  # type: ignore[no-untyped-def]
+    """Bound on the mass lost by underflow up to this frame; reset where other paths dominate in every state."""
+    if underflow > 0.0:
+        dominated = True
+        for j in range(len(predicted)):
+            if reachable[j] and predicted[j] < DOMINATED * underflow:
+                dominated = False
+        if dominated:
+            underflow = 0.0
+    return underflow + n_underflows * TINY
 
 
 @compiled
-def forward(initial, transition, ever, floor, b, offsets, alpha, scale, sound, losses):  # type: ignore[no-untyped-def]
-    """p(s_t | x_1 … x_t) in alpha (T, K) and p(x_t | x_1 … x_{t−1}) in scale (T,), from scores b (T, K).
+def forward(initial, transition, reachable, floor, b, offsets, alpha, scale, in_range, underflows):  # type: ignore[no-untyped-def]
+    """Scaled forward variables p(s_t | x_1 … x_t) in alpha (T, K), scaling factors in scale (T,).
 
-    `ever` (K,) says which states can be entered at all. floor (n,) is 0 where moves keep products in range, −1 where
-    some are so thin that even a prediction of 0 may have lost something. Sequences that come in with `sound` (n,) false
-    are passed over; those that leave the range come out so. losses (n,) were made before, and are renewed.
+    scale_t = p(x_t | x_1 … x_{t−1}). b (T, K) are the exponentiated scores. `reachable` (K,) marks states that can be
+    entered at all. floor (n,) is 0 where transition probabilities keep products in range, −1 where some are so small
+    that even a prediction of 0 may be an underflow. Sequences with `in_range` (n,) false are skipped; those that
+    underflow become so. underflows (n,) is the bound from earlier pieces and is updated.
     """
     K = len(initial)
-    pred = np.empty(K)
+    predicted = np.empty(K)
     for n in range(len(offsets) - 1):
-        lost = losses[n]
+        underflow = underflows[n]
         for t in range(offsets[n], offsets[n + 1]):
-            if not sound[n]:
+            if not in_range[n]:
                 break
             if t == offsets[n]:
-                pred[:] = initial
+                predicted[:] = initial
             else:
-                pred[:] = 0.0
+                predicted[:] = 0.0
                 for i in range(K):
                     a, row = alpha[t - 1, i], transition[t, i]
                     for j in range(K):
-                        pred[j] += a * row[j]
-            below, total = 0, 0.0
+                        predicted[j] += a * row[j]
+            n_underflows, total = 0, 0.0
             for j in range(K):
-                alpha[t, j] = pred[j] * b[t, j]
-                below += (alpha[t, j] < TINY) & (pred[j] > floor[n]) & ever[j]
+                alpha[t, j] = predicted[j] * b[t, j]
+                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > floor[n]) & reachable[j]
                 total += alpha[t, j]
             if not total > LEAST:
-                sound[n] = False
+                in_range[n] = False
                 break
-            one = 1.0 / total
+            inverse = 1.0 / total
             for j in range(K):
-                alpha[t, j] *= one
+                alpha[t, j] *= inverse
             scale[t] = total
-            if below > 0 or lost > 0.0:
-                lost = _still_lost(lost, below, pred, ever) * one
-                if lost > HARMLESS:
-                    sound[n] = False
-        losses[n] = lost
+            if n_underflows > 0 or underflow > 0.0:
+                underflow = _underflow_bound(underflow, n_underflows, predicted, reachable) * inverse
+                if underflow > NEGLIGIBLE:
+                    in_range[n] = False
+        underflows[n] = underflow
 
 
 @compiled
-def backward(transition, after, b, offsets, alpha, scale, sound, gamma, ahead):  # type: ignore[no-untyped-def]
-    """p(s_t | x) in gamma (T, K), after `forward`; ahead (T, K) is what a state's future is worth a frame earlier.
+def backward(transition, beta_last, b, offsets, alpha, scale, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
+    """Backward recursion after `forward`: p(s_t | x) in gamma (T, K), and b_beta (T, K) = b_j(x_t) β_t(j) / scale_t.
 
-    p(s_{t−1} = i, s_t = j | x) is alpha[t − 1, i] moves[t, i, j] ahead[t, j].
+    ξ_t(i, j) = p(s_{t−1} = i, s_t = j | x) is alpha[t − 1, i] · transition[t, i, j] · b_beta[t, j].
     """
     K = alpha.shape[1]
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
-            if not sound[n]:
+            if not in_range[n]:
                 break
-            one, total = 1.0 / scale[t], 0.0
+            inverse, total = 1.0 / scale[t], 0.0
             for i in range(K):
-                worth = after[i]
+                beta = beta_last[i]
                 if t < offsets[n + 1] - 1:
-                    worth = 0.0
+                    beta = 0.0
                     for j in range(K):
-                        worth += transition[t + 1, i, j] * ahead[t + 1, j]
-                worth = worth if alpha[t, i] > 0.0 else 0.0  # a state that cannot be has no future; it may overflow
-                gamma[t, i] = alpha[t, i] * worth
-                ahead[t, i] = worth * b[t, i] * one
+                        beta += transition[t + 1, i, j] * b_beta[t + 1, j]
+                beta = beta if alpha[t, i] > 0.0 else 0.0  # α = 0 contributes nothing; its β may overflow
+                gamma[t, i] = alpha[t, i] * beta
+                b_beta[t, i] = beta * b[t, i] * inverse
                 total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
-                sound[n] = False
+                in_range[n] = False
 
 
 @compiled
@@ -150,8 +151,8 @@ def _log_sum(terms):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _below_its_largest(row):  # type: ignore[no-untyped-def]
-    """Shift a row so that its largest is 0, and say by how much: sums of many frames would cost its last digits."""
+def _subtract_max(row):  # type: ignore[no-untyped-def]
+    """Subtract the maximum of a row from it and return the maximum: sums over many frames would lose digits."""
     high = -np.inf
     for term in row:
         high = term if term > high else high
@@ -163,9 +164,10 @@ def _below_its_largest(row):  # type: ignore[no-untyped-def]
 
 @compiled
 def log_forward(initial, transition, logs, offsets, alpha, scale):  # type: ignore[no-untyped-def]
-    """log p(s_t | x_1 … x_t) in alpha (T, K), and log p(x_t | x_1 … x_{t−1}) in scale (T,).
+    """Forward recursion in logarithms: log p(s_t | x_1 … x_t) in alpha (T, K), increments in scale (T,).
 
-    All that comes in is logarithms. A frame that cannot be has scale −inf, and so have those after it.
+    scale_t = log p(x_t | x_1 … x_{t−1}). All inputs are logarithms. An impossible frame has scale −inf, and so have
+    those after it.
     """
     K = len(initial)
     terms = np.empty(K)
@@ -185,26 +187,26 @@ def log_forward(initial, transition, logs, offsets, alpha, scale):  # type: igno
 
 
 @compiled
-def log_backward(transition, after, logs, offsets, beta):  # type: ignore[no-untyped-def]
-    """log p(x_{t+1} … x_T | s_t) in beta (T, K), less the largest of each frame."""
+def log_backward(transition, beta_last, logs, offsets, beta):  # type: ignore[no-untyped-def]
+    """Backward variables log β_t(i) = log p(x_{t+1} … x_T | s_t = i) in beta (T, K), less the maximum of each frame."""
     K = logs.shape[1]
     terms = np.empty(K)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             for i in range(K):
-                beta[t, i] = after[i]
+                beta[t, i] = beta_last[i]
                 if t < offsets[n + 1] - 1:
                     for j in range(K):
                         terms[j] = transition[t + 1, i, j] + logs[t + 1, j] + beta[t + 1, j]
                     beta[t, i] = _log_sum(terms)
-            _below_its_largest(beta[t])
+            _subtract_max(beta[t])
 
 
 @compiled
 def lagged(transition, logs, alpha, offsets, lag, out):  # type: ignore[no-untyped-def]
-    """p(s_t | x_1 … x_{t + lag}) in out, from the logarithms alpha of `log_forward`, for as many frames as it has.
+    """Fixed-lag smoothing: p(s_t | x_1 … x_{t + lag}) in out, from the logarithms alpha of `log_forward`.
 
-    For each frame the backward recursion runs over the frames ahead that may be looked at, and no further.
+    For each frame of alpha the backward recursion runs over the next `lag` frames only.
     """
     K = logs.shape[1]
     terms, beta, new = np.empty(K), np.empty(K), np.empty(K)
@@ -217,113 +219,113 @@ def lagged(transition, logs, alpha, offsets, lag, out):  # type: ignore[no-untyp
                         terms[j] = transition[s, i, j] + logs[s, j] + beta[j]
                     new[i] = _log_sum(terms)
                 beta[:] = new
-                _below_its_largest(beta)
+                _subtract_max(beta)
             for i in range(K):
                 terms[i] = alpha[t, i] + beta[i]
-            whole = _log_sum(terms)
+            log_norm = _log_sum(terms)
             for i in range(K):
-                out[t, i] = np.exp(terms[i] - whole)
+                out[t, i] = np.exp(terms[i] - log_norm)
 
 
 @compiled
-def draw(transition, after, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
-    """A path of each sequence from p(s | x), the last state first, by uniform numbers (T,); all in logarithms.
+def backward_sampling(transition, beta_last, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
+    """Backward sampling in logarithms: one path per sequence from p(s | x), by uniform random numbers (T,).
 
-    alpha (T, K) is log p(s_t | x_1 … x_t): where past and future disagree, the states that
-    the future asks for lie far below the smallest number.
+    alpha (T, K) is log p(s_t | x_1 … x_t): where past and future disagree, the states that the future requires have
+    probabilities far below the smallest number.
     """
     K = alpha.shape[1]
-    share = np.empty(K)
+    weights = np.empty(K)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             for i in range(K):
-                onward = after[i] if t == offsets[n + 1] - 1 else transition[t + 1, i, path[t + 1]]
-                share[i] = alpha[t, i] + onward
-            _below_its_largest(share)
+                to_next = beta_last[i] if t == offsets[n + 1] - 1 else transition[t + 1, i, path[t + 1]]
+                weights[i] = alpha[t, i] + to_next
+            _subtract_max(weights)
             total = 0.0
             for i in range(K):
-                share[i] = np.exp(share[i])
-                total += share[i]
+                weights[i] = np.exp(weights[i])
+                total += weights[i]
             left, path[t] = uniform[t] * total, 0
             for i in range(K):
-                if share[i] > 0.0:
+                if weights[i] > 0.0:
                     path[t] = i
-                    left -= share[i]
+                    left -= weights[i]
                     if left < 0.0:
                         break
 
 
 @compiled
-def advance(best, first, transition, logs, came):  # type: ignore[no-untyped-def]
-    """Go on with the best paths into each state through frames logs (T, K); came (T, K) is where each came from.
+def advance(delta, first, transition, logs, backpointers):  # type: ignore[no-untyped-def]
+    """Viterbi recursion over frames logs (T, K): δ_t(j) = max_i [δ_{t−1}(i) + log a_t(i, j)] + log b_j(x_t).
 
-    `best` (K,) holds the scores of the paths so far and is renewed; with `first` it holds those of beginning in a
-    state. Of equal paths the one from the lowest state wins.
+    `delta` (K,) holds δ before these frames and is overwritten; with `first` it holds the log initial probabilities.
+    `backpointers` (T, K) are the maximizing i; of equal ones the lowest.
     """
     T, K = logs.shape
-    new, at = np.empty(K), np.empty(K, dtype=np.int64)
+    new, argmax = np.empty(K), np.empty(K, dtype=np.int64)
     for t in range(T):
         if first and t == 0:
             for j in range(K):
-                best[j] += logs[0, j]
-                came[0, j] = -1
+                delta[j] += logs[0, j]
+                backpointers[0, j] = -1
             continue
         new[:] = -np.inf
-        at[:] = 0
+        argmax[:] = 0
         for i in range(K):
-            have, row = best[i], transition[t, i]
+            delta_i, row = delta[i], transition[t, i]
             for j in range(K):
-                through = have + row[j]
-                better = through > new[j]
-                new[j] = through if better else new[j]
-                at[j] = i if better else at[j]
+                score = delta_i + row[j]
+                better = score > new[j]
+                new[j] = score if better else new[j]
+                argmax[j] = i if better else argmax[j]
         for j in range(K):
-            best[j] = new[j] + logs[t, j]
-            came[t, j] = at[j]
+            delta[j] = new[j] + logs[t, j]
+            backpointers[t, j] = argmax[j]
 
 
 @compiled
-def viterbi(initial, transition, logs, offsets, came, last, score):  # type: ignore[no-untyped-def]
-    """The best last state (n,) and log-score (n,) of each sequence, and where paths came from (T, K); logarithms."""
-    best = np.empty(len(initial))
+def viterbi(initial, transition, logs, offsets, backpointers, last, score):  # type: ignore[no-untyped-def]
+    """Viterbi recursion in logarithms: best last state (n,), log-score (n,), and backpointers (T, K)."""
+    delta = np.empty(len(initial))
     for n in range(len(offsets) - 1):
         a, z = offsets[n], offsets[n + 1]
         last[n], score[n] = 0, 0.0
         if z > a:
-            best[:] = initial
-            advance(best, True, transition[a:z], logs[a:z], came[a:z])
-            last[n] = np.argmax(best)
-            score[n] = best[last[n]]
+            delta[:] = initial
+            advance(delta, True, transition[a:z], logs[a:z], backpointers[a:z])
+            last[n] = np.argmax(delta)
+            score[n] = delta[last[n]]
 
 
 @compiled
-def advance_several(best, first, transition, logs, came, which):  # type: ignore[no-untyped-def]
-    """As `advance`, with the k best paths into each state, in order: best (K, k), came and which (T, K, k).
+def advance_k_best(delta, first, transition, logs, backpointers, ranks):  # type: ignore[no-untyped-def]
+    """List Viterbi recursion: the k best partial paths into each state.
 
-    A path into a state is the state before, and which of that state's paths it was; with `first`, beginnings stand in
-    best[:, 0].
+    delta is (K, k), backpointers and ranks are (T, K, k). A backpointer is the state before and the rank of the path
+    there; with `first`, delta[:, 0] holds the log initial probabilities.
     """
     T, K = logs.shape
-    k = best.shape[1]
+    k = delta.shape[1]
     new = np.empty((K, k))
     for t in range(T):
         if first and t == 0:
             for j in range(K):
-                best[j, 0] += logs[0, j]
+                delta[j, 0] += logs[0, j]
             continue
         new[:] = -np.inf
         for j in range(K):
             for i in range(K):
                 for r in range(k):
-                    through = best[i, r] + transition[t, i, j]
-                    if not through > new[j, k - 1]:
+                    score = delta[i, r] + transition[t, i, j]
+                    if not score > new[j, k - 1]:
                         break
-                    at = k - 1
-                    while at > 0 and new[j, at - 1] < through:
-                        new[j, at], came[t, j, at] = new[j, at - 1], came[t, j, at - 1]
-                        which[t, j, at] = which[t, j, at - 1]
-                        at -= 1
-                    new[j, at], came[t, j, at], which[t, j, at] = through, i, r
+                    argmax = k - 1
+                    while argmax > 0 and new[j, argmax - 1] < score:
+                        new[j, argmax], backpointers[t, j, argmax] = new[j, argmax - 1], backpointers[t, j, argmax - 1]
+                        ranks[t, j, argmax] = ranks[t, j, argmax - 1]
+                        argmax -= 1
+                    new[j, argmax], backpointers[t, j, argmax], ranks[t, j, argmax] = score, i, r
         for j in range(K):
             for r in range(k):
-                best[j, r] = new[j, r] + logs[t, j]
+                delta[j, r] = new[j, r] + logs[t, j]

@@ -1,4 +1,4 @@
-"""What the hidden states of a driven chain were, are, and will be: best paths, posteriors, filters, draws."""
+"""State inference in an HMM with covariates: Viterbi and k-best paths, smoothing, filtering, sampling, live belief."""
 
 from __future__ import annotations
 
@@ -17,137 +17,139 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.hmm.decoding import PassedOver, Path, tell_of_passed
-from likely.hmm.driven import driven_forward_backward as trellis
-from likely.hmm.driven.driven_pieces import Look
+from likely.hmm.driven import driven_forward_backward as recursions
+from likely.hmm.driven.driven_pieces import DrivenData
 from likely.hmm.hmm import _one_frame
 
 
-def in_stretches(look: Look, fill: Callable[[int, int], None]) -> None:
-    """fill(a, b) for all stretches of sequences, on all cores."""
+def over_blocks(data: DrivenData, fill: Callable[[int, int], None]) -> None:
+    """fill(a, b) for all blocks of sequences, on all cores."""
 
     def one(edges: tuple[int, int]) -> None:
         with np.errstate(all="ignore"):
             fill(*edges)
 
     with one_blas_thread():
-        for _ in ordered_map(one, look.stretches(), cores()):
+        for _ in ordered_map(one, data.blocks(), cores()):
             pass
 
 
-def log_probs(look: Look) -> Array:
+def log_probs(data: DrivenData) -> Array:
     """log p(x | u) of each sequence (n,)."""
-    out = np.empty(len(look.driven.frames))
+    out = np.empty(len(data.driven.frames))
 
     def fill(a: int, b: int) -> None:
-        if look.is_cut(a, b):
-            out[a] = trellis.either(lambda way: sum(passed.log_prob[0] for _, passed in look.forwards(a, way)))
+        if data.is_cut(a, b):
+            out[a] = recursions.scaled_or_log(
+                lambda method: sum(passed.log_prob[0] for _, passed in data.forwards(a, method))
+            )
         else:
-            part = look.whole(a, b)
-            out[a:b] = trellis.filtered(look.model.initial, part.transition, part.logs, part.seqs.offsets)[1]
+            part = data.block(a, b)
+            out[a:b] = recursions.filtered(data.model.initial, part.transition, part.logs, part.seqs.offsets)[1]
 
-    in_stretches(look, fill)
+    over_blocks(data, fill)
     return out
 
 
-def smoothed(look: Look) -> tuple[Array, Array]:
-    """p(s_t | x, u) of every frame (T, K), and log p(x | u) of each sequence (n,)."""
-    out, total = np.empty((len(look.driven.covariates), look.model.states)), np.empty(len(look.driven.frames))
+def smoothed(data: DrivenData) -> tuple[Array, Array]:
+    """Smoothed probabilities p(s_t | x, u) of every frame (T, K), and log p(x | u) of each sequence (n,)."""
+    out, total = np.empty((len(data.driven.covariates), data.model.states)), np.empty(len(data.driven.frames))
     passed: list[PassedOver] = []
 
     def fill(a: int, b: int) -> None:
-        at = slice(look.offsets[a], look.offsets[b])
-        if look.is_cut(a, b):
-            total[a] = trellis.either(lambda way: _smooth_long(look, a, way, out[at]))
+        at = slice(data.offsets[a], data.offsets[b])
+        if data.is_cut(a, b):
+            total[a] = recursions.scaled_or_log(lambda method: _smooth_long(data, a, method, out[at]))
         else:
-            part = look.whole(a, b)
-            found = trellis.smoothed(look.model.initial, part.transition, part.logs, part.seqs.offsets)
-            out[at], total[a:b] = found.states, found.log_prob
-        passed.extend(_pass_over(look, a, total[a:b], None, out))
+            part = data.block(a, b)
+            result = recursions.smoothed(data.model.initial, part.transition, part.logs, part.seqs.offsets)
+            out[at], total[a:b] = result.states, result.log_prob
+        passed.extend(_skip_impossible(data, a, total[a:b], None, out))
 
-    in_stretches(look, fill)
+    over_blocks(data, fill)
     tell_of_passed(passed, "DrivenHMM.posterior")
     return out, total
 
 
-def _smooth_long(look: Look, i: int, way: trellis.Way, out: Array) -> float:
+def _smooth_long(data: DrivenData, i: int, method: recursions.Pass, out: Array) -> float:
     total, z = 0.0, len(out)
-    for _, found in look.smoothed(i, way):
-        a = z - len(found.states)
-        out[a:z], z = found.states, a
-        total += float(found.log_prob[0])
+    for _, result in data.smoothed(i, method):
+        a = z - len(result.states)
+        out[a:z], z = result.states, a
+        total += float(result.log_prob[0])
     return total
 
 
-def lagged(look: Look, lag: int) -> Array:
-    """p(s_t | x_1 … x_{t + lag}, u) of every frame (T, K); a lag of 0 is the causal filter."""
-    out, passed = np.empty((len(look.driven.covariates), look.model.states)), list[PassedOver]()
+def lagged(data: DrivenData, lag: int) -> Array:
+    """Fixed-lag smoothing p(s_t | x_1 … x_{t + lag}, u) of every frame (T, K); a lag of 0 is filtering."""
+    out, passed = np.empty((len(data.driven.covariates), data.model.states)), list[PassedOver]()
 
     def fill(a: int, b: int) -> None:
-        at = slice(look.offsets[a], look.offsets[b])
-        if look.is_cut(a, b):
-            total = np.array([trellis.either(lambda way: _lag_long(look, a, way, lag, out[at]))])
+        at = slice(data.offsets[a], data.offsets[b])
+        if data.is_cut(a, b):
+            total = np.array([recursions.scaled_or_log(lambda method: _lag_long(data, a, method, lag, out[at]))])
         else:
-            total = _lag_whole(look, a, b, lag, out[at])
-        passed.extend(_pass_over(look, a, total, lag, out))
+            total = _lag_whole(data, a, b, lag, out[at])
+        passed.extend(_skip_impossible(data, a, total, lag, out))
 
-    in_stretches(look, fill)
+    over_blocks(data, fill)
     tell_of_passed(passed, "DrivenHMM.posterior")
     return out
 
 
-def _lag_whole(look: Look, a: int, b: int, lag: int, out: Array) -> Array:
-    part, initial = look.whole(a, b), look.model.initial
+def _lag_whole(data: DrivenData, a: int, b: int, lag: int, out: Array) -> Array:
+    part, initial = data.block(a, b), data.model.initial
     if lag == 0:
-        found, total = trellis.filtered(initial, part.transition, part.logs, part.seqs.offsets)
-        out[:] = np.exp(found)
+        result, total = recursions.filtered(initial, part.transition, part.logs, part.seqs.offsets)
+        out[:] = np.exp(result)
         return total
-    passed = trellis.Logarithms(initial, part.transition, part.logs, part.seqs.offsets)
-    out[:] = trellis.lagged(passed, part.transition, part.logs, part.seqs.offsets, lag)
+    passed = recursions.LogPass(initial, part.transition, part.logs, part.seqs.offsets)
+    out[:] = recursions.lagged(passed, part.transition, part.logs, part.seqs.offsets, lag)
     return passed.log_prob
 
 
-def _lag_long(look: Look, i: int, way: trellis.Way, lag: int, out: Array) -> float:
-    """Piece by piece, each with the frames after it that may be looked at."""
+def _lag_long(data: DrivenData, i: int, method: recursions.Pass, lag: int, out: Array) -> float:
+    """Fixed-lag smoothing piece by piece, each with the next `lag` frames."""
     total, T = 0.0, len(out)
     for (a, z), (_, passed) in zip(
-        look.pieces(i), look.forwards(i, trellis.Logarithms if lag else way), strict=True
+        data.pieces(i), data.forwards(i, recursions.LogPass if lag else method), strict=True
     ):  # fmt: skip
         total += float(passed.log_prob[0])
         if lag == 0:
             out[a:z] = passed.filter
             continue
-        more = look.piece(i, a, min(z + lag, T))
-        out[a:z] = trellis.lagged(passed, more.transition, more.logs, more.seqs.offsets, lag)
+        more = data.piece(i, a, min(z + lag, T))
+        out[a:z] = recursions.lagged(passed, more.transition, more.logs, more.seqs.offsets, lag)
     return total
 
 
-def _pass_over(look: Look, before: int, log_prob: Array, lag: int | None, out: Array) -> list[PassedOver]:
-    """Posteriors of sequences that cannot be, into out (T, K): what is impossible counts as not observed."""
+def _skip_impossible(data: DrivenData, before: int, log_prob: Array, lag: int | None, out: Array) -> list[PassedOver]:
+    """Posteriors of impossible sequences, written to out (T, K): impossible frames are treated as missing."""
     passed = []
     for i in (before + np.flatnonzero(np.isneginf(log_prob))).tolist():
-        at = slice(look.offsets[i], look.offsets[i + 1])
-        out[at], over = _passing_over(look, i, lag)
+        at = slice(data.offsets[i], data.offsets[i + 1])
+        out[at], over = _skipping_posterior(data, i, lag)
         passed.append(over)
     return passed
 
 
-def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOver]:
-    """The posterior (T, K) of one sequence in which frames that cannot be are passed over, as `lk.step` does."""
-    part, initial = look.whole(i, i + 1), look.model.initial
+def _skipping_posterior(data: DrivenData, i: int, lag: int | None) -> tuple[Array, PassedOver]:
+    """Posterior (T, K) of one sequence with impossible frames treated as missing, as `lk.step` does."""
+    part, initial = data.block(i, i + 1), data.model.initial
     logs, T = part.logs.copy(), len(part.logs)
-    odd = np.isneginf(logs).all(axis=1)
-    logs[odd] = 0.0
-    frames, end = np.flatnonzero(odd).tolist(), T
+    impossible = np.isneginf(logs).all(axis=1)
+    logs[impossible] = 0.0
+    frames, end = np.flatnonzero(impossible).tolist(), T
     while True:
-        alpha = trellis.filtered(initial, part.transition, logs, np.array([0, T]))[0]
-        stuck = np.flatnonzero(~np.isfinite(alpha).any(axis=1))
-        if not len(stuck):
+        alpha = recursions.filtered(initial, part.transition, logs, np.array([0, T]))[0]
+        failures = np.flatnonzero(~np.isfinite(alpha).any(axis=1))
+        if not len(failures):
             break
-        if int(stuck[0]) in frames:  # not even an unseen frame can follow
-            end = int(stuck[0])
+        if int(failures[0]) in frames:  # not even a missing frame can follow
+            end = int(failures[0])
             break
-        logs[stuck[0]] = 0.0
-        frames.append(int(stuck[0]))
+        logs[failures[0]] = 0.0
+        frames.append(int(failures[0]))
     out, transition, logs, cut = (
         np.zeros((T, len(initial))),
         part.transition.at(np.arange(end)),
@@ -155,124 +157,126 @@ def _passing_over(look: Look, i: int, lag: int | None) -> tuple[Array, PassedOve
         np.array([0, end]),
     )
     if end and lag is None:
-        out[:end] = trellis.smoothed(initial, transition, logs, cut).states
+        out[:end] = recursions.smoothed(initial, transition, logs, cut).states
     elif end and lag:
-        out[:end] = trellis.lagged(trellis.Logarithms(initial, transition, logs, cut), transition, logs, cut, lag)
+        out[:end] = recursions.lagged(recursions.LogPass(initial, transition, logs, cut), transition, logs, cut, lag)
     elif end:
         out[:end] = np.exp(alpha[:end])
     return out, PassedOver(i, sorted(t for t in frames if t < end), False, None if end == T else end)
 
 
 def refuse_impossible(log_prob: Array, before: int) -> None:
-    """States of a sequence that cannot be are not defined."""
+    """Raise for a sequence of probability 0: its states are not defined."""
     if np.isneginf(log_prob).any():
-        whose = f"sequence {before + int(np.isneginf(log_prob).argmax())} is impossible under the model"
-        raise DataError(sentence("DrivenHMM", "the states of what cannot be are not defined", whose))
+        place = f"sequence {before + int(np.isneginf(log_prob).argmax())} is impossible under the model"
+        raise DataError(
+            sentence("DrivenHMM", "a sequence must have positive probability for its states to be sampled", place)
+        )
 
 
-def best_paths(look: Look) -> tuple[Index, Array]:
-    """The best path of every sequence (T,), and its joint log-probability with what was seen (n,)."""
-    states, score = np.empty(len(look.driven.covariates), dtype=np.intp), np.empty(len(look.driven.frames))
+def best_paths(data: DrivenData) -> tuple[Index, Array]:
+    """Viterbi path of every sequence (T,), and its joint log-probability with the observations (n,)."""
+    states, score = np.empty(len(data.driven.covariates), dtype=np.intp), np.empty(len(data.driven.frames))
 
     def fill(a: int, b: int) -> None:
-        at = slice(look.offsets[a], look.offsets[b])
-        if look.is_cut(a, b):
-            states[at], score[a] = long_path(look, a)
+        at = slice(data.offsets[a], data.offsets[b])
+        if data.is_cut(a, b):
+            states[at], score[a] = long_path(data, a)
         else:
-            part = look.whole(a, b)
-            states[at], score[a:b] = trellis.best_paths(
-                look.model.initial, part.transition, part.logs, part.seqs.offsets
+            part = data.block(a, b)
+            states[at], score[a:b] = recursions.best_paths(
+                data.model.initial, part.transition, part.logs, part.seqs.offsets
             )
 
-    in_stretches(look, fill)
+    over_blocks(data, fill)
     return states, score
 
 
-def long_path(look: Look, i: int, free: bool = False) -> tuple[Index, float]:
-    """The best path of one long sequence: only where paths came from is kept."""
+def long_path(data: DrivenData, i: int, unobserved: bool = False) -> tuple[Index, float]:
+    """Viterbi path of one long sequence: only backpointers are stored."""
     from likely.hmm._loops import path_recursions
     from likely.hmm._loops import time_varying_recursions as driven
 
-    T, best = int(look.driven.frames.lengths[i]), np.log(look.model.initial)
-    came, path = np.empty((T, look.model.states), np.int16), np.empty(T, dtype=np.intp)
-    for a, z in look.pieces(i):
-        part = look.piece(i, a, z, free)
-        driven.advance(best, a == 0, part.transition.logs, part.logs, came[a:z])
-    last = int(best.argmax())
-    path_recursions.trace(came, np.array([0, T]), np.array([last]), path)
-    return path, float(best[last])
+    T, delta = int(data.driven.frames.lengths[i]), np.log(data.model.initial)
+    backpointers, path = np.empty((T, data.model.states), np.int16), np.empty(T, dtype=np.intp)
+    for a, z in data.pieces(i):
+        part = data.piece(i, a, z, unobserved)
+        driven.advance(delta, a == 0, part.transition.logs, part.logs, backpointers[a:z])
+    last = int(delta.argmax())
+    path_recursions.backtrack(backpointers, np.array([0, T]), np.array([last]), path)
+    return path, float(delta[last])
 
 
-def k_best(look: Look, k: int) -> list[Path]:
-    """The k best paths of one sequence, best first; fewer where there are fewer."""
+def k_best(data: DrivenData, k: int) -> list[Path]:
+    """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
     from likely.hmm._loops import time_varying_recursions as driven
 
-    K, T = look.model.states, int(look.driven.frames.lengths[0])
-    best, (came, which) = np.full((K, k), -np.inf), np.zeros((2, T, K, k), dtype=np.int32)
+    K, T = data.model.states, int(data.driven.frames.lengths[0])
+    delta, (backpointers, ranks) = np.full((K, k), -np.inf), np.zeros((2, T, K, k), dtype=np.int32)
     with np.errstate(all="ignore"):
-        best[:, 0] = np.log(look.model.initial)
-        for a, z in look.pieces(0):
-            part = look.piece(0, a, z)
-            driven.advance_several(best, a == 0, part.transition.logs, part.logs, came[a:z], which[a:z])
-    order = np.argsort(-best, axis=None, kind="stable")[:k]
-    found = [(int(at // k), int(at % k)) for at in order if np.isfinite(best.flat[at])]
-    return [Path(_traced(came, which, *at), float(best[at])) for at in found]
+        delta[:, 0] = np.log(data.model.initial)
+        for a, z in data.pieces(0):
+            part = data.piece(0, a, z)
+            driven.advance_k_best(delta, a == 0, part.transition.logs, part.logs, backpointers[a:z], ranks[a:z])
+    order = np.argsort(-delta, axis=None, kind="stable")[:k]
+    result = [(int(at // k), int(at % k)) for at in order if np.isfinite(delta.flat[at])]
+    return [Path(_backtracked(backpointers, ranks, *at), float(delta[at])) for at in result]
 
 
-def _traced(came: Index, which: Index, state: int, way: int) -> Index:
-    path = np.empty(len(came), dtype=np.intp)
-    for t in range(len(came) - 1, -1, -1):
+def _backtracked(backpointers: Index, ranks: Index, state: int, rank: int) -> Index:
+    path = np.empty(len(backpointers), dtype=np.intp)
+    for t in range(len(backpointers) - 1, -1, -1):
         path[t] = state
-        state, way = int(came[t, state, way]), int(which[t, state, way])
+        state, rank = int(backpointers[t, state, rank]), int(ranks[t, state, rank])
     return path
 
 
-def drawn(look: Look, rng: Generator) -> Index:
-    """A path of states of each sequence, end to end (T,), drawn from p(s | x, u)."""
-    T = len(look.driven.covariates)
+def sample_states(data: DrivenData, rng: Generator) -> Index:
+    """Forward filtering, backward sampling: one state path per sequence, concatenated (T,), from p(s | x, u)."""
+    T = len(data.driven.covariates)
     out, uniform = np.empty(T, dtype=np.intp), rng.random(T)
 
     def fill(a: int, b: int) -> None:
-        at = slice(look.offsets[a], look.offsets[b])
-        if look.is_cut(a, b):
-            out[at] = trellis.either(lambda way: _drawn_long(look, a, way, uniform[at]))
+        at = slice(data.offsets[a], data.offsets[b])
+        if data.is_cut(a, b):
+            out[at] = recursions.scaled_or_log(lambda method: _sample_long(data, a, method, uniform[at]))
             return
-        part = look.whole(a, b)
-        found, total = trellis.filtered(look.model.initial, part.transition, part.logs, part.seqs.offsets)
+        part = data.block(a, b)
+        result, total = recursions.filtered(data.model.initial, part.transition, part.logs, part.seqs.offsets)
         refuse_impossible(total, a)
-        out[at] = trellis.drawn_paths(found, part.transition, part.seqs.offsets, uniform[at])
+        out[at] = recursions.sample_paths(result, part.transition, part.seqs.offsets, uniform[at])
 
-    in_stretches(look, fill)
+    over_blocks(data, fill)
     return out
 
 
-def _drawn_long(look: Look, i: int, way: trellis.Way, uniform: Array) -> Index:
-    """The last piece first: the state that a piece must lead to is known then."""
+def _sample_long(data: DrivenData, i: int, method: recursions.Pass, uniform: Array) -> Index:
+    """Backward sampling, last piece first: the first state of the piece after is then known."""
     path, z, after = np.empty(len(uniform), dtype=np.intp), len(uniform), None
-    for part, passed in look.backwards(i, way):
+    for part, passed in data.backwards(i, method):
         refuse_impossible(passed.log_prob, i)
         a = z - len(part.logs)
-        path[a:z] = trellis.drawn_paths(passed.log_filter, part.transition, part.seqs.offsets, uniform[a:z], after)
+        path[a:z] = recursions.sample_paths(passed.log_filter, part.transition, part.seqs.offsets, uniform[a:z], after)
         after, z = part.transition.logs[0, :, path[a]], a
     return path
 
 
-def last_filter(look: Look) -> Array:
-    """p(s_T | x, u) (K,) at the end of one sequence."""
+def last_filter(data: DrivenData) -> Array:
+    """Filtered probabilities p(s_T | x, u) (K,) at the end of one sequence."""
 
-    def run(way: trellis.Way) -> Array | None:
-        for _, passed in look.forwards(0, way):
+    def run(method: recursions.Pass) -> Array | None:
+        for _, passed in data.forwards(0, method):
             if np.isneginf(passed.log_prob[0]):
                 return None
         return np.asarray(passed.filter[-1])
 
     with np.errstate(all="ignore"):
-        found = trellis.either(run)
-        if found is None:
-            shares, over = _passing_over(look, 0, 0)
+        result = recursions.scaled_or_log(run)
+        if result is None:
+            probs, over = _skipping_posterior(data, 0, 0)
             tell_of_passed([over], "DrivenHMM.forecast")
-            return np.asarray(shares[-1])
-        return np.asarray(found)
+            return np.asarray(probs[-1])
+        return np.asarray(result)
 
 
 # ------------------------------------------------------------------------ live
@@ -280,7 +284,9 @@ def last_filter(look: Look) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Belief(Value):
-    """Where a driven chain is: `probs` of the states. A move is `due` until the covariates that drive it are known.
+    """Belief state of an HMM with covariates: state probabilities, and whether a transition is `due`.
+
+    A transition is due until its covariates are known.
 
     >>> Belief(np.array([0.5, 0.5])).due
     False
@@ -290,28 +296,28 @@ class Belief(Value):
     due: bool = False
 
 
-def moved(model: Any, belief: Belief, covariates: Any) -> Belief:
-    """The belief after the move that was due; the covariates (p,) are those of the frame that it leads to."""
+def predicted(model: Any, belief: Belief, covariates: Any) -> Belief:
+    """Prediction step: the belief after the transition that was due, given the covariates (p,) of its target frame."""
     if not belief.due:
         return belief
     u = np.asarray(covariates, dtype=np.float64).reshape(1, -1)
     return Belief.trusted(probs=belief.probs @ model.transition(u)[0], due=False)
 
 
-def seen(model: Any, belief: Belief, frame: Any) -> tuple[Belief, float]:
-    """The belief once a frame is seen, and log p(frame | all before); what cannot be leaves it as it was."""
+def updated(model: Any, belief: Belief, frame: Any) -> tuple[Belief, float]:
+    """Update step: the belief given a frame, and log p(frame | all before); an impossible frame leaves it unchanged."""
     row = frame if isinstance(frame, Columns) else _one_frame(frame, model.dim)
     with np.errstate(divide="ignore"):
         joint = np.log(belief.probs) + model.emission.log_prob(row)[0]
     top = float(joint.max())
     if np.isneginf(top):
         return belief, top
-    shares = np.exp(joint - top)
-    return Belief.trusted(probs=shares / shares.sum(), due=False), top + float(np.log(shares.sum()))
+    probs = np.exp(joint - top)
+    return Belief.trusted(probs=probs / probs.sum(), due=False), top + float(np.log(probs.sum()))
 
 
 def observation(y: Any, p: int) -> tuple[Any, Any]:
-    """A frame and the covariates (p,) of the move into it: a pair, or a row of Columns (a dict) that has both."""
+    """A frame and the covariates (p,) of the transition into it: a pair, or a row of Columns (a dict) with both."""
     if isinstance(y, Columns | dict) and {FRAMES, COVARIATES} <= set(y):
         if isinstance(y, Columns) and len(y) != 1:
             raise ShapeError(sentence("DrivenHMM", "an observation is one row", f"{len(y)} rows", "take x[t : t + 1]"))
@@ -324,17 +330,17 @@ def observation(y: Any, p: int) -> tuple[Any, Any]:
 
 
 def whole_lag(lag: Any) -> int:
-    """A lag as a number of frames; covariates in its place are told so."""
+    """Validate a lag as a number of frames; covariates in its place get their own message."""
     if isinstance(lag, int | np.integer) and not isinstance(lag, bool) and lag >= 0:
         return int(lag)
     if np.ndim(lag) or isinstance(lag, Ragged | Columns | list):
-        expected, remedy = "the second argument is the lag", "name the other: covariates=u"
+        expected, remedy = "the second argument is the lag", "pass covariates by name: covariates=u"
         raise ShapeError(sentence("DrivenHMM.posterior", expected, type(lag).__name__, remedy))
     raise DomainError(sentence("DrivenHMM.posterior", "lag must be a whole number of frames, not negative", lag))
 
 
 def one_of(driven: Driven, doing: str) -> None:
-    """A single sequence with at least one frame is needed."""
+    """Require a single sequence with at least one frame."""
     if len(driven.frames) != 1 or not len(driven.covariates):
         expected = "one sequence with at least one frame is needed"
         raise DataError(sentence(f"DrivenHMM.{doing}", expected, repr(driven.frames)))

@@ -1,4 +1,4 @@
-"""A hidden Markov model whose moves are driven by covariates: the weather, the hour, the dose."""
+"""Hidden Markov model with covariate-dependent transitions (input–output HMM)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.hmm.decoding import Forecast, Path, Smoothed, is_one
 from likely.hmm.driven import driven_decoding as decoding
-from likely.hmm.driven.driven_baum_welch import looked
+from likely.hmm.driven.driven_baum_welch import e_step
 from likely.hmm.driven.driven_decoding import Belief
-from likely.hmm.driven.driven_pieces import Look
+from likely.hmm.driven.driven_pieces import DrivenData
 from likely.hmm.driven.driven_prior import DrivenPrior
 from likely.hmm.driven.driven_stats import DrivenStats
 from likely.hmm.driven.logistic_transitions import bound, log_row, log_transition, step
@@ -32,45 +32,45 @@ from likely.hmm.markov_chain import SUM_TO_ONE
 from likely.hmm.viterbi import emitted
 
 FRAMES = 4096  # of a block at most
-PIECE = 2**18  # numbers in the moves of a block: they stay in cache
-FURTHER = 1.5  # times the step to the top of a bound that is too steep: up to twice it the bound still rises
+PIECE = 2**18  # entries in the transition matrices of a block: they stay in cache
+FURTHER = 1.5  # over-relaxation of the bound's maximizing step: up to 2 the bound still rises
 
 
 @dataclass(frozen=True, eq=False)
 class DrivenHMM(Distribution):
     """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
-    A row is a sequence of frames with covariates: `with_covariates(x, u)`, or the two side by side. The covariates are
-    known, the frames explained: `log_prob` is log p(x | u). Covariates of a sequence's first frame drive nothing;
-    elsewhere a missing one is an error. Entries of frames may be missing. `units` (2, p), a center and a scale, are
-    those in which the coefficients are told: (u − center) / scale stands for u. Learning is a generalized EM: each
-    step maximizes a lower bound of what the moves explain, so the likelihood never falls   (Böhning 1992).
+    A sample is a sequence of frames with covariates: `with_covariates(x, u)`, or the two as separate arguments. The
+    model is conditional on the covariates: `log_prob` is log p(x | u). Covariates of a sequence's first frame have no
+    effect; elsewhere a missing one is an error. Entries of frames may be missing. `units` (2, p), a center and a scale,
+    standardize the covariates: the coefficients are those of (u − center) / scale. Learning is a generalized EM: each
+    step maximizes a lower bound of the transition log-likelihood, so the likelihood never decreases   (Böhning 1992).
 
     >>> import likely as lk
-    >>> rain = np.array([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 moves state 0 on
+    >>> rain = np.array([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 makes state 0 leave
     >>> h = DrivenHMM([1.0, 0.0], rain, lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> h.forecast([0.1, -0.2], 1, covariates=[1.0], past=[0.0, 0.0]).states.round(2)
     array([[0.02, 0.98]])
     """
 
     initial: Array  # (K,)
-    coefficients: Array  # (K, K, p + 1): of 1 and the covariates; where a move is impossible, any number
+    coefficients: Array  # (K, K, p + 1): of 1 and the covariates; arbitrary where a transition is impossible
     emission: Any  # a stack of K
-    possible: NDArray[np.bool_] | None = None  # (K, K); None: all moves
+    possible: NDArray[np.bool_] | None = None  # (K, K); None: all transitions
     units: Array | None = None  # (2, p): center and scale of the covariates; None: as they are
 
     def __post_init__(self) -> None:
         initial, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("initial", "coefficients"))
         K, size = len(np.atleast_1d(initial)), getattr(self.emission, "members", None)
         if initial.ndim != 1 or beta.ndim != 3 or beta.shape[:2] != (K, K) or not beta.shape[2] or size != K:
-            wanted = "starts (K,), coefficients (K, K, p + 1) and a stack of K emissions must go together"
+            wanted = "initial (K,), coefficients (K, K, p + 1) and a stack of K emissions must have matching shapes"
             raise ShapeError(sentence("DrivenHMM", wanted, [initial.shape, beta.shape, size]))
         possible = np.ones((K, K), bool) if self.possible is None else np.array(self.possible, dtype=bool)
         if possible.shape != (K, K) or not possible.any(axis=1).all():
-            wanted = f"possible must be a mask ({K}, {K}) with a way on from every state"
+            wanted = f"possible must be a mask ({K}, {K}) with a transition from every state"
             raise DomainError(sentence("DrivenHMM", wanted, possible.astype(int).tolist()))
         if (initial < 0).any() or abs(initial.sum() - 1) > SUM_TO_ONE:
-            raise DomainError(sentence("DrivenHMM", "starts must not be negative and sum to 1", initial.tolist()))
+            raise DomainError(sentence("DrivenHMM", "initial must not be negative and must sum to 1", initial.tolist()))
         units = None if self.units is None else parameter(self.units, "DrivenHMM", "units")
         if units is not None and (units.shape != (2, beta.shape[2] - 1) or not (units[1] > 0).all()):
             wanted = f"units must be center and scale (2, {beta.shape[2] - 1}), scales above 0"
@@ -79,7 +79,7 @@ class DrivenHMM(Distribution):
 
     # ------------------------------------------------------------------ shape
 
-    members = None  # stacks are not needed so far
+    members = None  # never a stack
 
     @property
     def states(self) -> int:
@@ -98,13 +98,13 @@ class DrivenHMM(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the emissions, of the starts, and of all ways on from a state but one."""
-        ways = int(self._possible.sum() - self.states)
-        return int(self.emission.n_parameters) + int((self.initial > 0).sum()) - 1 + ways * self.coefficients.shape[2]
+        """Number of free parameters of the emissions, the initial distribution and the transition coefficients."""
+        free = int(self._possible.sum() - self.states)
+        return int(self.emission.n_parameters) + int((self.initial > 0).sum()) - 1 + free * self.coefficients.shape[2]
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """The least variance in any direction of any emission, where they have covariances."""
+        """Smallest eigenvalue of the emissions' covariances, where they have any."""
         return getattr(self.emission, "smallest_eigenvalue", None)
 
     @property
@@ -113,11 +113,11 @@ class DrivenHMM(Distribution):
 
     @property
     def _frames(self) -> int:
-        """Frames of a block, or of a piece of a long sequence: their moves (T, K, K) stay small."""
+        """Frames of a block, or of a piece of a long sequence: their transitions (T, K, K) stay small."""
         return max(64, min(FRAMES, PIECE // self.states**2))
 
     def raw_coefficients(self) -> Array:
-        """The coefficients of (1, u) with u as it comes, whatever the units (K, K, p + 1)."""
+        """The coefficients of (1, u) with unstandardized u (K, K, p + 1)."""
         if self.units is None:
             return self.coefficients
         slopes = self.coefficients[:, :, 1:] / self.units[1]
@@ -126,7 +126,7 @@ class DrivenHMM(Distribution):
     # ---------------------------------------------------------------- density
 
     def transition(self, covariates: Any) -> Array:
-        """p(next state | state) at given covariates (T, p): (T, K, K)."""
+        """Transition matrices p(next state | state) at given covariates (T, p): (T, K, K)."""
         u = self._covariates(covariates)
         return np.exp(log_transition(self.coefficients, self._possible, self._features(u)))
 
@@ -148,19 +148,18 @@ class DrivenHMM(Distribution):
     def log_prob(self, x: Any, covariates: Any = None) -> Array:
         """log p(x | u) of each sequence (n,)."""
         driven = apart(x, covariates)
-        out = decoding.log_probs(Look(self, driven))
+        out = decoding.log_probs(DrivenData(self, driven))
         return out.astype(np.float32) if driven.frames.dtype == np.float32 else out
 
     def sample(self, n: int, rng: Generator, covariates: Any = None) -> Ragged:
-        """n sequences drawn along given covariates, with which they come back as `with_covariates` makes them.
+        """Sample n sequences given covariates; both are returned together, as by `with_covariates`.
 
-        `covariates` are n sequences (T_i, p), one for each, or a single one (T, p) for all: sequence i of the answer
-        has T_i frames, `answer[i]["frames"]` (T_i, d) and `answer[i]["covariates"]` (T_i, p). The row of its first
-        frame drives nothing.
+        `covariates` are n sequences (T_i, p), or a single one (T, p) for all: sequence i of the result has T_i frames,
+        `result[i]["frames"]` (T_i, d) and `result[i]["covariates"]` (T_i, p). The row of its first frame has no effect.
         """
         if covariates is None:
-            remedy = "say which: sample(n, rng, covariates=u)"
-            raise DomainError(sentence("DrivenHMM.sample", "moves are driven by covariates", "none", remedy))
+            remedy = "pass them: sample(n, rng, covariates=u)"
+            raise DomainError(sentence("DrivenHMM.sample", "covariates are needed for the transitions", "none", remedy))
         u = Ragged.of(covariates).map(table)
         u = u[np.zeros(n, dtype=np.intp)] if len(u) == 1 else u
         if len(u) != n:
@@ -168,7 +167,7 @@ class DrivenHMM(Distribution):
         return with_covariates(emitted(self.emission, self._paths(u, rng), rng), u)
 
     def _paths(self, u: Ragged, rng: Generator) -> Ragged:
-        """All sequences a step at a time."""
+        """Sample the state paths of all sequences step by step."""
         z, lengths = self._features(u.values, u.offsets), u.lengths
         path = np.empty(len(z), dtype=np.intp)
         state = rng.choice(self.states, len(u), p=self.initial / self.initial.sum())
@@ -178,54 +177,56 @@ class DrivenHMM(Distribution):
             if t:
                 own = state[alive]
                 probs = np.exp(log_row(self.coefficients[own], self._possible[own], z[at]))
-                heap = np.cumsum(probs, axis=1)
-                state[alive] = (rng.random((len(alive), 1)) * heap[:, -1:] >= heap).sum(axis=1)
+                cumulative = np.cumsum(probs, axis=1)
+                state[alive] = (rng.random((len(alive), 1)) * cumulative[:, -1:] >= cumulative).sum(axis=1)
             path[at] = state[alive]
         return Ragged.trusted(values=path, offsets=u.offsets)
 
     # --------------------------------------------------------------- decoding
 
     def viterbi(self, x: Any, covariates: Any = None) -> Path:
-        """The best path of states, and its joint log-probability with what was seen."""
+        """Viterbi path, and its joint log-probability with the observations."""
         driven = apart(x, covariates)
-        states, score = decoding.best_paths(Look(self, driven))
+        states, score = decoding.best_paths(DrivenData(self, driven))
         return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, driven.frames.offsets), score)
 
     def k_best(self, x: Any, k: int, covariates: Any = None) -> list[Path]:
-        """The k best paths of one sequence, best first; fewer where there are fewer."""
+        """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
         if k < 1 or k != int(k):
             raise DomainError(sentence("DrivenHMM.k_best", "k must be a whole number above 0", k))
         driven = apart(x, covariates)
         decoding.one_of(driven, "k_best")
-        return decoding.k_best(Look(self, driven), int(k))
+        return decoding.k_best(DrivenData(self, driven), int(k))
 
     def posterior(self, x: Any, lag: int | None = None, covariates: Any = None) -> Any:
-        """p(s_t | x, u) of every frame (T, K), a Ragged for many sequences; with a `lag`, from x_1 … x_{t + lag} only.
+        """Smoothed probabilities p(s_t | x, u) of every frame (T, K), a Ragged for many sequences.
 
-        `lag=0` is the causal filter: what was known at the time. Covariates up to there are taken as known. Frames that
-        are impossible after those before them count as not observed, with a note, as in `HMM.posterior`.
+        With a `lag` (fixed-lag smoothing) they are conditional on x_1 … x_{t + lag} only.
+
+        `lag=0` gives the filtered (causal) probabilities. Covariates up to there are taken as known. Frames that are
+        impossible after those before them count as missing, with a warning, as in `HMM.posterior`.
         """
-        whole = lag if lag is None else decoding.whole_lag(lag)
+        frames = lag if lag is None else decoding.whole_lag(lag)
         driven = apart(x, covariates)
-        look = Look(self, driven)
-        out = decoding.smoothed(look)[0] if whole is None else decoding.lagged(look, whole)
+        data = DrivenData(self, driven)
+        out = decoding.smoothed(data)[0] if frames is None else decoding.lagged(data, frames)
         return out if is_one(x) else Ragged(out, driven.frames.offsets)
 
     def smooth(self, x: Any, covariates: Any = None) -> Smoothed:
-        """`states`, as `posterior` gives them, and `log_prob` of the sequence, in one pass."""
+        """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
         driven = apart(x, covariates)
-        out, total = decoding.smoothed(Look(self, driven))
+        out, total = decoding.smoothed(DrivenData(self, driven))
         return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, driven.frames.offsets), total)
 
     def drawn_states(self, x: Any, rng: Generator, covariates: Any = None) -> Index:
-        """A path of states of each sequence, end to end (T,), drawn from p(s | x, u)."""
-        return decoding.drawn(Look(self, apart(x, covariates)), rng)
+        """Sample one state path per sequence, concatenated (T,), from p(s | x, u)."""
+        return decoding.sample_states(DrivenData(self, apart(x, covariates)), rng)
 
     def forecast(self, x: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
-        """What comes 1 … steps frames after one sequence x (T, d), driven by the `covariates` (steps, p) to come.
+        """Forecast 1 … steps frames after one sequence x (T, d), given the `covariates` (steps, p) to come.
 
-        `past` (T, p) are the covariates of x, unless x has its own. In the answer `states` is (steps, K), `mean`
-        (steps, d), and `answer[i]` the density of the observation i + 1 frames ahead; with p = 1, `covariates` may be
+        `past` (T, p) are the covariates of x, unless x has its own. In the result `states` is (steps, K), `mean`
+        (steps, d), and `result[i]` the density of the observation i + 1 frames ahead; with p = 1, `covariates` may be
         (steps,).
         """
         if steps < 1 or steps != int(steps):
@@ -237,7 +238,7 @@ class DrivenHMM(Distribution):
             )
         driven = apart(x, past)
         decoding.one_of(driven, "forecast")
-        now, out = decoding.last_filter(Look(self, driven)), np.empty((int(steps), self.states))
+        now, out = decoding.last_filter(DrivenData(self, driven)), np.empty((int(steps), self.states))
         for t, transition in enumerate(self.transition(covariates)):
             out[t] = now = now @ transition
         return Forecast.trusted(states=out, going=np.ones(int(steps)), emission=self.emission)
@@ -245,37 +246,37 @@ class DrivenHMM(Distribution):
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> Belief:
-        """The first state, before any frame; no move leads to it."""
+        """Belief state before any frame: the initial distribution; no transition leads to it."""
         return Belief.trusted(probs=self.initial.copy(), due=False)
 
     def predict(self, belief: Belief, covariates: Any = None) -> Belief:
-        """The belief one frame on. Without covariates (p,) the move is due: `update` makes it, once they come."""
+        """Prediction step of the filter; without covariates (p,) the transition is due, and `update` makes it."""
         if belief.due:
-            expected = "a move is due already: its covariates must be known before the next"
+            expected = "a transition is due already: its covariates must be known before the next"
             raise DomainError(sentence("DrivenHMM", expected, "another", "predict(belief, covariates)"))
         waiting = belief.replace(due=True)
-        return waiting if covariates is None else decoding.moved(self, waiting, covariates)
+        return waiting if covariates is None else decoding.predicted(self, waiting, covariates)
 
     def update(self, belief: Belief, y: Any) -> tuple[Belief, float]:
-        """The state once y is seen, and log p(frame | covariates, all before).
+        """Update step of the filter: the belief state given y, and log p(frame | covariates, all before).
 
-        y is a pair of a frame and the covariates (p,) of the move into it, or Columns of "frames" and "covariates".
-        What cannot be leaves the belief as it was before the frame.
+        y is a pair of a frame and the covariates (p,) of the transition into it, or Columns of "frames" and
+        "covariates". An impossible frame leaves the belief unchanged.
         """
         frame, u = decoding.observation(y, self.n_covariates)
-        return decoding.seen(self, decoding.moved(self, belief, u), frame)
+        return decoding.updated(self, decoding.predicted(self, belief, u), frame)
 
     # --------------------------------------------------------------- learning
 
     of_sequences = True
-    hides_labels = True  # so that `fit(hard=True)` can take the best path of each sequence
+    hides_labels = True  # so that `fit(hard=True)` can use the Viterbi path of each sequence
 
     def collect(
         self, x: Any, weight: Any = None, log_mask: Any = None, hard: bool = False, covariates: Any = None
     ) -> DrivenStats:
-        """Expected beginnings, emissions' statistics, and gradient and curvature of the moves, under p(s | x, u).
+        """E-step: expected initial states, emission statistics, and gradient and curvature of the transition logits.
 
-        `given`: what is known of the states, as `HMM.collect` takes it. `hard` takes the best path alone.
+        `log_mask`: known states, as in `HMM.collect`. `hard` uses the Viterbi path alone (Viterbi training).
         """
         driven = apart(x, covariates)
         n = len(driven.frames)
@@ -285,33 +286,33 @@ class DrivenHMM(Distribution):
             raise ShapeError(sentence("DrivenHMM", f"weight must have one entry per sequence ({n})", w.shape))
         known = None if log_mask is None else Ragged.of(log_mask)
         if known is not None and not np.array_equal(known.offsets, driven.frames.offsets):
-            masks(known, driven.frames, self.states)  # refuses them
-        look = Look(self, driven, known, hard)
-        edges = look.stretches()
+            masks(known, driven.frames, self.states)  # raises
+        data = DrivenData(self, driven, known, hard)
+        edges = data.blocks()
         if len(edges) <= 1:
             with one_blas_thread():
-                return looked(look, 0, n, w, hard)
+                return e_step(data, 0, n, w, hard)
         pieces = Blocks.of(np.array(edges), rows=1, blocks=1)
 
         def one(block: Any) -> DrivenStats:
             a, b = block.x[0].tolist()
-            return looked(look, a, b, w[a:b], hard)
+            return e_step(data, a, b, w[a:b], hard)
 
         return Threads().total(one, pieces)
 
     def refit(self, stats: DrivenStats, prior: Any = None) -> DrivenHMM:
-        """Emissions and starts as in any HMM; coefficients by the step of the lower bound. What cannot be stays so."""
+        """M-step: emissions and initial distribution in closed form, coefficients by a step on the lower bound."""
         if prior is None and not stats.total_weight > 0:
             raise DataError(
                 sentence("DrivenHMM", "at least one frame with weight is needed", "none", "or give a prior")
             )
         beta, gradient, curvature = stats.coefficients, stats.gradient, stats.curvature
-        ridge, more = np.zeros(beta.shape[2]), np.zeros(self.states)
+        ridge, pseudo_counts = np.zeros(beta.shape[2]), np.zeros(self.states)
         if prior is not None:
             own = prior.evidence(beta, self._possible)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
-            more = prior.start_counts(self.initial)
-        initial = np.where(self.initial > 0, stats.initial + more, 0.0)
+            pseudo_counts = prior.start_counts(self.initial)
+        initial = np.where(self.initial > 0, stats.initial + pseudo_counts, 0.0)
         return self.replace(
             initial=initial / initial.sum() if initial.sum() > 0 else self.initial,
             coefficients=beta + FURTHER * step(beta, self._possible, gradient, curvature, ridge),
@@ -319,11 +320,11 @@ class DrivenHMM(Distribution):
         )
 
     def objective(self, stats: DrivenStats, prior: Any = None) -> float:
-        """A lower bound of log-likelihood + log prior, equal to it at the model that looked."""
-        moved = float(stats.fitted) + bound(
+        """Lower bound of log-likelihood + log prior, equal to it at the model that collected the statistics."""
+        transition_term = float(stats.fitted) + bound(
             self.coefficients - stats.coefficients, self._possible, stats.gradient, stats.curvature
         )
-        value = float(stats.entropy) + moved + float(xlogy(stats.initial, self.initial).sum())
+        value = float(stats.entropy) + transition_term + float(xlogy(stats.initial, self.initial).sum())
         value += float(self.emission.objective(stats.emission, None if prior is None else prior.emission))
         if prior is None:
             return value
@@ -331,15 +332,15 @@ class DrivenHMM(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """That of the emissions."""
+        """The smoothing term of the emissions."""
         return float(getattr(self.emission, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: DrivenStats) -> DrivenPrior:
-        """Effects that are not enormous, one fictitious move from each state, and the emissions' weak prior."""
+        """Weak prior: moderate effects of covariates, one pseudo-count per state, and the emissions' weak prior."""
         return DrivenPrior.weak(stats.curvature, untied(self.emission).weak_prior(self.for_prior(stats)))
 
     def for_prior(self, stats: DrivenStats) -> Any:
-        """The emissions' statistics that a weak prior is scaled by: a start is not taken at its word."""
+        """The emissions' statistics that scale a weak prior; those of an initialization are pooled first."""
         if self.states == 1 or hasattr(untied(self.emission), "for_prior"):
             return stats.emission
         return softened(stats.emission, 1, one_covariance(self.emission))

@@ -1,4 +1,4 @@
-"""What learning a driven chain adds up: where its moves would rather go, and how sharply."""
+"""Sufficient statistics of an HMM with covariates: gradient and curvature of the transition log-likelihood."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class DrivenStats(Addable, Value):
-    """Expected beginnings, the emissions' statistics, and the moves' gradient and curvature at some coefficients.
+    """Expected initial states, emission statistics, and gradient and curvature of the transition log-likelihood.
 
-    A logit has no finite sum that says everything, so moves are known near the coefficients of the model that looked:
-    statistics taken at others do not add.
+    A logistic model has no finite sufficient statistic, so transitions are summarized at the coefficients of the model
+    that collected them: statistics at different coefficients do not add.
 
     >>> import likely as lk, numpy as np
     >>> h = lk.DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[0.0], [9.0]], 1.0))
@@ -30,19 +30,19 @@ class DrivenStats(Addable, Value):
     counts: Array  # (K,): frames in each state
     emission: Any  # the statistics of the emissions
     entropy: Array  # (): of the hidden states, in nats
-    fitted: Array  # (): expected log-probability of the moves, at `coefficients`
+    fitted: Array  # (): expected log-probability of the transitions, at `coefficients`
     gradient: Array  # (K, K, p + 1): of that
     curvature: Array  # (K, p + 1, p + 1): Σ_t γ_{t−1}(i) z zᵀ
-    coefficients: Array  # (K, K, p + 1): of the model that looked
+    coefficients: Array  # (K, K, p + 1): of the model that collected
 
     @property
     def complete(self) -> bool:
-        """Never: even with known states, coefficients are found step by step."""
+        """False: even with known states, coefficients are found iteratively."""
         return False
 
     @property
     def filled(self) -> bool:
-        """True if parts filled gaps in."""
+        """True if missing entries were imputed by the emissions."""
         return bool(getattr(self.emission, "filled", False))
 
     @property
@@ -54,17 +54,17 @@ class DrivenStats(Addable, Value):
 
     @property
     def units(self) -> float:
-        """What a gain is measured by: frames."""
+        """The number of units that a gain per unit is divided by: frames."""
         return self.total_weight
 
     @property
     def sequences(self) -> float:
-        """Weight of all sequences that have a frame."""
+        """Weight of all sequences with at least one frame."""
         return float(self.initial.sum())
 
     def __add__(self, other: DrivenStats) -> DrivenStats:
         if not np.array_equal(self.coefficients, other.coefficients):
-            expected = "statistics of a driven chain add where they were taken at the same coefficients"
+            expected = "statistics must have been collected at the same coefficients to be added"
             raise DomainError(sentence("DrivenStats", expected, "others", "collect both with the same model"))
         sums = {name: np.asarray(getattr(self, name) + getattr(other, name)) for name in _ADDING}
         return self.replace(**sums, emission=self.emission + other.emission)

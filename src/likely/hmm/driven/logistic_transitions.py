@@ -1,4 +1,4 @@
-"""Moves that depend on covariates: a multinomial logit from each state, learned by steps that never overshoot."""
+"""Multinomial logistic transition probabilities that depend on covariates, fitted by Böhning's lower bound."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, Mask
 
-CUTOFF = 1e-12  # of the largest eigenvalue: directions below it are those that covariates never took
+CUTOFF = 1e-12  # of the largest eigenvalue: directions below it are in the null space of the covariates
 
 
-class Moves(NamedTuple):
-    """The moves into each of T frames, in logarithms and in numbers."""
+class Transitions(NamedTuple):
+    """Transition matrices into each of T frames, as logarithms and probabilities."""
 
     logs: Array  # (T, K, K)
     probs: Array  # (T, K, K)
-    least: Array  # (T,): the smallest log-probability of a possible move
+    least: Array  # (T,): the smallest log-probability of a possible transition
 
-    def at(self, frames: Index) -> Moves:
-        """Those into some frames."""
-        return Moves(*(part[frames] for part in self))
+    def at(self, frames: Index) -> Transitions:
+        """The transition matrices into some frames."""
+        return Transitions(*(part[frames] for part in self))
 
     @classmethod
-    def of(cls, coefficients: Array, possible: Mask, z: Array) -> Moves:
-        """The moves at features z (T, q); `log_transition` is its slow twin."""
+    def of(cls, coefficients: Array, possible: Mask, z: Array) -> Transitions:
+        """Transition matrices at features z (T, q); `log_transition` is the slow reference."""
         from likely.hmm._loops import time_varying_recursions
 
         K, _, q = coefficients.shape
         logs = np.ascontiguousarray(z @ coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
-        can, least = np.array(possible), np.empty(len(z))
-        time_varying_recursions.lower(logs, can)
+        allowed, least = np.array(possible), np.empty(len(z))
+        time_varying_recursions.subtract_row_max(logs, allowed)
         probs = np.exp(logs)
-        time_varying_recursions.normalize(logs, can, probs, least)
+        time_varying_recursions.normalize(logs, allowed, probs, least)
         return cls(logs, probs, least)
 
 
@@ -52,26 +52,28 @@ def log_transition(coefficients: Array, possible: Mask, z: Array) -> Array:
 
 
 def log_row(coefficients: Array, possible: Mask, z: Array) -> Array:
-    """The same of one row each: coefficients (n, K, q), possible (n, K), z (n, q); (n, K)."""
+    """Log transition probabilities of one row per sample: coefficients (n, K, q), possible (n, K), z (n, q); (n, K)."""
     logs = np.where(possible, np.einsum("nkq,nq->nk", coefficients, z), -np.inf)
     return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
 
 
-def evidence(shares: Array, before: Array, transition: Array, z: Array) -> tuple[Array, Array]:
-    """Gradient (K, K, q) of the expected log-probability of moves, and Σ_t γ_{t−1}(i) z zᵀ (K, q, q), its curvature.
+def gradient_and_curvature(xi: Array, before: Array, transition: Array, z: Array) -> tuple[Array, Array]:
+    """Gradient (K, K, q) of the expected log-probability of transitions, and Σ_t γ_{t−1}(i) z zᵀ (K, q, q).
 
-    shares (T, K, K) are p(s_{t−1} = i, s_t = j | x) in weight, before (T, K) their sums over j, γ_{t−1}(i).
+    xi (T, K, K) are the weighted ξ_t(i, j) = p(s_{t−1} = i, s_t = j | x), before (T, K) their sums over j, γ_{t−1}(i).
     """
     (T, K), q = before.shape, z.shape[1]
-    excess = (shares - before[:, :, None] * transition).reshape(T, K * K)
+    excess = (xi - before[:, :, None] * transition).reshape(T, K * K)
     squares = (z[:, :, None] * z[:, None, :]).reshape(T, q * q)
     return (excess.T @ z).reshape(K, K, q), (before.T @ squares).reshape(K, q, q)
 
 
-def path_evidence(path: Index, before: Index, weight: Array, transition: Moves, z: Array) -> tuple[Array, Array, float]:
-    """The same where states are one path (T,), and the expected log-probability of its moves.
+def path_gradient_and_curvature(
+    path: Index, before: Index, weight: Array, transition: Transitions, z: Array
+) -> tuple[Array, Array, float]:
+    """Gradient and curvature for a known path (T,), and the log-probability of its transitions.
 
-    before (T,) are the states that the frames were entered from, −1 where a sequence begins.
+    before (T,) are the previous states, −1 where a sequence begins.
     """
     K, q = transition.probs.shape[1], z.shape[1]
     gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
@@ -85,9 +87,9 @@ def path_evidence(path: Index, before: Index, weight: Array, transition: Moves, 
 
 
 def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> float:
-    """What a change (K, K, q) of coefficients gains at least: g·δ − ½ δᵀBδ, B = ½ (I − 11ᵀ/m) ⊗ Σ γ z zᵀ.
+    """Lower bound of the gain of a change δ (K, K, q) of coefficients: g·δ − ½ δᵀBδ, B = ½ (I − 11ᵀ/m) ⊗ Σ γ z zᵀ.
 
-    The negative curvature of a logit of m outcomes is nowhere above B   (Böhning 1992).
+    The negative Hessian of a multinomial logit of m outcomes is bounded by B   (Böhning 1992).
     """
     change = np.where(possible[:, :, None], change, 0.0)
     centered = _centered(change, possible)
@@ -96,13 +98,13 @@ def bound(change: Array, possible: Mask, gradient: Array, curvature: Array) -> f
 
 
 def step(coefficients: Array, possible: Mask, gradient: Array, curvature: Array, ridge: Array) -> Array:
-    """The change (K, K, q) that maximizes the bound less ½ Σ ridge · β²: one small system a state.
+    """The change (K, K, q) that maximizes the bound less ½ Σ ridge · β²: one small linear system per state.
 
-    Along the mean over targets, which moves no probability, only the ridge speaks: it takes the mean to 0.
+    Along the mean over targets, which changes no probability, only the ridge acts: it takes the mean to 0.
     """
     beta = np.where(possible[:, :, None], coefficients, 0.0)
-    pull = np.where(possible[:, :, None], gradient - ridge * beta, 0.0)
-    centered, out = _centered(pull, possible), np.zeros_like(beta)
+    penalized_gradient = np.where(possible[:, :, None], gradient - ridge * beta, 0.0)
+    centered, out = _centered(penalized_gradient, possible), np.zeros_like(beta)
     for i in range(len(beta)):
         out[i] = _solved(0.5 * curvature[i] + np.diag(ridge), centered[i].T).T
     mean = beta.sum(axis=1) / possible.sum(axis=1)[:, None]
@@ -111,14 +113,14 @@ def step(coefficients: Array, possible: Mask, gradient: Array, curvature: Array,
 
 
 def _centered(a: Array, possible: Mask) -> Array:
-    """Less the mean over the possible targets of each state."""
+    """Subtract the mean over the possible targets of each state."""
     mean = a.sum(axis=1) / possible.sum(axis=1)[:, None]
     return np.where(possible[:, :, None], a - mean[:, None, :], 0.0)
 
 
 def _solved(matrix: Array, right: Array) -> Array:
-    """A⁺ b in units in which A has ones on its diagonal; what A does not reach stays as it is."""
-    unit = np.sqrt(np.diag(matrix))
-    unit = np.where(unit > 0, unit, 1.0)
-    inverse = np.linalg.pinv(matrix / unit[:, None] / unit, rcond=CUTOFF, hermitian=True)
-    return np.asarray((inverse @ (right / unit[:, None])) / unit[:, None])
+    """Pseudo-inverse solution A⁺ b, scaled to a unit diagonal of A; components in the null space of A are 0."""
+    scale = np.sqrt(np.diag(matrix))
+    scale = np.where(scale > 0, scale, 1.0)
+    inverse = np.linalg.pinv(matrix / scale[:, None] / scale, rcond=CUTOFF, hermitian=True)
+    return np.asarray((inverse @ (right / scale[:, None])) / scale[:, None])

@@ -1,4 +1,4 @@
-"""A hidden Markov model whose moves depend on covariates, learned: first the chain, then what drives it."""
+"""Estimator of hidden Markov models with covariate-dependent transitions: a plain HMM first, then generalized EM."""
 
 from __future__ import annotations
 
@@ -31,25 +31,27 @@ from likely.hmm.hmm import masks
 from likely.hmm.topology import Topology
 from likely.imputation.impute import impute
 
-LEAST = 1e-6  # probability of a possible move to begin with
-SHORTLY = 1e-4  # gain a frame at which the chain that learning begins with is good enough
+LEAST = 1e-6  # smallest initial probability of a possible transition
+SHORTLY = 1e-4  # gain per frame at which the plain HMM of the initialization is good enough
 
 
 class DrivenHMMDensity(DensityEstimator):
-    """Learn p(frames | covariates) of sequences by EM: `model_` is a `DrivenHMM`, whose moves covariates drive.
+    """HMM with covariate-dependent transitions, fitted by generalized EM: `model_` is a `DrivenHMM`.
 
-    - **component, n_states, topology, init, n_init, random_state**: as in `HMMDensity`; the topology says which moves
-      are possible, and sequences may stop anywhere. A plain chain is learned first (`plain_`, with its restarts), and
-      learning goes on from it; `init` may be a `DrivenHMM` instead.
-    - **prior**: "weak" keeps emissions regular, adds one fictitious move from each state, and expects that one standard
-      deviation of a covariate changes log-odds by about 2.5; a number says another size; None is maximum
+    Its density is p(frames | covariates).
+
+    - **component, n_states, topology, init, n_init, random_state**: as in `HMMDensity`; the topology says which
+      transitions are possible, and sequences may stop anywhere. A plain HMM is fitted first (`plain_`, with its
+      restarts) as the initialization; `init` may be a `DrivenHMM` instead.
+    - **prior**: "weak" regularizes the emissions, adds one pseudo-count per state, and expects that one standard
+      deviation of a covariate changes log-odds by about 2.5; a number sets another size; None is maximum
       likelihood; or a `DrivenPrior`.
-    - **hard, tol**: as in `HMMDensity`. **max_iter**: more than there, for steps of coefficients are safe and therefore
-      small: a fit may take a few hundred where plain EM takes a few dozen.
+    - **hard, tol**: as in `HMMDensity`. **max_iter**: more than there, because steps of the coefficients maximize a
+      lower bound and are small: a fit may take a few hundred where plain EM takes a few dozen.
 
-    Covariates are given beside the frames, in the same form (a list of arrays (T_i, p), a `Ragged`, one array), or
-    travel with them: `with_covariates(X, U)`. They are standardized inside, so that their units do not matter;
-    `coefficients_` are those of (1, u) as it came. Only differences of coefficients between targets mean something.
+    Covariates are passed separately, in the same form as the frames (a list of arrays (T_i, p), a `Ragged`, one array),
+    or together with them: `with_covariates(X, U)`. They are standardized internally, so that their units do not matter;
+    `coefficients_` are those of unstandardized (1, u). Only differences of coefficients between targets are identified.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -99,11 +101,11 @@ class DrivenHMMDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
         states: Any = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences X with their covariates; `y` is ignored, weights are one per sequence.
+        """Fit to sequences X with their covariates; `y` is ignored, weights are one per sequence.
 
-        `lengths` cut one long array X, and covariates alike. `given`: states that are known, for each frame of each
-        sequence its number, −1 where it is not. `checkpoint` is a file name: a fit cut off goes on from there (the
-        plain chain, which comes first, is learned anew).
+        `lengths` split one long array X, and the covariates alike. `states`: known states, one number per frame of each
+        sequence, −1 where unknown. `checkpoint` is a file name: an interrupted fit resumes from there (the plain HMM,
+        which comes first, is fitted again).
         """
         self._validate_params()
         driven, weight, known = self._driven(X, y, covariates, sample_weight, lengths, states)
@@ -129,26 +131,26 @@ class DrivenHMMDensity(DensityEstimator):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         never = np.flatnonzero(report.stats.counts <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
-            told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
-            tell(f"{type(self).__name__}: {told}: fewer states would do")
+            message = f"state {', '.join(map(str, never))} was never visited, and keeps its transition probabilities"
+            tell(f"{type(self).__name__}: {message}: use fewer states")
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Refused: what moves say is known near the coefficients that looked, and does not add to what others saw."""
-        expected = "sequences must come all at once: what is known of moves does not add over changing coefficients"
+        """Not available: statistics of logistic transitions do not add over changing coefficients."""
+        expected = "all sequences are needed at once: statistics of transitions do not add over changing coefficients"
         raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
 
     def _driven(
         self, X: Any, y: Any, covariates: Any, sample_weight: Any, lengths: Any, states: Any
     ) -> tuple[Driven, Array | None, Ragged | None]:
-        """Sequences that have a weight, and what is known of their states."""
+        """Sequences with positive weight, and their known states."""
         driven = apart(X, covariates, lengths)
         self._check_y(y, driven.frames)
         if self.component is None:
             tell_of_codes(driven.frames.values, type(self).__name__)
-        features(driven.covariates, None, driven.frames.offsets)  # refuses what is missing, by sequence and frame
+        features(driven.covariates, None, driven.frames.offsets)  # raises for missing covariates, by sequence and frame
         known = None if states is None else Ragged.of(states, None if isinstance(states, Ragged) else lengths)
         if known is not None:
-            masks(known, driven.frames, self.n_states)  # refuses what does not fit, before sequences are left out
+            masks(known, driven.frames, self.n_states)  # raises if they do not fit, before sequences are dropped
         if sample_weight is None:
             return driven, None, known
         weight = row_weights(sample_weight, driven.frames)
@@ -157,7 +159,7 @@ class DrivenHMMDensity(DensityEstimator):
         return apart(both), weight[keep], None if known is None else known[keep]
 
     def _plain(self, frames: Ragged, weight: Array | None, known: Ragged | None) -> HMMDensity:
-        """The chain without covariates that learning begins with."""
+        """The HMM without covariates of the initialization."""
         topology = Topology.of(self.topology, self.n_states, False).replace(final=None)
         if len(topology.initial) != topology.states or topology.origin is not None:
             expected = "a topology of emitting states alone is needed"
@@ -169,17 +171,17 @@ class DrivenHMMDensity(DensityEstimator):
             max_iter=self.max_iter, tol=max(self.tol, SHORTLY), hard=self.hard,
             random_state=self.random_state,
         )  # fmt: skip
-        with unheard():  # what is to be said, the whole says
+        with unheard():  # this estimator warns itself
             return plain.fit(frames, sample_weight=weight, states=known)
 
     def _first_model(self, units: Array) -> DrivenHMM:
-        """The plain chain as a driven one that covariates do not move yet."""
+        """The plain HMM as a DrivenHMM with zero covariate effects."""
         plain = self.plain_._learned
         if isinstance(self.init, DrivenHMM):
             wanted = (plain.states, plain.dim, units.shape[1])
             given = (self.init.states, self.init.dim, self.init.n_covariates)
             if given != wanted:
-                expected = f"start must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
+                expected = f"init must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
                 raise DomainError(sentence(type(self).__name__, expected, given))
             return self.init
         possible = self.plain_.topology_.transition
@@ -189,17 +191,17 @@ class DrivenHMMDensity(DensityEstimator):
         return DrivenHMM(plain.initial, coefficients, plain.emission, possible, units)
 
     def _prior_rule(self) -> Any:
-        """A `DrivenPrior` once there are statistics; emissions have the one that the plain chain was learned with."""
+        """A `DrivenPrior` once there are statistics; emissions have the prior of the plain HMM."""
         if isinstance(self.prior, DrivenPrior):
             return self.prior
-        parts = None if self.plain_.prior_ is None else self.plain_.prior_.emission
+        emission = None if self.plain_.prior_ is None else self.plain_.prior_.emission
         if self.prior is None:
             p = self.n_covariates_in_
-            return None if parts is None else DrivenPrior(0.0, np.zeros(p), np.zeros(p), parts)
+            return None if emission is None else DrivenPrior(0.0, np.zeros(p), np.zeros(p), emission)
         effect = float(self.prior) if isinstance(self.prior, Real) else EFFECT
-        return lambda model, stats: DrivenPrior.weak(stats.curvature, parts, effect)
+        return lambda model, stats: DrivenPrior.weak(stats.curvature, emission, effect)
 
-    # ------------------------------------------------------------------- inside
+    # ----------------------------------------------------------------- internal
 
     def _rows(self, X: Any, reset: bool, covariates: Any = None, lengths: Any = None) -> Ragged:
         if reset:
@@ -209,7 +211,11 @@ class DrivenHMMDensity(DensityEstimator):
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
         remedy = "fit one on the sequences of each class, and compare their score_samples"
-        raise DomainError(sentence(type(self).__name__, "this density stands alone", "inside another model", remedy))
+        raise DomainError(
+            sentence(
+                type(self).__name__, "this density cannot be part of another model", "inside another model", remedy
+            )
+        )
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         return self.plain_._finish(model, stats, prior)
@@ -241,40 +247,40 @@ class DrivenHMMDensity(DensityEstimator):
 
     @property
     def coefficients_(self) -> Array:
-        """β of (1, u), covariates as they came (K, K, p + 1)."""
+        """Coefficients β of unstandardized (1, u) (K, K, p + 1)."""
         return self.model_.raw_coefficients()
 
     def score_samples(self, X: Any, covariates: Any = None, lengths: Any = None) -> Array:
-        """log p(frames | covariates) of each sequence (n,)."""
+        """Conditional log-likelihood log p(frames | covariates) of each sequence (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self._rows(X, False, covariates, lengths))
 
     def score(self, X: Any, y: Any = None, covariates: Any = None, lengths: Any = None) -> float:
-        """Mean log p per sequence; `y` is ignored."""
+        """Mean conditional log-likelihood per sequence; `y` is ignored."""
         check_is_fitted(self)
         rows = self._rows(X, False, covariates, lengths)
         self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows)))
 
     def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:
-        """The best path of states: (T,) for one sequence, a Ragged for several."""
+        """Viterbi path: (T,) for one sequence, a Ragged for several."""
         check_is_fitted(self)
         path = self.model_.viterbi(self._rows(X, False, covariates, lengths)).states
         return path[0] if is_one(X) and lengths is None else path
 
     def predict_proba(self, X: Any, covariates: Any = None, lengths: Any = None, lag: int | None = None) -> Any:
-        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
+        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
-        shares = self.model_.posterior(self._rows(X, False, covariates, lengths), lag)
-        return shares[0] if is_one(X) and lengths is None else shares
+        probs = self.model_.posterior(self._rows(X, False, covariates, lengths), lag)
+        return probs[0] if is_one(X) and lengths is None else probs
 
     def forecast(self, X: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
-        """What comes after one sequence (T, d), driven by covariates (steps, p) to come; `past` (T, p) are X's own."""
+        """Forecast after one sequence (T, d), given covariates (steps, p) to come; `past` (T, p) are those of X."""
         check_is_fitted(self)
         return self.model_.forecast(self._rows(X, False, past), steps, covariates)
 
     def impute(self, X: Any, random_state: Any = None, covariates: Any = None) -> Any:
-        """Sequences with gaps of frames filled, by expectation or with `random_state` by a draw, as they came in."""
+        """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         filled = apart(impute(self.model_, self._rows(X, False, covariates), rng))
@@ -283,7 +289,7 @@ class DrivenHMMDensity(DensityEstimator):
         return frames if covariates is not None else with_covariates(frames, _like(filled))
 
     def sample(self, n_samples: int = 1, random_state: Any = None, covariates: Any = None) -> Any:
-        """Sequences drawn along covariates, n_samples of (T_i, p) or one (T, p) for all; both come back together."""
+        """Sample sequences given covariates, n_samples of (T_i, p) or one (T, p) for all; returned together."""
         check_is_fitted(self)
         return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), covariates))
 
@@ -294,13 +300,13 @@ def _like(driven: Driven) -> Ragged:
 
 
 def _units(driven: Driven, weight: Array | None) -> Array:
-    """Mean and standard deviation of the covariates that drive something (2, p); a constant has scale 1."""
-    inside = np.ones(len(driven.covariates), dtype=bool)
-    inside[driven.frames.offsets[:-1][driven.frames.lengths > 0]] = False
-    u, p = driven.covariates[inside], driven.covariates.shape[1]
+    """Mean and standard deviation of the covariates after first frames (2, p); a constant has scale 1."""
+    after_first = np.ones(len(driven.covariates), dtype=bool)
+    after_first[driven.frames.offsets[:-1][driven.frames.lengths > 0]] = False
+    u, p = driven.covariates[after_first], driven.covariates.shape[1]
     if not len(u):
         return np.stack([np.zeros(p), np.ones(p)])
-    w = None if weight is None else np.repeat(weight, driven.frames.lengths)[inside]
+    w = None if weight is None else np.repeat(weight, driven.frames.lengths)[after_first]
     mean = np.average(u, axis=0, weights=w)
     scale = np.sqrt(np.average((u - mean) ** 2, axis=0, weights=w))
     return np.stack([mean, np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)])

@@ -1,4 +1,4 @@
-"""A driven chain on one page: what each covariate does to each move, and what states emit."""
+"""Summary of a fitted HMM with covariates: log-odds of each transition per covariate, and emission parameters."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ def driven_summary(estimator: Any, level: float) -> Summary:
     """Coefficients against the first target that is possible, the emissions, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
     n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator._learned.objective(stats))
-    parts = None if estimator.prior_ is None else estimator.prior_.emission
+    of_emission = None if estimator.prior_ is None else estimator.prior_.emission
     facts: dict[str, Any] = {
         "frames": n, "columns": estimator.n_features_in_, "covariates": estimator.n_covariates_in_, "parameters": k,
         "log-likelihood": fit, "AIC": 2 * k - 2 * fit, "BIC": float(k * np.log(max(n, 1.0)) - 2 * fit),
-        "prior": f"moves: {type(estimator.prior_).__name__}, emissions: {_prior(parts)}" if parts else _prior(None),
+        "prior": f"transitions: {type(estimator.prior_).__name__}, emissions: {_prior(of_emission)}"
+        if of_emission else _prior(None),
     }  # fmt: skip
     if report is not None:
         facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
     notes = [
-        "Which state a frame came from is hidden: estimates have no exact intervals.",
-        "Log-odds are those of a move against staying (or the first that is possible), a unit of the covariate.",
+        "The states are hidden: estimates have no exact confidence intervals.",
+        "Log-odds are those of a transition against staying (or the first possible one), per unit of the covariate.",
     ]
-    rows = [*_moves(model), *_emissions(model, stats, estimator._column_names(), level)]
+    rows = [*_transitions(model), *_emissions(model, stats, estimator._column_names(), level)]
     return Summary(f"{type(estimator).__name__}: DrivenHMM", facts, rows, level, notes)
 
 
-def _moves(model: Any) -> Iterator[Row]:
+def _transitions(model: Any) -> Iterator[Row]:
     beta = model.raw_coefficients()
-    for i, ways in enumerate(model.possible):
+    for i, targets in enumerate(model.possible):
         yield Row(f"state {i}", "start", float(model.initial[i]), None, None)
-        base = i if ways[i] else int(ways.argmax())
-        for j in np.flatnonzero(ways):
+        base = i if targets[i] else int(targets.argmax())
+        for j in np.flatnonzero(targets):
             if j != base:
                 for q, value in enumerate(beta[i, j] - beta[i, base]):
                     what = "log-odds at 0" if q == 0 else f"log-odds by covariate {q - 1}"
@@ -52,6 +53,6 @@ def _emissions(model: Any, stats: Any, names: list[str], level: float) -> Iterat
             KeyError,
             AttributeError,
             LikelyError,
-        ):  # a distribution that has no page of its own, or states that share one
+        ):  # a distribution without a summary of its own, or tied states
             return
         yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)

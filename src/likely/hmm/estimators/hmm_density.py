@@ -1,4 +1,4 @@
-"""A hidden Markov model learned from sequences: which state a frame came from is hidden, and EM finds out."""
+"""Estimator of hidden Markov models: Baum–Welch (EM) on sequences."""
 
 from __future__ import annotations
 
@@ -38,43 +38,44 @@ from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
 from likely.hmm.estimators.hmm_prior_rule import PriorOfHMM
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
-from likely.hmm.state_expansion import of_higher_order, on_moves, with_durations
+from likely.hmm.state_expansion import of_higher_order, on_transitions, with_durations
 from likely.hmm.topology import Topology
 
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 
 
 class HMMDensity(ChainStarts, DensityEstimator):
-    """Learn a density of sequences by EM (Baum and Welch): `model_` is an `HMM`   (Herbst 9.7, Ney 7.4).
+    """Hidden Markov model fitted to sequences by EM (Baum–Welch): `model_` is an `HMM`   (Rabiner 1989, Ney 7.4).
 
-    - **component**: the estimator of what a state emits, any density: Gaussian, categorical, a mixture
-      (`tie="all"` in it makes the states share its parts), products of unlike streams. None: `GaussianDensity()`.
+    - **component**: the estimator of the emission density, any density: Gaussian, categorical, a mixture
+      (`tie="all"` in it makes the states share its components), products of different streams. None:
+      `GaussianDensity()`.
     - **n_states**: number of states K.
     - **topology**: "ergodic", "left-to-right", "cyclic", "parallel", a tuple of allowed steps such as (0, 1, 2), a mask
-      (K, K) of possible moves, or a `Topology`, which may have null states. What is impossible stays so.
-    - **final**: whether the end of a sequence is part of the model, so that lengths count. None: as the topology has it
-      (left-to-right and parallel ones end in their last states).
-    - **tie**: a number for each state; states with the same number share one density.
-    - **order**: how many states back the chain remembers. **durations**: the longest stay in a state, if its
-      distribution is to be learned rather than geometric. **emit**: "states", or "transitions": each transition has a
-      density of its own. All three are written out as more states; `topology_.original` says which state each of them
-      stands for.
-    - **prior**: "weak" keeps emissions regular, and adds one fictitious move from each state; None is maximum
-      likelihood; a number a ≥ 1 is a Dirichlet distribution over arcs, a − 1 fictitious moves each; or an `HMMPrior`.
-    - **init**: "segments" (equal shares of each sequence), "clusters" (frames that are alike), "random", or an `HMM`.
-      "auto": segments where states follow each other, else clusters.
-    - **n_init, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi re-estimation, `tol` is
-      a gain a frame.
+      (K, K) of possible transitions, or a `Topology`, which may have null states. Impossible transitions stay so.
+    - **final**: whether the end of a sequence is part of the model (final probabilities), so that lengths count. None:
+      as in the topology (left-to-right and parallel ones end in their last states).
+    - **tie**: one number per state; states with the same number share one density.
+    - **order**: order of the Markov chain. **durations**: the longest stay in a state, if the duration distribution is
+      to be learned rather than geometric. **emit**: "states", or "transitions": each transition has a density of its
+      own. All three are expanded into more states; `topology_.original` is the original state of each of them.
+    - **prior**: "weak" regularizes the emissions and adds one pseudo-count per state to the transitions; None is
+      maximum likelihood; a number α ≥ 1 is a Dirichlet prior of transitions, α − 1 pseudo-counts each; or an
+      `HMMPrior`.
+    - **init**: "segments" (equal segments of each sequence), "clusters" (similar frames), "random", or an `HMM`.
+      "auto": segments where states follow in order, else clusters.
+    - **n_init, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi training, `tol` is
+      the gain per frame.
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
 
-    Blocks of frames, or sequences, are left out once each to learn how surprising new frames are
-    (`held_out_surprise_`). `supported_rate_` is the largest share of new normal frames with a false alarm of a live
-    feed that these do not exclude where one in n / 3τ lines or more is asked for (95 % confidence; n frames left out, τ
-    of which count as one as they depend on each other): 7.75 τ / n. It is None where there are too few of them.
+    Blocks of frames, or sequences, are held out once each to estimate the surprisal of new frames
+    (`held_out_surprise_`). `supported_rate_` is the largest false-alarm rate on new normal frames of a live stream that
+    these do not exclude where one in n / 3τ lines or more is requested (95 % confidence; n held-out frames, of which τ
+    count as one because of autocorrelation): 7.75 τ / n. It is None where there are too few of them.
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
-    of frames left out, by the earlier halves alone: above 0.3 where the level drifts.
+    of held-out frames, by the earlier halves alone: above 0.3 where the level drifts.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -86,7 +87,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), states=3)"), None],
+        "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), n_states=3)"), None],
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "final": ["boolean", None],
@@ -143,10 +144,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, states: Any = None,
         checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences; `y` is ignored. `lengths` cut one long array X (elsewhere often the second argument).
+        """Fit to sequences by EM; `y` is ignored. `lengths` split one long array X (in hmmlearn the second argument).
 
-        `given`: states that are known, for each frame of each sequence its number, −1 where it is not. With all of
-        them known learning takes one pass. `checkpoint` is a file name: a fit cut off goes on from there.
+        `states`: known states, one number per frame of each sequence, −1 where unknown. With all of them known, one
+        pass suffices. `checkpoint` is a file name: an interrupted fit resumes from there.
         """
         self._validate_params()
         states = None if states is None else _known_states(states, lengths)
@@ -163,7 +164,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     @property
     def supported_rate_(self) -> float | None:
-        """The share of new frames with a false alarm that is not excluded where few are asked for; None if unknown."""
+        """The largest false-alarm rate on new frames that held-out frames do not exclude; None if unknown."""
         held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
         return (
             supported_share(held_out_surprise, vars(self).get("later_half_rate_", 0.0))
@@ -175,29 +176,29 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Any, y: Any, sample_weight: Any, states: Ragged | None
     ) -> tuple[Ragged, Any, Ragged | None]:
         if states is None:
-            return *self._seen(*self._checked(X, sample_weight, reset=True, y=y)), None
+            return *self._require_observed(*self._checked(X, sample_weight, reset=True, y=y)), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
             states = states[keep] if keep.shape == (len(states),) else states
-        X, weight = self._seen(*self._checked(X, sample_weight, reset=True, y=y))
+        X, weight = self._require_observed(*self._checked(X, sample_weight, reset=True, y=y))
         return X, weight, self._masks(states, X)
 
-    def _seen(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
-        """The same, if anything was observed at all."""
+    def _require_observed(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
+        """Require that at least one entry was observed."""
         if isinstance(X.values, np.ndarray) and X.values.dtype.kind == "f" and np.isnan(X.values).all():
             expected = "at least one entry of one frame must have been observed"
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
         return X, weight
 
     def _masks(self, given: Ragged, X: Ragged) -> Ragged:
-        """What is known of the states as log-masks over the states of the expansion."""
+        """Known states as log-masks over the expanded states."""
         from likely.hmm.hmm import masks
 
         known = masks(given, X, int(self.topology_.original.max()) + 1)
         return known.map(lambda mask: mask[:, self.topology_.original])
 
     def _note_lengths(self, X: Ragged, weight: Any) -> None:
-        """The mean length of a sequence, so that `sample` can make such."""
+        """Store the mean length of a sequence, for `sample`."""
         self.mean_length_ = float(np.average(X.lengths, weights=weight)) if len(X) else 0.0
 
     def _tell_of(self, report: FitReport) -> None:
@@ -206,8 +207,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         visits = np.bincount(self.topology_.original, report.stats.counts)
         never = np.flatnonzero(visits <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
-            told = f"state {', '.join(map(str, never))} was never visited, and keeps its ways on"
-            tell(f"{type(self).__name__}: {told}: fewer states would do")
+            message = f"state {', '.join(map(str, never))} was never visited, and keeps its transition probabilities"
+            tell(f"{type(self).__name__}: {message}: use fewer states")
 
     def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
@@ -225,9 +226,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """One step of EM with more sequences; the first ones are learned as by `fit`.
+        """One EM step with more sequences; the first ones are fitted as by `fit`.
 
-        After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
+        After `fit`, sufficient statistics add. In a stream from the beginning, early statistics are discounted slowly.
         """
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, lengths=lengths)
@@ -238,28 +239,30 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._refuse_short(X)
         return self._adopt(one_step(self, X, weight))
 
-    # ------------------------------------------------------------------- border
+    # --------------------------------------------------------------- validation
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
-        """Foreign sequences as the model takes them: all frames cross the component's border at once."""
-        me = type(self).__name__
-        refuse_what_holds_none(X, me)
+        """Validate sequences: all frames are validated by the component at once."""
+        name = type(self).__name__
+        refuse_what_holds_none(X, name)
         seqs = Ragged.of(X)
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             if isinstance(self.component_, HMMDensity):
                 expected = "component must be a density of frames"
-                raise DomainError(sentence(me, expected, "HMMDensity, a density of sequences"))
+                raise DomainError(sentence(name, expected, "HMMDensity, a density of sequences"))
             if self.component is None:
-                tell_of_codes(seqs.values, me)
+                tell_of_codes(seqs.values, name)
             self.component_._validate_params()
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
-            tell_of_empty(seqs, me)
+            tell_of_empty(seqs, name)
         width = None if reset else self.component_.n_features_in_
-        rows = self._frames(table_of_frames(X, seqs, seqs.values, width, me), reset)
+        rows = self._frames(table_of_frames(X, seqs, seqs.values, width, name), reset)
         if reset:
-            refuse_infinite_frames(rows, seqs.offsets, me)  # before a start shuffles frames, so the place can be named
+            refuse_infinite_frames(
+                rows, seqs.offsets, name
+            )  # before initialization shuffles frames, so the position can be named
             self.n_features_in_ = self.component_.n_features_in_
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.component_, "feature_names_in_"):
@@ -267,7 +270,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
 
     def _frames(self, frames: Any, reset: bool) -> Any:
-        """Frames across the component's border, in whose messages this estimator is named."""
+        """Validate frames by the component, with this estimator's name in messages."""
         if (
             not reset
             and isinstance(frames, np.ndarray)
@@ -284,34 +287,32 @@ class HMMDensity(ChainStarts, DensityEstimator):
             raise ShapeError(str(error).replace(inner, type(self).__name__)) from None
 
     def _refuse_contradiction(self, blank: HMM, X: Ragged, given: Ragged | None) -> None:
-        """Known states must be a path that the topology has."""
+        """Require that known states are a possible path of the topology."""
         if given is None:
             return
         with np.errstate(all="ignore"):
-            ways = log_likelihoods([blank.chains[0].summed], given.values.copy(), X.offsets)[:, 0]
-        if np.isneginf(ways).any():
-            came = f"sequence {int(np.isneginf(ways).argmax())} makes a move that is not"
-            expected = "given states must be possible in this topology"
-            raise DataError(sentence(type(self).__name__, expected, came, "correct them, or allow the move"))
+            log_probs = log_likelihoods([blank.chains[0].summed], given.values.copy(), X.offsets)[:, 0]
+        if np.isneginf(log_probs).any():
+            place = f"sequence {int(np.isneginf(log_probs).argmax())} makes an impossible transition"
+            expected = "known states must be possible in this topology"
+            raise DataError(sentence(type(self).__name__, expected, place, "correct them, or allow the transition"))
 
     def _base(self) -> Topology:
-        """The topology as it was asked for, with ties."""
+        """The requested topology, with ties."""
         topology = Topology.of(self.topology, self.n_states, self.final)
         return topology if self.tie is None else topology.tied(self.tie)
 
     def _expanded(self) -> Topology:
-        """The topology with memory, durations and ties written out."""
+        """The topology with memory, durations and ties expanded."""
         topology = self._base()
-        asked = (self.order > 1) + (self.durations is not None) + (self.emit == "transitions")
-        if asked > 1:
-            raise DomainError(
-                sentence(type(self).__name__, "one of order, durations and emit can be asked for", "more")
-            )
+        n_requested = (self.order > 1) + (self.durations is not None) + (self.emit == "transitions")
+        if n_requested > 1:
+            raise DomainError(sentence(type(self).__name__, "only one of order, durations and emit can be set", "more"))
         if self.order > 1:
             return of_higher_order(topology, self.order)
         if self.durations is not None:
             return with_durations(topology, self.durations)
-        return on_moves(topology) if self.emit == "transitions" else topology
+        return on_transitions(topology) if self.emit == "transitions" else topology
 
     def _refuse_short(self, seqs: Ragged) -> None:
         if not len(seqs) or not len(seqs.values):
@@ -319,14 +320,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
                 sentence(type(self).__name__, "at least one frame is needed", "0 sample(s)", "(shape=(0, 0))")
             )
         if self.topology_.final is None:
-            return  # a chain without ends may stop anywhere, before the first frame too
+            return  # a chain without final probabilities may stop anywhere, before the first frame too
         least = self.topology_.shortest
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):
             expected = f"sequences must have at least {least} frames to pass through this topology"
-            came = f"{seqs.lengths[short[0]]} in sequence {short[0]}"
+            got = f"{seqs.lengths[short[0]]} in sequence {short[0]}"
             remedy = "use fewer states, steps that skip such as (0, 1, 2), or final=False"
-            raise DataError(sentence(type(self).__name__, expected, came, remedy))
+            raise DataError(sentence(type(self).__name__, expected, got, remedy))
 
     def _blank(self, X: Ragged, members: int | None = None) -> HMM:
         return self._blank_for(X, members, None)
@@ -339,8 +340,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
             emission = Tied(emission, index)
-        there = X.lengths[X.lengths > 0]  # what is empty stays nowhere
-        stay = float(np.clip(1.0 - K / max(float(there.mean()) if len(there) else K, 1.0), 0.3, 0.9))
+        lengths = X.lengths[X.lengths > 0]  # empty sequences have no transitions
+        stay = float(np.clip(1.0 - K / max(float(lengths.mean()) if len(lengths) else K, 1.0), 0.3, 0.9))
         initial, transition, final = topology.probabilities(stay)
         if members is None:
             return HMM.trusted(initial=initial, transition=transition, final=final, emission=emission)
@@ -357,15 +358,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
             and len(held_out_surprise) == 3
         )
         if not (sound and np.isfinite(held_out_surprise).all() and (held_out_surprise[1] > 0).all()):
-            came = getattr(held_out_surprise, "shape", type(held_out_surprise).__name__)
+            got = getattr(held_out_surprise, "shape", type(held_out_surprise).__name__)
             raise DataError(
-                sentence(type(self).__name__, "held_out_surprise_ must be finite numbers (3, m), weights above 0", came)
+                sentence(type(self).__name__, "held_out_surprise_ must be finite numbers (3, m), weights above 0", got)
             )
         later = vars(self).get("later_half_rate_", 0.0)
         if not (isinstance(later, float) and 0 <= later <= 1):
             raise DataError(sentence(type(self).__name__, "later_half_rate_ must lie between 0 and 1", later))
 
-    # -------------------------------------------------------- what components say
+    # ---------------------------------------------------- delegated to the component
 
     @property
     def _looks_once(self) -> bool:  # type: ignore[override]
@@ -376,29 +377,31 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         inner = untied(model.emission)
-        of_parts = None if prior is None else prior.emission
-        self.component_._look_again(inner, stats.emission, of_parts, None)
-        parts = self.component_._finish(inner, stats.emission, of_parts)
-        if parts is inner:
+        emission_prior = None if prior is None else prior.emission
+        self.component_._look_again(inner, stats.emission, emission_prior, None)
+        emission = self.component_._finish(inner, stats.emission, emission_prior)
+        if emission is inner:
             return model
-        return model.replace(emission=parts if inner is model.emission else model.emission.replace(components=parts))
+        return model.replace(
+            emission=emission if inner is model.emission else model.emission.replace(components=emission)
+        )
 
     def _grown(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
         inner = untied(model.emission)
-        parts, of_parts = self.component_._grown(inner, stats.emission, X.values)
-        parts = parts if inner is model.emission else model.emission.replace(components=parts)
-        return model.replace(emission=parts), stats.replace(emission=of_parts)
+        emission, emission_prior = self.component_._grown(inner, stats.emission, X.values)
+        emission = emission if inner is model.emission else model.emission.replace(components=emission)
+        return model.replace(emission=emission), stats.replace(emission=emission_prior)
 
     def _known(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
-        """Frames with levels that were never seen as missing, and which sequences had one."""
+        """Frames with unseen categories set to missing, and which sequences had one."""
         frames, strange = self.component_._known(X.values, untied(model.emission))
         if not strange:
             return X, {}
-        there = np.flatnonzero(X.lengths > 0)
+        nonempty = np.flatnonzero(X.lengths > 0)
         found = {}
         for name, mask in strange.items():
             found[name] = np.zeros(len(X), dtype=bool)
-            found[name][there] = np.logical_or.reduceat(mask, X.offsets[:-1][there])
+            found[name][nonempty] = np.logical_or.reduceat(mask, X.offsets[:-1][nonempty])
         return Ragged.trusted(values=frames, offsets=X.offsets), found
 
     def _column_names(self) -> list[str]:
@@ -439,16 +442,16 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # -------------------------------------------------------------------- in use
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """log p of each sequence (n,)."""
+        """Log-likelihood of each sequence (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self._rows(cut(X, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """Mean log p per sequence; `y` is ignored."""
+        """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(cut(X, lengths), y)
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
-        """The best path of states, in numbers of the topology asked for: (T,) for one sequence, else a Ragged."""
+        """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
         X = cut(X, lengths)
         path = self.model_.viterbi(self._rows(X, reset=False)).states
@@ -456,16 +459,16 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return path[0] if is_one(X) else path
 
     def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None) -> Any:
-        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to so many later."""
+        """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
         X = cut(X, lengths)
-        shares = self.model_.posterior(self._rows(X, reset=False), lag)
+        probs = self.model_.posterior(self._rows(X, reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
-        shares = shares if self.topology_.origin is None else shares.map(lambda p: p @ sums)
-        return shares[0] if is_one(X) else shares
+        probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
+        return probs[0] if is_one(X) else probs
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Sequences drawn from the learned density; if it has no end probabilities, of the mean length in training."""
+        """Sample sequences; without final probabilities, of the mean length in training."""
         check_is_fitted(self)
         if length is None and self.model_.final is None:
             length = max(round(self.mean_length_), 1)
@@ -473,7 +476,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
 
 def _known_states(given: Any, lengths: Any) -> Ragged:
-    """States that are known, one sequence after another; NaN and None are unknown, as −1 is."""
+    """Known states of all sequences; NaN and None are unknown, as −1 is."""
     known = Ragged.of(given, lengths if lengths is not None and not isinstance(given, Ragged | list | tuple) else None)
     values = known.values
     if not isinstance(values, np.ndarray) or values.ndim != 1:
@@ -482,11 +485,11 @@ def _known_states(given: Any, lengths: Any) -> Ragged:
         values = np.array([np.nan if is_missing(v) else v for v in values.tolist()], dtype=object)
         if any(isinstance(v, str) for v in values):
             remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
-            raise DataError(sentence("HMMDensity", "given states must be numbers", "names", remedy))
+            raise DataError(sentence("HMMDensity", "known states must be numbers", "names", remedy))
         values = values.astype(np.float64)
     if values.dtype.kind == "U":
         remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
-        raise DataError(sentence("HMMDensity", "given states must be numbers", "names", remedy))
+        raise DataError(sentence("HMMDensity", "known states must be numbers", "names", remedy))
     if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
         values = np.where(np.isnan(values), -1, values).astype(np.intp)
     return Ragged.trusted(values=values, offsets=known.offsets)

@@ -1,4 +1,4 @@
-"""First models of chains: frames are dealt to states, and each density learns from its own; or a start was given."""
+"""Initialization of HMMs: frames are assigned to states, and each density is fitted to its own; or a model is given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from likely.hmm.estimators.state_assignment import (
     arcs_by_path,
     by_clusters,
     by_segments,
-    densities_on_moves,
+    densities_on_transitions,
     goes_forward,
 )
 from likely.hmm.hmm import HMM
@@ -28,7 +28,7 @@ STARTS = ("auto", "segments", "clusters", "random")
 
 
 class ChainStarts:
-    """What `HMMDensity` begins with: of it are the settings, `component_`, `topology_`, and `_base`, what was asked."""
+    """Mixin of `HMMDensity` with the initialization; it uses the settings, `component_`, `topology_` and `_base`."""
 
     init: Any
     n_init: int
@@ -60,18 +60,18 @@ class ChainStarts:
         for name in ("initial", "transition", "final"):
             arcs, mask = getattr(start, name), getattr(self.topology_, name)
             if arcs is not None and (arcs[~mask] > 0).any():
-                came = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
+                place = f"{name} at {tuple(int(i) for i in np.argwhere((arcs > 0) & ~mask)[0])}"
                 remedy = "allow them, or set them to 0"
-                raise DomainError(sentence(type(self).__name__, "init must respect the topology", came, remedy))
+                raise DomainError(sentence(type(self).__name__, "init must respect the topology", place, remedy))
         self._refuse_other_emissions(start.emission, blank.emission)
         return start
 
     def _refuse_other_emissions(self, emission: Any, blank: Any) -> None:
-        """A start must emit by such densities as the component learns, with the ties that were asked for."""
+        """Validate that the initial model has emissions of the component's kind, with the requested ties."""
         inner, tied = untied(emission), isinstance(blank, Tied) and blank.what == "all"
         index = emission.index if inner is not emission else None
         if tied and (index is None or (index != blank.index).any()):
-            expected = f"start must tie its states as asked: Tied(…, {blank.index.tolist()})"
+            expected = f"init must tie its states as requested: Tied(…, {blank.index.tolist()})"
             raise DomainError(sentence(type(self).__name__, expected, type(emission).__name__))
         like = untied(blank)
         kinds = [
@@ -79,11 +79,11 @@ class ChainStarts:
             for distribution in (inner, like)
         ]
         if kinds[0] != kinds[1] and not (inner is not emission and not tied):
-            expected = f"start must emit as the component does: {_kind(kinds[1])}"
+            expected = f"init must have emissions as the component fits them: {_kind(kinds[1])}"
             raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
 
     def _started(self, blank: HMM, X: Ragged, labels: Index, weight: Any) -> list[HMM]:
-        """First models for classes that have a chain each."""
+        """Initial models of a stack, one chain per class."""
         rng = np.random.default_rng(seed_of(self.random_state))
         return [self._started_run(blank, X, labels, weight, rng, run) for run in range(self.n_init)]
 
@@ -93,14 +93,15 @@ class ChainStarts:
     def _started_run(
         self, blank: HMM, X: Ragged, labels: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
     ) -> HMM:
-        """A stack whose chains learned from frames that were dealt to their states."""
+        """A stack whose emissions are fitted to the frames assigned to their states."""
         if not isinstance(self.init, str):
-            expected = f"in a classifier, or inside another model, start must be one of {STARTS}"
+            expected = f"in a classifier, or inside another model, init must be one of {STARTS}"
             raise DomainError(sentence(type(self).__name__, expected, type(self.init).__name__))
         own = [np.flatnonzero(labels == c) for c in range(len(blank.initial))]
-        streams = own_streams(rng, [row_hashes(X[mine]) for mine in own] if len(own) > 1 else own)
+        streams = own_streams(rng, [row_hashes(X[members]) for members in own] if len(own) > 1 else own)
         pieces = [
-            self._dealt(blank, X, mine, weight, stream, run, given) for mine, stream in zip(own, streams, strict=True)
+            self._assigned(blank, X, members, weight, stream, run, given)
+            for members, stream in zip(own, streams, strict=True)
         ]
         emission = self._first_emissions(blank, pieces, rng)
         if all(piece.arcs is None for piece in pieces):
@@ -113,46 +114,46 @@ class ChainStarts:
         whole = None if blank.final is None else np.stack(final)
         return HMM.trusted(initial=np.stack(initial), transition=np.stack(transition), final=whole, emission=emission)
 
-    def _dealt(
-        self, blank: HMM, X: Ragged, mine: Index, weight: Any, rng: Generator, run: int, given: Ragged | None
-    ) -> _Dealt:
-        """The frames of one chain with a density for each, and arcs where these count them."""
-        topology, own, w = self.topology_, X[mine], None if weight is None else weight[mine]
+    def _assigned(
+        self, blank: HMM, X: Ragged, members: Index, weight: Any, rng: Generator, run: int, given: Ragged | None
+    ) -> _Assigned:
+        """The frames of one chain with a density per frame, and transition probabilities where these determine them."""
+        topology, own, w = self.topology_, X[members], None if weight is None else weight[members]
         base, per_frame = self._base(), own.weights(w)
         if given is not None:
-            state = self._sure_states(given[mine])
+            state = self._certain_states(given[members])
             if len(np.unique(state[state >= 0])) == base.states:
-                return self._taught(base, own, state, per_frame)
+                return self._assigned_by_states(base, own, state, per_frame)
         how = self.init if self.init != "auto" else "segments" if goes_forward(base) else "clusters"
         if how == "segments":
             state = by_segments(base, own, rng if run else None)
-            dealt = self._taught(base, own, state, per_frame)
+            assigned = self._assigned_by_states(base, own, state, per_frame)
             if topology.states == len(topology.initial) and topology.origin is None:
-                dealt.arcs = arcs_by_path(topology, state, own, w)
-            return dealt
+                assigned.arcs = arcs_by_path(topology, state, own, w)
+            return assigned
         distribution = untied(blank.emission)
         how = "random" if how == "random" else "k-means++"
         frames, group, shares = by_clusters(distribution, own.values, per_frame, topology.densities, rng, how)
-        return _Dealt(frames, group, shares, None)
+        return _Assigned(frames, group, shares, None)
 
-    def _sure_states(self, given: Ragged) -> Index:
-        """The state asked for of each frame where only one may be (T,), else −1."""
+    def _certain_states(self, given: Ragged) -> Index:
+        """The known state of each frame where only one is possible (T,), else −1."""
         stands_for = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
-        may = np.isfinite(given.values) @ stands_for > 0
-        return np.where(may.sum(axis=1) == 1, may.argmax(axis=1), -1)
+        possible = np.isfinite(given.values) @ stands_for > 0
+        return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
 
-    def _taught(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Dealt:
-        """Frames whose state is taken to be known, and the density that each of them teaches."""
+    def _assigned_by_states(self, base: Topology, own: Ragged, state: Index, per_frame: Any) -> _Assigned:
+        """Frames with a known state, and the density assigned to each of them."""
         if self.emit == "transitions":
             before = np.concatenate([[0], state[:-1]]) if len(state) else state
-            density = np.where(before >= 0, densities_on_moves(base, np.maximum(state, 0), own.offsets), -1)
+            density = np.where(before >= 0, densities_on_transitions(base, np.maximum(state, 0), own.offsets), -1)
             density = np.where(state >= 0, density, -1)
         else:
             density = np.where(state >= 0, base.density[state], -1)
-        sure = np.flatnonzero(density >= 0)
-        return _Dealt(own.values[sure], density[sure], None if per_frame is None else per_frame[sure], None)
+        certain = np.flatnonzero(density >= 0)
+        return _Assigned(own.values[certain], density[certain], None if per_frame is None else per_frame[certain], None)
 
-    def _first_emissions(self, blank: HMM, pieces: list[_Dealt], rng: Generator) -> Any:
+    def _first_emissions(self, blank: HMM, pieces: list[_Assigned], rng: Generator) -> Any:
         D = self.topology_.densities
         frames, _ = joined([p.frames for p in pieces])
         labels = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
@@ -162,8 +163,8 @@ class ChainStarts:
         return started if distribution is blank.emission else blank.emission.replace(components=started)
 
 
-class _Dealt:
-    """Frames of one chain, a density for each, their weights, and arcs where frames followed each other."""
+class _Assigned:
+    """Frames of one chain, a density per frame, their weights, and transition probabilities where known."""
 
     def __init__(self, frames: Any, density: Index, weight: Any, arcs: Any) -> None:
         self.frames, self.density, self.weight, self.arcs = frames, density, weight, arcs

@@ -1,4 +1,4 @@
-"""Which prior the settings of a hidden Markov model mean: one of its arcs, and what its component says of emissions."""
+"""Prior of an HMM from the settings of its estimator: of the transitions, and of emissions by the component."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.hmm.priors import HMMPrior
 
 
 class PriorOfHMM:
-    """The prior of a chain's arcs and emissions, once there are statistics: what `fit` calls."""
+    """Callable that builds the prior of transitions and emissions once there are statistics; called by `fit`."""
 
     def __init__(self, component: Any, prior: Any) -> None:
         self.component, self.prior = component, prior
@@ -21,15 +21,15 @@ class PriorOfHMM:
         if isinstance(self.prior, HMMPrior):
             return self.prior
         outer = None if self.prior is None else "weak"
-        parts = resolve_prior(untied(model.emission), model.for_prior(stats), self._of_parts(outer))
+        emission = resolve_prior(untied(model.emission), model.for_prior(stats), self._emission_prior(outer))
         if self.prior is None:
-            return None if parts is None else HMMPrior(None, None, None, parts)
+            return None if emission is None else HMMPrior(None, None, None, emission)
         if isinstance(self.prior, Real):
-            return HMMPrior.symmetric(model, float(self.prior), parts)
-        return HMMPrior.weak(model, parts)
+            return HMMPrior.symmetric(model, float(self.prior), emission)
+        return HMMPrior.weak(model, emission)
 
-    def _of_parts(self, outer: Any) -> Any:
-        """A component's own "weak" means what the whole says; its own number or prior stands."""
+    def _emission_prior(self, outer: Any) -> Any:
+        """The component's own prior; its "weak" follows the setting of the HMM."""
         component = copy(self.component)
         if isinstance(component.prior, str):
             component.prior = outer

@@ -1,4 +1,4 @@
-"""Where a hidden Markov model begins: each frame gets a state, by its place in the sequence or by what it is like."""
+"""Initial state assignment of an HMM: each frame gets a state, by its place in the sequence or by clustering."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from likely.mixture.initialization import grouped
 
 
 def goes_forward(topology: Topology) -> bool:
-    """True if states come one after the other, so that a frame's place tells its state."""
-    bones = topology.skeleton
-    return not np.tril(bones.transition, -1).any() and not bones.initial.all()
+    """True if states follow in order (left-to-right), so that the place of a frame determines its state."""
+    skeleton = topology.skeleton
+    return not np.tril(skeleton.transition, -1).any() and not skeleton.initial.all()
 
 
 def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Index:
-    """A state for each frame (T,): equal segments, one per state, or with `rng` segments of random lengths.
+    """A state per frame (T,): equal segments, one per state, or with `rng` segments of random lengths.
 
-    Where sequences may begin in several states (parallel branches), what a sequence holds deals it to one of them.
+    Where sequences may begin in several states (parallel branches), a hash of its content assigns a sequence to one.
     """
     branches = _branches(topology.skeleton)
     which = (row_hashes(seqs) % np.uint64(len(branches))).astype(np.intp)
@@ -37,15 +37,15 @@ def by_segments(topology: Topology, seqs: Ragged, rng: Generator | None) -> Inde
 
 
 def _segments(length: int, states: int, rng: Generator | None) -> Index:
-    place = (np.arange(length) + 0.5) / max(length, 1)
+    position = (np.arange(length) + 0.5) / max(length, 1)
     if rng is None or states == 1:
-        return np.minimum((place * states).astype(np.intp), states - 1)
+        return np.minimum((position * states).astype(np.intp), states - 1)
     borders = np.cumsum(rng.dirichlet(np.full(states, 4.0)))[:-1]
-    return np.searchsorted(borders, place)
+    return np.searchsorted(borders, position)
 
 
 def _branches(topology: Topology) -> list[Index]:
-    """The states that follow each state to begin with, in order."""
+    """The states reachable from each initial state, in order."""
     out = []
     for at in np.flatnonzero(topology.initial):
         reach = np.arange(topology.states) == at
@@ -55,10 +55,10 @@ def _branches(topology: Topology) -> list[Index]:
     return out
 
 
-def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
-    """The density of each frame (T,) where every move of a topology has its own, as `expansion.on_moves` numbers them.
+def densities_on_transitions(base: Topology, states: Index, offsets: Index) -> Index:
+    """The density of each frame (T,) where every transition has its own, numbered as by `on_transitions`.
 
-    −1 where a path makes a move that is not one of them.
+    −1 where a path makes an impossible transition.
     """
     K = base.states
     number = np.full((K + 1, K), -1, dtype=np.intp)  # the last row is the entry
@@ -70,15 +70,15 @@ def densities_on_moves(base: Topology, states: Index, offsets: Index) -> Index:
     return number[before, states]
 
 
-FEW = 5  # distinct frames a density below which groups of them would say too little
+FEW = 5  # distinct frames per density below which clusters would be too small
 
 
 def by_clusters(
     distribution: Any, frames: Any, weight: Any, size: int, rng: Generator, how: str
 ) -> tuple[Any, Index, Array]:
-    """Frames that are alike share a density: frames of a sketch, the density that each teaches, and its weight.
+    """Similar frames share a density: frames of a sketch, the density assigned to each, and its weight.
 
-    Few distinct frames, as of symbols, cannot be dealt out: each density then sees all of them, with random weights.
+    Few distinct frames, such as symbols, cannot be clustered: each density then gets all of them, with random weights.
     """
     sketch = Sketch.of(frames, weight)
     if len(sketch) >= FEW * size and how != "random":
@@ -90,13 +90,17 @@ def by_clusters(
 
 
 def arcs_by_path(topology: Topology, states: Index, seqs: Ragged, weight: Array | None) -> tuple[Any, Any, Any]:
-    """Starts, moves and ends by counting along given states, one more for each arc that is possible."""
+    """Initial, transition and final probabilities by counting along given states, with one pseudo-count each."""
     w = np.ones(len(seqs)) if weight is None else weight
     initial, transition, final = BestPaths(states, np.zeros(len(seqs))).counted(seqs.offsets, w, topology.states)
     initial, transition = (
         np.where(topology.initial, initial + 1, 0.0),
         np.where(topology.transition, transition + 1, 0.0),
     )
-    leave = np.zeros(len(initial)) if topology.final is None else np.where(topology.final, final + 1, 0.0)
-    total = transition.sum(axis=1) + leave
-    return initial / initial.sum(), transition / total[:, None], None if topology.final is None else leave / total
+    final_counts = np.zeros(len(initial)) if topology.final is None else np.where(topology.final, final + 1, 0.0)
+    total = transition.sum(axis=1) + final_counts
+    return (
+        initial / initial.sum(),
+        transition / total[:, None],
+        None if topology.final is None else final_counts / total,
+    )

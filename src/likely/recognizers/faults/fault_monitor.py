@@ -1,4 +1,4 @@
-"""Watch many sensors: learn what is normal, and raise an alarm as soon as silence would cost more."""
+"""Fault detection in multivariate sensor streams: a model of normal operation and an alarm threshold."""
 
 from __future__ import annotations
 
@@ -33,32 +33,34 @@ from likely.recognizers.faults.sensor_dynamics import Chosen, SensorDynamics, ch
 from likely.recognizers.faults.simulated_alarms import simulated_alarms
 
 ME = "FaultMonitor"
-KINDS = (  # memory and size of unknown faults: blows, and pushes that stay
+KINDS = (  # memory and size of unknown faults: independent offsets, and persistent ones
     (0.0, 0.5), (0.0, 4.0), (0.0, 50.0), (0.0, 1000.0), (0.8, 0.25), (0.95, 0.06),
 )  # fmt: skip
-ENTRY = 20  # frames before a held-out part, in which offsets settle
-SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # of the evidence which fault it is
-FAINT = -30.0  # a log-posterior below this is as wrong as can be
-MUCH = 3.0  # times the stated rate: support for no less than that is said
-INDEPENDENT = 20  # frames by the slowest motion: of fewer, neither its distribution nor the mean is known well enough
+ENTRY = 20  # burn-in frames before a held-out part
+SHARES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)  # tempering factors of the kind of fault
+FAINT = -30.0  # floor of log-posteriors in the log-loss
+MUCH = 3.0  # times the stated rate: a supported rate above that gives a warning
+INDEPENDENT = (
+    20  # effective sample size of the slowest motion below which neither its distribution nor the mean is reliable
+)
 FEWEST = 20  # frames of normal operation
-SHORTEST = 10  # frames of the longest stretch of a label: two in each part that is left out
-UNITS = 1e-9  # share of its mean by which a sensor must move, or it is constant
+SHORTEST = 10  # frames of the longest stretch of a label: two in each held-out part
+UNITS = 1e-9  # standard deviation relative to the mean below which a sensor is constant
 
 
 class FaultMonitor(Recognizer):
-    """Learn normal operation from rows of sensors over time, then watch a live stream of them.
+    """Fault detection: learn normal operation from rows of sensors over time, then monitor a live stream of them.
 
     - **hazard**: probability that a fault begins in a frame; **repair**: that one ends
-    - **unknown**: share of faults that are of no kind that was learned, where some were
-    - **false_alarm_rate**: share of normal frames in which an alarm may stand; the threshold comes from held-out parts
+    - **unknown**: prior probability that a fault is of an unknown kind, where some kinds were learned
+    - **false_alarm_rate**: rate of alarms in normal frames; the threshold comes from held-out parts
       of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
       where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
       when only the earlier halves were learned: if it is above three times the stated rate, the later halves set the
       threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
       held-out log-odds, and by simulated frames whose distributions differ from the learned one by its sampling error.
       Where the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
-    - **cost_false, cost_missed**: what a false alarm costs per frame, and a fault that nobody notices: there is an
+    - **cost_false, cost_missed**: cost per frame of a false alarm, and of an undetected fault: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
 
@@ -66,11 +68,11 @@ class FaultMonitor(Recognizer):
     independent ones. In simulated plants of many kinds the share of new normal frames in alarm was about half of the
     stated one on average (1 % and 5 % were stated); with 3,000 frames of training it was above 1.5 times that in one
     plant of thirty or fewer, with 1,500 in one of ten. Where the frames support no less than three times the stated
-    rate, because they are few, slow, or drift, `fit` says so. `normal` frames must show all that is normal: a slow
-    drift that training never saw is an alarm, and rightly so.
+    rate, because they are few, slow, or drift, `fit` warns. `normal` frames must show all that is normal: a slow
+    drift that is absent in training is an alarm.
 
-    What was learned is a `FaultWatch`, `model_`; `classes_` are the labels of known faults. Rows may have gaps (NaN); a
-    sensor that never moved in training is an alarm when it does.
+    `model_` is a `FaultWatch`; `classes_` are the labels of known faults. Rows may have missing values (NaN); a sensor
+    that is constant in training raises an alarm when it changes.
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
@@ -101,33 +103,35 @@ class FaultMonitor(Recognizer):
     # ------------------------------------------------------------------- learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
-        """Learn from stretches X of frames: one array (T, P), or several in a list or a Ragged.
+        """Fit to stretches X of frames: one array (T, P), or several in a list or a Ragged.
 
-        `lengths` cut stretches out of one array.
-        `y` labels stretches, or the rows of one array; None: all is normal. `sample_weight` is one a stretch.
+        `lengths` split one array into stretches.
+        `y` labels stretches, or the rows of one array; None: all is normal. `sample_weight` is one per stretch.
         """
         self._check_settings()
         names = _names(X)
         stretches = _stretches(cut(X, lengths), y, sample_weight, self.normal)
-        usual = [s for s in stretches if s.label == self.normal]
-        mean, scale, count = _units(usual)
+        normal_stretches = [s for s in stretches if s.label == self.normal]
+        mean, scale, count = _units(normal_stretches)
         self.n_features_in_ = len(mean)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of an earlier fit
         self.classes_ = np.array(sorted({s.label for s in stretches if s.label != self.normal}, key=str))
-        moving = scale > 0
-        units = [s._replace(frames=filled((s.frames[:, moving] - mean[moving]) / scale[moving])) for s in stretches]
+        varying = scale > 0
+        units = [s._replace(frames=filled((s.frames[:, varying] - mean[varying]) / scale[varying])) for s in stretches]
         distributions = {label: _learned(units, label) for label in [self.normal, *self.classes_.tolist()]}
         self.ridge_, self.shrunk_ = distributions[self.normal].ridge, distributions[self.normal].shrunk
-        watch = self._calibrated(usual, self._watch(distributions, mean, scale, count), distributions[self.normal])
-        self.model_ = _between_kinds(watch, units, distributions, self.classes_.tolist())
+        watch = self._calibrated(
+            normal_stretches, self._watch(distributions, mean, scale, count), distributions[self.normal]
+        )
+        self.model_ = _calibrated_kinds(watch, units, distributions, self.classes_.tolist())
         self._tell_what_is_supported(drifts=bool(distributions[self.normal].trend.any()))
         return self
 
     def _watch(self, distributions: dict[Any, Chosen], mean: Array, scale: Array, count: float) -> FaultWatch:
-        """The watch that believes all evidence."""
+        """The monitor without tempering."""
         faults = tuple(distributions[label].distribution for label in self.classes_.tolist())
         memory, size = np.array(KINDS).T.copy()
         return FaultWatch(
@@ -136,22 +140,22 @@ class FaultMonitor(Recognizer):
             self.hazard, self.repair, self.unknown if faults else 1.0, 0.0, count,
         )  # fmt: skip
 
-    def _calibrated(self, usual: Sequence[Stretch], watch: FaultWatch, normal: Chosen) -> FaultWatch:
-        """The watch whose evidence and threshold held-out parts of the normal frames agree with.
+    def _calibrated(self, normal_stretches: Sequence[Stretch], watch: FaultWatch, normal: Chosen) -> FaultWatch:
+        """The monitor with tempering and threshold calibrated on held-out parts of the normal frames.
 
-        Parts with frames of training on both sides show what stays as it is, the later halves what does not: where
-        far too many alarms stand in these, evidence and threshold are such that the later halves allow them, too.
+        Folds between training frames show stationary behavior, the later halves drift: where there are far too many
+        alarms in these, tempering and threshold are calibrated on the later halves, too.
         """
-        w = np.array([s.weight for s in usual])
-        parts = [_held_out(watch, s.frames, normal.left_out) for s in usual]
-        shares, odds = _judged(watch, parts, w)
-        later, beyond = self._later_halves(usual, watch), -np.inf
+        w = np.array([s.weight for s in normal_stretches])
+        parts = [_held_out(watch, s.frames, normal.left_out) for s in normal_stretches]
+        shares, odds = _tempered_odds(watch, parts, w)
+        later, later_threshold = self._later_halves(normal_stretches, watch), -np.inf
         self.later_half_rate_ = 0.0 if later is None else later.in_alarm
         if later is not None and later.in_alarm > MUCH * self.false_alarm_rate:
             shares = np.minimum(shares, allowed_shares([[z] for z in later.ratios], w))
             odds = [_odds(watch, shares * np.concatenate(stretch)) for stretch in parts]
-            beyond = quantile([_odds(watch, shares * z) for z in later.ratios], w, self.false_alarm_rate)
-        threshold = max(safe_threshold(odds, w, self.false_alarm_rate), beyond)
+            later_threshold = quantile([_odds(watch, shares * z) for z in later.ratios], w, self.false_alarm_rate)
+        threshold = max(safe_threshold(odds, w, self.false_alarm_rate), later_threshold)
         if self.cost_false is not None and self.cost_missed is not None:
             threshold = float(np.log(self.cost_false / self.cost_missed))
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
@@ -162,27 +166,27 @@ class FaultMonitor(Recognizer):
         self.supported_rate_ = max(held_out, by_motion, simulated_alarms(watch, normal), self.later_half_rate_)
         return watch
 
-    def _later_halves(self, usual: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
-        """The later half of each stretch, watched by what the earlier halves alone have taught; None of too few."""
-        early = [s._replace(frames=s.frames[: len(s.frames) // 2]) for s in usual]
-        lengths, w = [len(s.frames) for s in early], np.array([s.weight for s in usual])
+    def _later_halves(self, normal_stretches: Sequence[Stretch], watch: FaultWatch) -> LaterHalves | None:
+        """The later half of each stretch, monitored by a model of the earlier halves; None if there are too few."""
+        early = [s._replace(frames=s.frames[: len(s.frames) // 2]) for s in normal_stretches]
+        lengths, w = [len(s.frames) for s in early], np.array([s.weight for s in normal_stretches])
         if sum(lengths) < FEWEST or max(lengths) < SHORTEST:
             return None
-        moving = watch.sensors
+        varying = watch.sensors
         distribution = chosen(
-            [filled((s.frames[:, moving] - watch.mean[moving]) / watch.scale[moving]) for s in early], w
+            [filled((s.frames[:, varying] - watch.mean[varying]) / watch.scale[varying]) for s in early], w
         )
         first = watch.replace(normal=distribution.distribution)
-        shares, odds = _judged(first, [_held_out(first, s.frames, distribution.left_out) for s in early], w)
+        shares, odds = _tempered_odds(first, [_held_out(first, s.frames, distribution.left_out) for s in early], w)
         threshold, ratios = safe_threshold(odds, w, self.false_alarm_rate), []
-        for s, half in zip(usual, lengths, strict=True):
+        for s, half in zip(normal_stretches, lengths, strict=True):
             before = min(half, ENTRY)
             ratios.append(first.ratios_of(s.frames[half - before :])[before:])
         above = sum(v * (_odds(first, shares * z) > threshold).sum() for z, v in zip(ratios, w, strict=True))
         return LaterHalves(ratios, float(above / (w @ [len(z) for z in ratios])))
 
     def _tell_what_is_supported(self, drifts: bool) -> None:
-        """Say which rate of false alarms the normal frames support, where it is far above the stated one."""
+        """Warn where the false-alarm rate that normal frames support is far above the stated one."""
         if self.cost_false is not None or self.supported_rate_ <= MUCH * self.false_alarm_rate:
             return
         n, stated = f"{self.model_.learned_from:g} normal frames", f"{100 * self.false_alarm_rate:g} %"
@@ -199,7 +203,9 @@ class FaultMonitor(Recognizer):
         memory = _slowest(self.model_.normal)
         motion = f"(slowest motion {memory:.2f} per frame)"
         if self.supported_rate_ > MOST:
-            new = max(1.0 - memory, 1.0 / self.model_.learned_from)  # share of a frame that the one before did not tell
+            new = max(
+                1.0 - memory, 1.0 / self.model_.learned_from
+            )  # share of a frame that is independent of the one before
             needed = float(f"{-np.log(1.0 - CONFIDENCE) / (new * self.false_alarm_rate):.1g}")
             text = f"{n} support no false-alarm rate at all {motion}: give more of them, at least {needed:,.0f}"
             tell(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
@@ -211,19 +217,19 @@ class FaultMonitor(Recognizer):
     # ------------------------------------------------------------------------ use
 
     def watch(self, X: Any) -> Watched:
-        """Watch one stretch of frames (T, P): log-odds of a fault, alarms, surprise in bits, who speaks for it."""
+        """Monitor one stretch of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions."""
         self._check_fitted()
         return self.model_.run(self._frames(X))
 
     def diagnose(self, X: Any) -> Array:
-        """P(each known fault), and last P(an unknown one), given that there is a fault (T, K + 1); see `classes_`."""
+        """Posterior of each known fault, and last of an unknown one, given a fault (T, K + 1); see `classes_`."""
         posterior = self.watch(X).posterior
         both = np.hstack([posterior[:, 2:], posterior[:, 1:2]])
         total = both.sum(axis=1, keepdims=True)
         return np.divide(both, total, out=np.full_like(both, 1.0 / both.shape[1]), where=total > 0)
 
     def speaking(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
-        """The sensors that speak most for a fault, by name, with their bits."""
+        """The sensors with the largest contributions to a fault, by name, in bits."""
         self._check_fitted()
         bits = self.model_.contributions(belief)
         return [(self._name(int(i)), float(bits[i])) for i in np.argsort(-bits, kind="stable")[:top]]
@@ -242,21 +248,21 @@ class FaultMonitor(Recognizer):
         return f"sensor {i}" if names is None else str(names[i])
 
     def summary(self) -> str:
-        """What was learned, in sentences."""
+        """Summary of the fitted model, in sentences."""
         self._check_fitted()
         m = self.model_
-        still = [self._name(int(i)) for i in np.flatnonzero(m.scale == 0)]
+        constant = [self._name(int(i)) for i in np.flatnonzero(m.scale == 0)]
         memory = _slowest(m.normal)
         lines = [
-            f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; slowest motion {memory:.2f} a frame.",
+            f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; slowest motion {memory:.2f} per frame.",
             f"Alarm above log-odds {m.threshold:.2f}: {_percent(self.false_alarm_rate_)} of normal frames held out.",
             *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
         ]
-        return "\n".join(lines + [f"Never moved: {', '.join(still)}."] * bool(still))
+        return "\n".join(lines + [f"Constant in training: {', '.join(constant)}."] * bool(constant))
 
     def _support(self) -> list[str]:
-        """Which rate the normal frames support, in a sentence; nothing in files of before it was known."""
+        """The supported false-alarm rate, in a sentence; nothing for files without it."""
         if not hasattr(self, "supported_rate_"):
             return []
         limit = f"up to {_percent(self.supported_rate_)} of normal frames"
@@ -267,7 +273,7 @@ class FaultMonitor(Recognizer):
             line += f" By their earlier half alone, alarms stand in {_percent(self.later_half_rate_)} of the later."
         return [line]
 
-    # --------------------------------------------------------------------- inside
+    # ------------------------------------------------------------------- internal
 
     def _check_settings(self) -> None:
         for name in ("hazard", "repair", "unknown", "false_alarm_rate"):
@@ -279,7 +285,7 @@ class FaultMonitor(Recognizer):
             raise DomainError(sentence(ME, "cost_false and cost_missed must be positive numbers", costs, remedy))
 
     def _check_state(self) -> None:
-        """After a file was read: what was learned must fit together."""
+        """Validate the fitted state after a file was read."""
         self._check_settings()
         m = vars(self).get("model_")
         if m is None:
@@ -288,11 +294,11 @@ class FaultMonitor(Recognizer):
         if not all(_real(rate) and rate >= 0 for rate in rates):
             raise DataError(sentence(ME, "rates must be numbers that are not negative", rates))
         if not isinstance(m, FaultWatch) or len(m.mean) != self.n_features_in_ or len(m.faults) != len(self.classes_):
-            raise DataError(sentence(ME, "what was learned must fit together", type(m).__name__))
+            raise DataError(sentence(ME, "the fitted attributes must be consistent", type(m).__name__))
 
 
 class Stretch(NamedTuple):
-    """Frames (T, P) one after the other, and what they are of."""
+    """Consecutive frames (T, P), their label and weight."""
 
     frames: Array
     label: Any
@@ -300,7 +306,7 @@ class Stretch(NamedTuple):
 
 
 class LaterHalves(NamedTuple):
-    """Later halves of normal stretches, watched by what the earlier halves have taught."""
+    """Later halves of normal stretches, monitored by a model of the earlier halves."""
 
     ratios: list[Array]  # log-likelihood ratios (T, J + K), faults against normal, for each stretch
     in_alarm: float  # share of frames above the threshold that the earlier halves have set
@@ -317,7 +323,7 @@ def _real(value: Any) -> bool:
 
 
 def _names(X: Any) -> list[str] | None:
-    """Columns of a data frame, or of the first of several."""
+    """Column names of a data frame, or of the first of several."""
     first = X[0] if isinstance(X, list | tuple) and len(X) else X
     return [str(c) for c in first.columns] if hasattr(first, "columns") else None
 
@@ -332,10 +338,10 @@ def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]
     labels = [normal] * len(listed) if y is None else list(np.asarray(y, dtype=object))
     if len(labels) != len(listed):
         remedy = "for lengths of stretches write lengths=" if len(listed) == 1 else ""
-        raise ShapeError(sentence(ME, f"y must be one label for each of {len(listed)} stretches", len(labels), remedy))
+        raise ShapeError(sentence(ME, f"y must have one label per stretch ({len(listed)})", len(labels), remedy))
     w = weights(sample_weight, len(listed), ME)
     if w is not None and w.ndim != 1:
-        raise ShapeError(sentence(ME, "sample_weight must be one a stretch", w.shape))
+        raise ShapeError(sentence(ME, "sample_weight must be one per stretch", w.shape))
     for x in listed:
         refuse_infinite(x, ME)
     sized = zip(listed, labels, np.ones(len(listed)) if w is None else w, strict=True)
@@ -346,69 +352,68 @@ def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]
     for label in {s.label for s in out}:
         longest = max(len(s.frames) for s in out if s.label == label)
         if longest < SHORTEST:
-            remedy = "motion is learned from frames that follow each other; leave the label out, or give more of it"
+            remedy = "dynamics are learned from consecutive frames; leave the label out, or give more of it"
             raise DataError(sentence(ME, f"{label!r} needs a stretch of {SHORTEST} frames and more", longest, remedy))
     return out
 
 
 def _cut(X: Array, y: Any) -> tuple[list[Array], list[Any]]:
-    """Rows of one array at every change of label."""
+    """Split the rows of one array at every change of label."""
     edges = np.r_[0, np.flatnonzero(y[1:] != y[:-1]) + 1, len(y)]
     return [X[a:b] for a, b in pairwise(edges)], [y[a] for a in edges[:-1]]
 
 
-def _units(usual: Sequence[Stretch]) -> tuple[Array, Array, float]:
-    """Mean and standard deviation of each sensor (0 where it never moved), and the number of frames."""
-    x = np.concatenate([s.frames for s in usual])
-    w = np.concatenate([np.full(len(s.frames), s.weight) for s in usual])
-    there = ~np.isnan(x)
-    total = w @ there
+def _units(normal_stretches: Sequence[Stretch]) -> tuple[Array, Array, float]:
+    """Mean and standard deviation of each sensor (0 for constant ones), and the number of frames."""
+    x = np.concatenate([s.frames for s in normal_stretches])
+    w = np.concatenate([np.full(len(s.frames), s.weight) for s in normal_stretches])
+    observed = ~np.isnan(x)
+    total = w @ observed
     if not (total > 0).all():
         at = int(np.argmin(total))
-        raise DataError(sentence(ME, "every sensor must have been seen", f"sensor {at} never was", "leave it out"))
-    mean = w @ np.where(there, x, 0.0) / total
-    scale = np.sqrt(w @ np.where(there, x - mean, 0.0) ** 2 / total)
+        raise DataError(sentence(ME, "every sensor must have observed values", f"none of sensor {at}", "leave it out"))
+    mean = w @ np.where(observed, x, 0.0) / total
+    scale = np.sqrt(w @ np.where(observed, x - mean, 0.0) ** 2 / total)
     scale = np.where(scale > UNITS * np.abs(mean), scale, 0.0)
     if not (scale > 0).any():
-        raise DataError(sentence(ME, "some sensor must move", "none does in all frames"))
-    still = np.flatnonzero(scale == 0)
-    if len(still):
-        first = np.argmax(there, axis=0)
-        mean[still] = x[first[still], still]
-        tell(
-            f"{ME}: {len(still)} sensors never move in training (the first is {still[0]}): any motion counts as a fault"
-        )
+        raise DataError(sentence(ME, "at least one sensor must vary", "none does in all frames"))
+    constant = np.flatnonzero(scale == 0)
+    if len(constant):
+        first = np.argmax(observed, axis=0)
+        mean[constant] = x[first[constant], constant]
+        text = f"{len(constant)} sensors are constant in training (the first is {constant[0]})"
+        tell(f"{ME}: {text}: any change counts as a fault")
     return mean, scale, float(w.sum())
 
 
 def _learned(units: Sequence[Stretch], label: Any) -> Chosen:
-    some = [s for s in units if s.label == label]
-    return chosen([s.frames for s in some], np.array([s.weight for s in some]))
+    own = [s for s in units if s.label == label]
+    return chosen([s.frames for s in own], np.array([s.weight for s in own]))
 
 
 # ----------------------------------------------------------------- held-out frames
 
 
-def _judged(watch: FaultWatch, parts: Sequence[Sequence[Array]], w: Array) -> tuple[Array, list[Array]]:
-    """The shares of evidence that held-out parts[stretch][part] allow, and the log-odds of each stretch."""
+def _tempered_odds(watch: FaultWatch, parts: Sequence[Sequence[Array]], w: Array) -> tuple[Array, list[Array]]:
+    """Tempering factors that held-out parts[stretch][part] allow, and the log-odds of each stretch."""
     odds = [_odds(watch, np.concatenate(stretch)) for stretch in tempered(parts, w)]
     return allowed_shares(parts, w), odds
 
 
 def _odds(watch: FaultWatch, evidence: Array) -> Array:
-    """Log-odds of a fault (T,) from evidence (T, J + K) of which all is believed."""
+    """Log-odds of a fault (T,) from evidence (T, J + K) without tempering."""
     return watch.replace(shares=np.ones(len(watch.shares))).odds_of(evidence)
 
 
 def _slowest(distribution: SensorDynamics) -> float:
-    """The share of the slowest motion that a frame keeps of the one before."""
+    """The largest modulus of the eigenvalues of the transition matrix."""
     return float(np.abs(np.linalg.eigvals(distribution.moves)).max())
 
 
 def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> list[Array]:
-    """Log-likelihood ratios (T_k, J + K) of the parts of a normal stretch, each by dynamics learned without it.
+    """Log-likelihood ratios (T_k, J + K) of the parts of a normal stretch, each by a model fitted without it.
 
-    A part is entered with some frames before it, as a stream would come to it.
+    Burn-in frames precede each part, as in a stream.
     """
     out = []
     for distribution, (a, b) in zip(
@@ -419,14 +424,14 @@ def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> li
     return out
 
 
-def _between_kinds(
+def _calibrated_kinds(
     watch: FaultWatch, units: Sequence[Stretch], distributions: dict[Any, Chosen], labels: list[Any]
 ) -> FaultWatch:
-    """The share of evidence under which the posterior of left-out parts of known faults is best (log-loss)."""
+    """Choose the tempering of the kind of fault by the log-loss of held-out parts of known faults."""
     if len(labels) < 1:
         return watch
-    tried = [watch.replace(kind_share=share) for share in SHARES]
-    loss = np.zeros(len(tried))
+    candidates = [watch.replace(kind_share=share) for share in SHARES]
+    loss = np.zeros(len(candidates))
     for s in units:
         if s.label in labels:
             k = labels.index(s.label)
@@ -436,12 +441,14 @@ def _between_kinds(
                 strict=True,
             ):
                 ratios = _ratios(watch, part, k, distribution)
-                loss -= [s.weight * float(np.maximum(one.kinds_of(ratios)[:, 1 + k], FAINT).sum()) for one in tried]
-    return tried[int(np.argmin(loss))]
+                loss -= [
+                    s.weight * float(np.maximum(one.kinds_of(ratios)[:, 1 + k], FAINT).sum()) for one in candidates
+                ]
+    return candidates[int(np.argmin(loss))]
 
 
 def _ratios(watch: FaultWatch, part: Array, k: int, distribution: SensorDynamics) -> Array:
-    """Log-likelihood ratios (T − 1, J + K) of frames in training units, fault k by a model that has not seen them."""
+    """Log-likelihood ratios (T − 1, J + K) of frames in training units, with fault k by a held-out model."""
     if len(part) < 2:
         return np.empty((0, len(watch.shares)))
     J, one = len(watch.memory), np.ones(watch.normal.dim)

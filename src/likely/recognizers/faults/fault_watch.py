@@ -1,4 +1,4 @@
-"""Is something wrong? A hidden state that is "normal" until it is not, and sensors that are off their prediction."""
+"""Bayesian change detection for sensors: posterior of normal operation, unknown faults and known faults."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from likely.statespace.linear.result_repr import path_words
 
 ME = "FaultWatch"
 BITS = float(np.log(2.0))
-FARTHEST = 1e100  # standard deviations: more is no other news, and squares must not overflow
-STILL = 1e-9  # share of its value by which a sensor that never moved may differ: rounding
+FARTHEST = 1e100  # standard deviations: larger deviations are clipped, as squares must not overflow
+STILL = 1e-9  # relative change of a constant sensor that counts as rounding
 
 
 def _log_sum(logs: Any) -> Any:
@@ -27,24 +27,24 @@ def _log_sum(logs: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class FaultBelief(Value):
-    """Belief after a frame: log-probabilities of normal, of each distribution of an unknown fault, of each known fault.
+    """Belief state: log-probabilities of normal, of each kind of unknown fault, and of each known fault.
 
-    Which fault it is has a posterior of its own, `log_kinds`, in which the distributions of all faults count alike.
-    `surprise` is how many bits the frame is less probable than normal frames are on average; `alarm` whether the
-    log-odds of a fault are above the threshold.
+    Which fault it is has a separate posterior, `log_kinds`, with one weight for all distributions. `surprise` is the
+    surprisal of the frame in bits, less the mean of normal frames; `alarm` whether the log-odds of a fault are above
+    the threshold.
     """
 
-    log_weights: Array  # (1 + J + K,), they add up to 1
+    log_weights: Array  # (1 + J + K,), normalized
     log_kinds: Array  # (1 + K,): of an unknown fault and each known one, given that there is a fault
-    frame: Array | None  # (p,): the last frame in units of training, gaps filled in; None before the first
-    spread: Array | None  # (p, p): covariance of what was filled in
-    offsets: Array  # (J, p): what each unknown fault would push the next frame by, in white coordinates
+    frame: Array | None  # (p,): the last frame in units of training, missing entries imputed; None before the first
+    spread: Array | None  # (p, p): covariance of the imputed entries
+    offsets: Array  # (J, p): predicted offset of the next frame under each unknown fault, whitened
     error: Array  # (p,): the last frame − its prediction, in units of training
-    moved: Array  # (P,): 1 where a sensor moved that never did before
+    moved: Array  # (P,): 1 where a sensor that was constant in training changed
     surprise: float
     alarm: bool
-    due: bool  # a frame is expected, and not yet seen
-    time: int  # number of frames seen
+    due: bool  # True if a frame is predicted and not yet observed
+    time: int  # number of frames so far
 
     @property
     def log_odds(self) -> float:
@@ -53,18 +53,18 @@ class FaultBelief(Value):
 
     @property
     def fault(self) -> float:
-        """P(something is wrong | all frames)."""
+        """Posterior probability of a fault, given all frames."""
         return float(1.0 / (1.0 + np.exp(-min(self.log_odds, 700.0))))
 
 
 class Watched(NamedTuple):
-    """A stream that was watched: one entry per frame."""
+    """Results of monitoring a stream: one entry per frame."""
 
     log_odds: Array  # (T,) of a fault
     alarm: Mask  # (T,)
     surprise: Array  # (T,) bits
     posterior: Array  # (T, 2 + K): normal, an unknown fault, each known one
-    contributions: Array  # (T, P): bits by which each sensor, given the others, speaks for a fault
+    contributions: Array  # (T, P): contribution of each sensor to the evidence of a fault, given the others, in bits
     log_prob: Array  # (T,): log p(frame | all before)
 
     @property
@@ -82,17 +82,17 @@ class Watched(NamedTuple):
 class FaultWatch(Value):
     """Shiryaev's posterior of a change, for faults of unknown and of known kind   (Shiryaev 1963).
 
-    While all is well frames follow `normal`; e_t is what they are off their prediction, with covariance S. An unknown
-    fault j pushes it by an offset of any direction, δ_t = ρ_j δ_{t−1} + …, whose predictive covariance is c_j S:
-    ρ = 0 is a blow in every frame, ρ near 1 something that stays. A known fault has dynamics of its own. A fault comes
-    with probability `hazard` a frame and goes with probability `repair`; each distribution's log-likelihood ratio
-    counts the `shares` of it that normal frames have been found to allow. Which fault it is, is asked apart from that,
-    with one share for all, so that no distribution is believed more than another.
+    In normal operation frames follow `normal`; e_t is the innovation, with covariance S. An unknown fault j adds an
+    offset of any direction, δ_t = ρ_j δ_{t−1} + …, with predictive covariance c_j S: ρ = 0 is an independent offset per
+    frame, ρ near 1 a persistent one. A known fault has its own dynamics. A fault begins with probability `hazard` per
+    frame and ends with probability `repair`; log-likelihood ratios are multiplied by `shares` (tempering), calibrated
+    on held-out normal frames. Which fault it is has a separate posterior with one tempering factor, `kind_share`, for
+    all.
     """
 
     mean: Array  # (P,)
-    scale: Array  # (P,), 0 for a sensor that never moved
-    normal: SensorDynamics  # of the p sensors that move
+    scale: Array  # (P,), 0 for a constant sensor
+    normal: SensorDynamics  # of the p varying sensors
     faults: tuple[SensorDynamics, ...]  # the K known ones
     memory: Array  # (J,): ρ
     size: Array  # (J,): c
@@ -107,12 +107,12 @@ class FaultWatch(Value):
     def __post_init__(self) -> None:
         arrays = {n: parameter(getattr(self, n), ME, n) for n in ("mean", "scale", "memory", "size", "shares")}
         J, K, p = arrays["memory"].size, len(self.faults), int((arrays["scale"] > 0).sum())
-        sound = arrays["mean"].shape == arrays["scale"].shape and arrays["mean"].ndim == 1
-        sound = sound and arrays["size"].shape == arrays["memory"].shape == (J,) and arrays["shares"].shape == (J + K,)
-        if not sound or any(distribution.dim != p for distribution in (self.normal, *self.faults)):
+        valid = arrays["mean"].shape == arrays["scale"].shape and arrays["mean"].ndim == 1
+        valid = valid and arrays["size"].shape == arrays["memory"].shape == (J,) and arrays["shares"].shape == (J + K,)
+        if not valid or any(distribution.dim != p for distribution in (self.normal, *self.faults)):
             raise ShapeError(
                 sentence(
-                    ME, "dynamics must be of the sensors that move", [distribution.dim for distribution in self.faults]
+                    ME, "dynamics must be of the varying sensors", [distribution.dim for distribution in self.faults]
                 )
             )
         if not ((arrays["scale"] >= 0).all() and ((arrays["memory"] >= 0) & (arrays["memory"] < 1)).all()
@@ -124,47 +124,51 @@ class FaultWatch(Value):
             if not 0 < getattr(self, name) < 1:
                 raise DomainError(sentence(ME, f"{name} must lie between 0 and 1", getattr(self, name)))
         if not 0 < self.unknown <= 1 or (self.unknown == 1) != (K == 0) or not J:
-            raise DomainError(sentence(ME, "unknown must lie between 0 and 1, and be 1 if none is known", self.unknown))
+            raise DomainError(
+                sentence(ME, "unknown must lie between 0 and 1, and be 1 without known faults", self.unknown)
+            )
         self._set(**arrays)
 
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> FaultBelief:
-        """Before the first frame: a fault is as probable as one that came in this frame."""
+        """Belief before the first frame: the prior after one hazard step."""
         J, p = len(self.memory), self.normal.dim
         return FaultBelief.trusted(
-            log_weights=self._moved(np.r_[0.0, np.full(J + len(self.faults), -np.inf)]),
+            log_weights=self._transition(np.r_[0.0, np.full(J + len(self.faults), -np.inf)]),
             log_kinds=np.array(self._kinds), frame=None, spread=None,
             offsets=np.zeros((J, p)), error=np.zeros(p), moved=np.zeros(len(self.mean)), surprise=0.0, alarm=False,
             due=True, time=0,
         )  # fmt: skip
 
     def predict(self, belief: FaultBelief) -> FaultBelief:
-        """One frame on; a frame that never came counts as one of which nothing was seen."""
+        """Prediction step; a frame that never arrived counts as missing."""
         if belief.due:
             belief, _ = self.update(belief, np.full(len(self.mean), np.nan))
-        kinds = self._changed(belief.log_kinds)
-        return belief.replace(log_weights=self._moved(belief.log_weights), log_kinds=kinds, due=True)
+        kinds = self._kind_transition(belief.log_kinds)
+        return belief.replace(log_weights=self._transition(belief.log_weights), log_kinds=kinds, due=True)
 
     def update(self, belief: FaultBelief, y: Any) -> tuple[FaultBelief, float]:
-        """The belief once a frame y (P,) is seen, and log p(y | all before); NaN where a sensor was silent."""
+        """Update step: the belief given a frame y (P,), and log p(y | all before); NaN where a sensor is missing."""
         x, moved = self._units(y)
-        found = self.normal.after(belief.frame, belief.spread, x)
-        ratios, offsets = self._ratios(belief, found, x)
-        # n frames said that a sensor never moves: the next one does with probability 1/(n + 1), whatever the fault
-        logs, total = self._weighed(belief.log_weights, ratios, float(np.log1p(self.learned_from)) * int(moved.sum()))
-        kinds = belief.log_kinds + self.kind_share * self._alike(ratios)
-        surprise = 0.5 * (float(found.white @ found.white) - len(found.white)) / BITS
+        innovation = self.normal.after(belief.frame, belief.spread, x)
+        ratios, offsets = self._ratios(belief, innovation, x)
+        # a sensor constant in n frames changes in the next with probability 1/(n + 1), for any fault
+        logs, total = self._reweighted(
+            belief.log_weights, ratios, float(np.log1p(self.learned_from)) * int(moved.sum())
+        )
+        kinds = belief.log_kinds + self.kind_share * self._kind_evidence(ratios)
+        surprise = 0.5 * (float(innovation.white @ innovation.white) - len(innovation.white)) / BITS
         after = belief.replace(
             log_weights=logs, log_kinds=kinds - _log_sum(kinds),
-            frame=found.frame, spread=found.spread, offsets=offsets, error=found.error,
+            frame=innovation.frame, spread=innovation.spread, offsets=offsets, error=innovation.error,
             moved=moved.astype(np.float64), surprise=surprise, due=False, time=belief.time + 1,
         )  # fmt: skip
         units = float(np.log(self.scale[self.sensors][~np.isnan(x)]).sum())
-        return after.replace(alarm=bool(after.log_odds > self.threshold)), found.log_prob - units + total
+        return after.replace(alarm=bool(after.log_odds > self.threshold)), innovation.log_prob - units + total
 
     def _units(self, y: Any) -> tuple[Array, Mask]:
-        """The sensors that move, in units of training (p,), and which of the others moved (P,)."""
+        """Varying sensors in units of training (p,), and which constant sensors changed (P,)."""
         row = numbers(y, ME)
         if row.size != len(self.mean) or row.ndim > 2:
             raise ShapeError(
@@ -173,51 +177,52 @@ class FaultWatch(Value):
         row = row.ravel()
         if np.isinf(row).any():
             at = int(np.flatnonzero(np.isinf(row))[0])
-            raise DataError(sentence(ME, "a frame must be finite, or NaN where a sensor was silent", f"sensor {at}"))
+            raise DataError(sentence(ME, "a frame must be finite, or NaN where a sensor is missing", f"sensor {at}"))
         off = np.abs(row - self.mean) > STILL * np.maximum(np.abs(self.mean), 1e-12)
         still = (self.scale == 0) & off & ~np.isnan(row)
-        some = self.sensors
+        varying = self.sensors
         with np.errstate(over="ignore"):
-            return np.clip((row[some] - self.mean[some]) / self.scale[some], -FARTHEST, FARTHEST), still
+            return np.clip((row[varying] - self.mean[varying]) / self.scale[varying], -FARTHEST, FARTHEST), still
 
     @cached_property
     def sensors(self) -> Index:
-        """Numbers of the sensors that move."""
+        """Indices of the varying sensors."""
         return np.flatnonzero(self.scale > 0)
 
-    def _ratios(self, belief: FaultBelief, found: Innovation, x: Array) -> tuple[Array, Array]:
-        """log p(frame | fault) / p(frame | normal) (J + K,), and the offsets that are expected of the next frame."""
-        u, c, b = found.white, self.size, belief.offsets
-        v = b if found.lower is None else self._here(found, b, x)
-        away = u - v
-        pushed = -0.5 * len(u) * np.log1p(c) - 0.5 * ((away * away).sum(axis=1) / (1 + c) - u @ u)
-        step = away if found.back is None else away @ found.back @ self.normal.whitening.T
+    def _ratios(self, belief: FaultBelief, innovation: Innovation, x: Array) -> tuple[Array, Array]:
+        """log p(frame | fault) / p(frame | normal) (J + K,), and the predicted offsets of the next frame."""
+        u, c, b = innovation.white, self.size, belief.offsets
+        v = b if innovation.lower is None else self._observed_offsets(innovation, b, x)
+        deviation = u - v
+        unknown = -0.5 * len(u) * np.log1p(c) - 0.5 * ((deviation * deviation).sum(axis=1) / (1 + c) - u @ u)
+        step = deviation if innovation.back is None else deviation @ innovation.back @ self.normal.whitening.T
         offsets = self.memory[:, None] * (b + (c / (1 + c))[:, None] * step)
         known = [
-            distribution.after(belief.frame, belief.spread, x).log_prob - found.log_prob for distribution in self.faults
+            distribution.after(belief.frame, belief.spread, x).log_prob - innovation.log_prob
+            for distribution in self.faults
         ]
-        return np.concatenate([pushed, known]), offsets
+        return np.concatenate([unknown, known]), offsets
 
-    def _here(self, found: Innovation, b: Array, x: Array) -> Array:
-        """Offsets in the white coordinates of what was seen."""
-        there = ~np.isnan(x)
-        assert found.lower is not None
-        if not there.any():
+    def _observed_offsets(self, innovation: Innovation, b: Array, x: Array) -> Array:
+        """Offsets in the whitened coordinates of the observed entries."""
+        observed = ~np.isnan(x)
+        assert innovation.lower is not None
+        if not observed.any():
             return b[:, :0]
-        pushed = (b @ self.normal.root.T)[:, there]
-        return np.asarray(solve_triangular(found.lower, pushed.T, lower=True, check_finite=False).T)
+        pushed = (b @ self.normal.root.T)[:, observed]
+        return np.asarray(solve_triangular(innovation.lower, pushed.T, lower=True, check_finite=False).T)
 
     # -------------------------------------------------------------- two states
 
-    def _moved(self, logs: Array) -> Array:
-        """Log-probabilities (…, 1 + J + K) one frame on: faults come, and go."""
-        out = np.logaddexp(logs + np.log1p(-self.repair), logs[..., :1] + self._comes)
-        gone = _log_sum(logs[..., 1:]) + np.log(self.repair)
-        out[..., 0] = np.logaddexp(logs[..., 0] + np.log1p(-self.hazard), gone)
+    def _transition(self, logs: Array) -> Array:
+        """Transition step of log-probabilities (…, 1 + J + K): hazard and repair."""
+        out = np.logaddexp(logs + np.log1p(-self.repair), logs[..., :1] + self._log_hazard)
+        repaired = _log_sum(logs[..., 1:]) + np.log(self.repair)
+        out[..., 0] = np.logaddexp(logs[..., 0] + np.log1p(-self.hazard), repaired)
         return out
 
     @cached_property
-    def _comes(self) -> Array:
+    def _log_hazard(self) -> Array:
         J, K = len(self.memory), len(self.faults)
         each = [0.0, *np.full(J, self.unknown / max(J, 1)), *np.full(K, (1 - self.unknown) / max(K, 1))]
         with np.errstate(divide="ignore"):
@@ -225,43 +230,43 @@ class FaultWatch(Value):
 
     @cached_property
     def _kinds(self) -> Array:
-        """Log-probabilities of an unknown fault and of each known one, before anything was seen."""
+        """Prior log-probabilities of an unknown fault and of each known one."""
         K = len(self.faults)
         with np.errstate(divide="ignore"):
             return np.log([self.unknown, *np.full(K, (1 - self.unknown) / max(K, 1))])
 
-    def _changed(self, kinds: Array) -> Array:
-        """One frame on: one fault may give way to another."""
+    def _kind_transition(self, kinds: Array) -> Array:
+        """Transition step of the kinds: one fault may be replaced by another."""
         return np.logaddexp(kinds + np.log1p(-self.repair), self._kinds + np.log(self.repair))
 
-    def _alike(self, ratios: Array) -> Array:
-        """Evidence (…, 1 + K) for an unknown fault, whatever its distribution, and for each known one."""
+    def _kind_evidence(self, ratios: Array) -> Array:
+        """Evidence (…, 1 + K) of an unknown fault, averaged over its kinds, and of each known one."""
         J = len(self.memory)
         unknown = np.logaddexp.reduce(ratios[..., :J], axis=-1) - np.log(max(J, 1))
         return np.concatenate([unknown[..., None], ratios[..., J:]], axis=-1)
 
     def kinds_of(self, ratios: Array) -> Array:
-        """Log-probabilities (T, 1 + K) of which fault it is, from log-likelihood ratios (T, J + K) of a stretch."""
+        """Posterior log-probabilities (T, 1 + K) of the kind of fault, from log-likelihood ratios (T, J + K)."""
         logs, evidence, out = (
             self._kinds,
-            self.kind_share * self._alike(ratios),
+            self.kind_share * self._kind_evidence(ratios),
             np.empty((len(ratios), len(self._kinds))),
         )
         for t, z in enumerate(evidence):
-            logs = (logs if not t else self._changed(logs)) + z
+            logs = (logs if not t else self._kind_transition(logs)) + z
             logs = out[t] = logs - _log_sum(logs)
         return out
 
-    def _weighed(self, logs: Array, ratios: Array, moved: float = 0.0) -> tuple[Array, float]:
+    def _reweighted(self, logs: Array, ratios: Array, moved: float = 0.0) -> tuple[Array, float]:
         out = logs + np.concatenate([[0.0], self.shares * ratios + moved])
         total = float(_log_sum(out))
         return out - total, total
 
     def odds_of(self, ratios: Array) -> Array:
-        """log-odds of a fault (T,) after each of many frames, from their log-likelihood ratios (T, J + K)."""
+        """Log-odds of a fault (T,) after each frame, from log-likelihood ratios (T, J + K)."""
         logs, out = self.initial_belief().log_weights, np.empty(len(ratios))
         for t, z in enumerate(ratios):
-            logs, _ = self._weighed(logs if not t else self._moved(logs), z)
+            logs, _ = self._reweighted(logs if not t else self._transition(logs), z)
             out[t] = _log_sum(logs[1:]) - logs[0]
         return out
 
@@ -270,18 +275,18 @@ class FaultWatch(Value):
         belief, out = self.initial_belief(), np.empty((len(y), len(self.shares)))
         for t, frame in enumerate(y):
             x, _ = self._units(frame)
-            found = self.normal.after(belief.frame, belief.spread, x)
-            out[t], offsets = self._ratios(belief, found, x)
-            belief = belief.replace(frame=found.frame, spread=found.spread, offsets=offsets)
+            innovation = self.normal.after(belief.frame, belief.spread, x)
+            out[t], offsets = self._ratios(belief, innovation, x)
+            belief = belief.replace(frame=innovation.frame, spread=innovation.spread, offsets=offsets)
         return out
 
-    # --------------------------------------------------------------- who speaks
+    # ------------------------------------------------------------- contributions
 
     def contributions(self, belief: FaultBelief) -> Array:
-        """Bits by which each sensor, given all others, speaks for a fault (P,).
+        """Contribution of each sensor to the evidence of a fault, given all others, in bits (P,).
 
         For an error e with precision Λ, leaving sensor i out lowers eᵀΛe by (Λe)_i² / Λ_ii. The error is that of the
-        last frame, or the offset of the most probable unknown fault, with the frames that it was learned from.
+        last frame, or the estimated offset of the most probable persistent fault.
         """
         distribution, J = self.normal, len(self.memory)
         best = int(np.argmax(belief.log_weights[1 : 1 + J])) if J else 0
@@ -291,9 +296,9 @@ class FaultWatch(Value):
                 distribution.root @ belief.offsets[best] / self.memory[best],
                 (1 + self.size[best]) / self.size[best],
             )
-        pulled = distribution.precision @ e
+        scaled_error = distribution.precision @ e
         out = np.log1p(self.learned_from) / BITS * belief.moved
-        out[self.sensors] = 0.5 * times * pulled**2 / distribution.precision.diagonal() / BITS
+        out[self.sensors] = 0.5 * times * scaled_error**2 / distribution.precision.diagonal() / BITS
         return out
 
     def kinds(self, belief: FaultBelief) -> Array:
@@ -301,12 +306,12 @@ class FaultWatch(Value):
         return np.concatenate([[1.0 - belief.fault], belief.fault * np.exp(belief.log_kinds)])
 
     def run(self, y: Any, belief: FaultBelief | None = None) -> Watched:
-        """Watch a stretch of frames (T, P), from the beginning or from a live belief on."""
-        found: list[tuple[Any, ...]] = []
+        """Monitor a stretch of frames (T, P), from the beginning or from a belief state."""
+        results: list[tuple[Any, ...]] = []
         for frame in rows(y, len(self.mean), ME):
-            belief, news = self.update(self.initial_belief() if belief is None else self.predict(belief), frame)
+            belief, log_prob = self.update(self.initial_belief() if belief is None else self.predict(belief), frame)
             of_sensors = self.contributions(belief)
-            found.append((belief.log_odds, belief.alarm, belief.surprise, self.kinds(belief), of_sensors, news))
-        none = (np.empty(0), np.empty(0, bool), np.empty(0), np.empty((0, 2 + len(self.faults))),
+            results.append((belief.log_odds, belief.alarm, belief.surprise, self.kinds(belief), of_sensors, log_prob))
+        empty = (np.empty(0), np.empty(0, bool), np.empty(0), np.empty((0, 2 + len(self.faults))),
                 np.empty((0, len(self.mean))), np.empty(0))  # fmt: skip
-        return Watched(*(np.array(part) for part in zip(*found, strict=True))) if found else Watched(*none)
+        return Watched(*(np.array(part) for part in zip(*results, strict=True))) if results else Watched(*empty)

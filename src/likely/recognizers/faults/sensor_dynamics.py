@@ -1,4 +1,4 @@
-"""How sensors move while all is well: each frame from the one before, and a noise that knows who goes with whom."""
+"""Vector autoregressive model of sensors in normal operation, with ridge and shrinkage by cross-validation."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ from likely.numerics.special import LOG_2PI
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 
 ME = "SensorDynamics"
-RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # shares of a frame's variance that hold moves back; ∞: none
-SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shares of a covariance that are taken from correlations
-PARTS = 5  # in time, each left out once
+RIDGES = (0.0003, 0.003, 0.03, 0.3, 3.0, np.inf)  # ridge penalties relative to a frame's variance; ∞: no dynamics
+SHRUNK = (0.003, 0.01, 0.03, 0.1, 0.3)  # shrinkage of correlations toward 0
+PARTS = 5  # cross-validation folds in time
 TINY = 1e-9
-CHANCE = 0.005  # probability below which a trend is no chance
-SLOWEST = 0.999  # share of a motion that a frame keeps of the one before, at most, in plausible distributions
+CHANCE = 0.005  # p-value below which a trend is significant
+SLOWEST = 0.999  # largest autoregressive eigenvalue in plausible distributions
 ONE_SIDED = 1.645  # standard errors of an upper limit at a confidence of 95 %
-SMALLER, STEPS = 0.7, 8  # errors of moves become so much smaller, so often, and then none
+SMALLER, STEPS = 0.7, 8  # errors of the transition are shrunk by this factor, so often, and then to 0
 
 
 class Innovation(NamedTuple):
-    """A frame against its prediction: white coordinates of what was seen, and the frame with gaps filled in."""
+    """Innovation of a frame: whitened coordinates of the observed entries, and the frame with the others imputed."""
 
-    white: Array  # (m,): standard normal while all is well
+    white: Array  # (m,): standard normal in normal operation
     log_prob: float
-    frame: Array  # (p,): gaps by conditional expectation
-    spread: Array | None  # (p, p): covariance of what was filled in; None for a complete frame
+    frame: Array  # (p,): missing entries by conditional expectation
+    spread: Array | None  # (p, p): covariance of the imputed entries; None for a complete frame
     error: Array  # (p,): frame − prediction
-    lower: Array | None = None  # (m, m): the factor that made it white; None: that of the noise, all sensors seen
-    back: Array | None = None  # (m, p): from white coordinates to expected errors of all sensors
+    lower: Array | None = (
+        None  # (m, m): the Cholesky factor of its covariance; None: that of the noise, all sensors observed
+    )
+    back: Array | None = None  # (m, p): from whitened coordinates to expected errors of all sensors
 
 
 @dataclass(frozen=True, eq=False)
 class SensorDynamics(Value):
-    """x_t − m = A (x_{t−1} − m) + w_t, w ~ N(0, noise); the first frame is N(m, start).
+    """First-order vector autoregression x_t − m = A (x_{t−1} − m) + w_t, w ~ N(0, noise); first frame N(m, start).
 
-    The state is the frame itself, so that gaps are integrated out by one regression a frame.
+    The state is the frame itself, so that missing entries are marginalized by one regression per frame.
 
     >>> distribution = SensorDynamics([0.0], [[0.5]], [[1.0]], [[1.0]])
     >>> distribution.after([2.0], None, [1.0]).white
@@ -76,7 +78,7 @@ class SensorDynamics(Value):
 
     @cached_property
     def linear(self) -> LinearGaussian:
-        """The same as a linear-Gaussian model of frames about the mean, seen without noise."""
+        """The model as a `LinearGaussian` of frames about the mean, observed without noise."""
         one = np.eye(self.dim)
         return LinearGaussian(
             transition=self.moves,
@@ -89,17 +91,17 @@ class SensorDynamics(Value):
 
     @cached_property
     def whitening(self) -> Array:
-        """W (p, p) with W noise Wᵀ = I."""
+        """Whitening matrix W (p, p) with W noise Wᵀ = I."""
         return spd.inverse_factor(self.root)
 
     @cached_property
     def root(self) -> Array:
-        """L (p, p) lower, L Lᵀ = noise: back from white coordinates."""
+        """Cholesky factor L (p, p) of the noise covariance."""
         return np.asarray(np.linalg.cholesky(self.noise), dtype=np.float64)
 
     @cached_property
     def precision(self) -> Array:
-        """noise⁻¹ (p, p)."""
+        """Precision noise⁻¹ (p, p)."""
         return spd.symmetric(self.whitening.T @ self.whitening)
 
     @cached_property
@@ -107,17 +109,17 @@ class SensorDynamics(Value):
         return 0.5 * self.dim * LOG_2PI + float(np.log(self.root.diagonal()).sum())
 
     def log_probs(self, x: Array) -> Array:
-        """log p(x_t | x_{t−1}) of all frames but the first (T − 1,), without gaps."""
+        """log p(x_t | x_{t−1}) of all frames but the first (T − 1,), for complete frames."""
         u = self.white(x[:-1], x[1:])
         return np.asarray(-0.5 * (u * u).sum(axis=1) - self._constant)
 
     def white(self, before: Array, x: Array) -> Array:
-        """White coordinates (n, p) of frames x (n, p) after others, without gaps: standard normal while all is well."""
+        """Whitened innovations (n, p) of complete frames x (n, p) after others: standard normal in normal operation."""
         off = before - self.mean
         return np.asarray((x - self.mean - off @ self.moves.T) @ self.whitening.T)
 
     def after(self, before: Any, spread: Array | None, x: Any) -> Innovation:
-        """A frame x (p,), NaN where nothing was seen, after the one `before` (None: at first), known up to `spread`."""
+        """Innovation of a frame x (p,), NaN where missing, after `before` (None: first) of covariance `spread`."""
         x = np.asarray(x, dtype=np.float64)
         if before is None:
             return self._innovation(self.mean, self.start, x)
@@ -126,33 +128,33 @@ class SensorDynamics(Value):
             error = x - expected
             u = self.whitening @ error
             return Innovation(u, float(-0.5 * (u @ u) - self._constant), x, None, error)
-        wide = self.noise if spread is None else spd.symmetric(self.noise + self.moves @ spread @ self.moves.T)
-        return self._innovation(expected, wide, x)
+        covariance = self.noise if spread is None else spd.symmetric(self.noise + self.moves @ spread @ self.moves.T)
+        return self._innovation(expected, covariance, x)
 
-    def _innovation(self, expected: Array, wide: Array, x: Array) -> Innovation:
-        there = ~np.isnan(x)
-        error = np.where(there, x - expected, 0.0)
-        if not there.any():
+    def _innovation(self, expected: Array, covariance: Array, x: Array) -> Innovation:
+        observed = ~np.isnan(x)
+        error = np.where(observed, x - expected, 0.0)
+        if not observed.any():
             return Innovation(
-                np.empty(0), 0.0, np.array(expected), wide, error, np.empty((0, 0)), np.empty((0, len(x)))
+                np.empty(0), 0.0, np.array(expected), covariance, error, np.empty((0, 0)), np.empty((0, len(x)))
             )
-        lower = np.linalg.cholesky(wide[np.ix_(there, there)])
-        u = solve_triangular(lower, error[there], lower=True, check_finite=False)
+        lower = np.linalg.cholesky(covariance[np.ix_(observed, observed)])
+        u = solve_triangular(lower, error[observed], lower=True, check_finite=False)
         log_prob = float(-0.5 * (u @ u + len(u) * LOG_2PI) - np.log(lower.diagonal()).sum())
-        if there.all():
+        if observed.all():
             return Innovation(u, log_prob, x, None, error, lower, lower.T)
-        back = solve_triangular(lower, wide[there], lower=True, check_finite=False)
+        back = solve_triangular(lower, covariance[observed], lower=True, check_finite=False)
         error = u @ back
-        left = spd.symmetric(wide - back.T @ back)
-        left[there], left[:, there] = 0.0, 0.0
-        return Innovation(u, log_prob, np.where(there, x, expected + error), left, error, lower, back)
+        left = spd.symmetric(covariance - back.T @ back)
+        left[observed], left[:, observed] = 0.0, 0.0
+        return Innovation(u, log_prob, np.where(observed, x, expected + error), left, error, lower, back)
 
 
 # --------------------------------------------------------------------- learning
 
 
 class Pairs(NamedTuple):
-    """Sums over pairs of neighboring frames (a before, b after) and over frames: all that learning needs; they add."""
+    """Additive sufficient statistics of pairs of consecutive frames (a before, b after) and of frames."""
 
     pairs: float
     sums: Array  # (2p,)
@@ -162,19 +164,19 @@ class Pairs(NamedTuple):
     squares: Array  # (p, p)
 
     def plus(self, other: Pairs) -> Pairs:
-        """Of both."""
+        """The sum of two statistics."""
         return Pairs(*(add(a, b) for a, b in zip(self, other, strict=True)))
 
     @classmethod
     def of(cls, x: Array, weight: float = 1.0) -> Pairs:
-        """Of one stretch without gaps (T, p)."""
+        """Statistics of one complete stretch (T, p)."""
         both = np.hstack([x[:-1], x[1:]])
         return cls(weight * len(both), weight * both.sum(axis=0), weight * both.T @ both, weight * len(x),
                    weight * x.sum(axis=0), weight * x.T @ x)  # fmt: skip
 
 
 def learned(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
-    """Moves by ridge regression, covariances with correlations shrunk toward 0 by a share."""
+    """Fit by ridge regression, with correlations of the covariances shrunk toward 0."""
     p = len(pairs.total)
     mean = pairs.total / pairs.frames
     frame = pairs.squares / pairs.frames - np.outer(mean, mean)
@@ -186,7 +188,7 @@ def learned(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
     left = both[p:, p:] - moves @ both[:p, p:] - both[p:, :p] @ moves.T + moves @ both[:p, :p] @ moves.T
     size = np.diagonal(frame)
     return SensorDynamics.trusted(
-        mean=mean, moves=moves, noise=_less_tied(left, shrunk, size), start=_less_tied(frame, shrunk, size)
+        mean=mean, moves=moves, noise=_shrunk(left, shrunk, size), start=_shrunk(frame, shrunk, size)
     )
 
 
@@ -195,11 +197,13 @@ def _moves(a: Array, ab: Array, ridge: float) -> Array:
         return np.zeros_like(a)
     s = np.sqrt(np.maximum(np.diagonal(a), 1e-300))
     inside = a / s[:, None] / s + ridge * np.eye(len(a))
-    return np.ascontiguousarray(np.linalg.solve(inside, ab / s[:, None]).T / s)  # as a file has it: same bits
+    return np.ascontiguousarray(
+        np.linalg.solve(inside, ab / s[:, None]).T / s
+    )  # memory order as read from a file, for the same bits
 
 
-def _less_tied(a: Array, share: float, size: Array) -> Array:
-    """Correlations shrunk by a share, and no variance below a billionth of the frame's."""
+def _shrunk(a: Array, share: float, size: Array) -> Array:
+    """Covariance with correlations shrunk by a share, and variances at least a billionth of the frame's."""
     v = np.maximum(np.diagonal(a), np.maximum(1e-6 * size, TINY))
     out = (1.0 - share) * spd.symmetric(a)
     np.fill_diagonal(out, v)
@@ -207,39 +211,42 @@ def _less_tied(a: Array, share: float, size: Array) -> Array:
 
 
 class Chosen(NamedTuple):
-    """Dynamics, the settings under which they foretell left-out parts best, and those that lack one part each."""
+    """Cross-validated dynamics: the model, those of each fold, and the chosen settings."""
 
     distribution: SensorDynamics
     left_out: list[SensorDynamics]
     ridge: float
     shrunk: float
-    pairs: Pairs  # sums over all frames
-    trend: Array  # (p,): white errors in as many frames again, if their trend goes on; 0 where it may be chance
+    pairs: Pairs  # statistics of all frames
+    trend: Array  # (p,): whitened errors after as many frames again, if their trend continues; 0 if not significant
 
 
 def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
-    """Ridge and shrinkage by left-out parts; the noise is widened to what left-out frames show.
+    """Choose ridge and shrinkage by cross-validation in time; the noise is scaled to the held-out errors.
 
-    What is learned from n frames explains these better than those to come: errors of the latter are larger by what the
-    parameters are uncertain.
+    Parameters fitted to n frames predict these better than new ones: held-out errors include the parameter uncertainty.
     """
     cut = [np.array_split(x, PARTS) for x in stretches]
-    every = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
-    rest = [reduce(Pairs.plus, [one for j, one in enumerate(every) if j != k]) for k in range(PARTS)]
-    tried = {(r, s): _foretold([learned(one, r, s) for one in rest], cut, weights) for r in RIDGES for s in SHRUNK}
+    folds = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
+    without_fold = [reduce(Pairs.plus, [one for j, one in enumerate(folds) if j != k]) for k in range(PARTS)]
+    tried = {
+        (r, s): _cross_validated([learned(one, r, s) for one in without_fold], cut, weights)
+        for r in RIDGES
+        for s in SHRUNK
+    }
     ridge, shrunk = max(tried, key=lambda pair: tried[pair].log_prob)
-    wider = tried[ridge, shrunk].wider
+    noise_factor = tried[ridge, shrunk].noise_factor
     pairs = _sum(list(zip(stretches, weights, strict=True)))
-    left_out = [_widened(learned(one, ridge, shrunk), wider) for one in rest]
-    distribution = _widened(learned(pairs, ridge, shrunk), wider)
+    left_out = [_rescaled(learned(one, ridge, shrunk), noise_factor) for one in without_fold]
+    distribution = _rescaled(learned(pairs, ridge, shrunk), noise_factor)
     return Chosen(distribution, left_out, ridge, shrunk, pairs, _trend(distribution, stretches, weights))
 
 
 def _trend(distribution: SensorDynamics, stretches: Sequence[Array], weights: Array) -> Array:
-    """What white errors (p,) will be in as many frames again if they grow on as they do; 0 where chance explains it.
+    """Extrapolated trend of whitened errors (p,) after as many frames again; 0 where it is not significant.
 
-    Without a trend, Σ t u_t / √Σ t² of white errors u at centered times t is standard normal, its square χ² (p). In
-    many stretches growth is not extrapolated: each may begin as all of them do.
+    Without a trend, Σ t u_t / √Σ t² of whitened errors u at centered times t is standard normal, its square χ² (p).
+    With many stretches the trend is not extrapolated: each may begin as all of them do.
     """
     products, squares = np.zeros(distribution.dim), TINY
     for x, w in zip(stretches, weights, strict=True):
@@ -254,41 +261,43 @@ def _sum(parts: Sequence[tuple[Array, Any]]) -> Pairs:
     return reduce(Pairs.plus, [Pairs.of(x, float(w)) for x, w in parts if len(x)])
 
 
-class _Foretold(NamedTuple):
-    log_prob: float  # a frame, once the noise is widened
-    wider: float  # factor of the noise
+class _CrossValidated(NamedTuple):
+    log_prob: float  # held-out, once the noise is rescaled
+    noise_factor: float  # factor of the noise
 
 
-def _foretold(distributions: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array) -> _Foretold:
-    """How well distributions predict their held-out parts: noise · d² is best, d² the mean square of white errors."""
+def _cross_validated(
+    distributions: Sequence[SensorDynamics], cut: Sequence[Sequence[Array]], weights: Array
+) -> _CrossValidated:
+    """Held-out log-likelihood of the folds, with the best factor of the noise: the mean square of whitened errors."""
     squares = count = logs = 0.0
     for k, distribution in enumerate(distributions):
         for parts, w in zip(cut, weights, strict=True):
             u = distribution.white(parts[k][:-1], parts[k][1:])
             squares, count = squares + float(w) * float((u * u).sum()), count + float(w) * u.size
             logs += float(w) * len(u) * distribution._constant
-    wider = max(squares / max(count, 1e-300), 1e-300)
-    return _Foretold(-0.5 * count * (1.0 + np.log(wider)) - logs, wider)
+    noise_factor = max(squares / max(count, 1e-300), 1e-300)
+    return _CrossValidated(-0.5 * count * (1.0 + np.log(noise_factor)) - logs, noise_factor)
 
 
-def _widened(distribution: SensorDynamics, wider: float) -> SensorDynamics:
+def _rescaled(distribution: SensorDynamics, noise_factor: float) -> SensorDynamics:
     return SensorDynamics.trusted(
         mean=distribution.mean,
         moves=distribution.moves,
-        noise=distribution.noise * wider,
-        start=distribution.start * wider,
+        noise=distribution.noise * noise_factor,
+        start=distribution.start * noise_factor,
     )
 
 
 class Plausible(NamedTuple):
-    """B distributions that the frames do not exclude, as a stack."""
+    """A stack of B distributions sampled from the posterior."""
 
     mean: Array  # (B, p)
     moves: Array  # (B, p, p)
     root: Array  # (B, p, p): root rootᵀ = noise
 
     def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
-        """T frames (B · streams, p), one by one; the first have covariance `start`; ordered by distribution."""
+        """Simulate T frames (B · streams, p), one by one; the first have covariance `start`; by distribution."""
         B, p = self.mean.shape
         x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
         # copies: products with transposed stacks take twice the time
@@ -299,15 +308,15 @@ class Plausible(NamedTuple):
 
 
 def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
-    """Distributions drawn from the posterior distribution of the learned one: ridge regression of n pairs of frames.
+    """Sample distributions from the posterior of the fitted one: Bayesian ridge regression of n pairs of frames.
 
     noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
-    moves | noise ~ matrix normal about the learned ones with row covariance noise and column covariance
+    moves | noise ~ matrix normal about the fitted ones with row covariance noise and column covariance
     (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
-    noise / n, about the trend of errors if that continues. That no motion at all predicts left-out parts best
-    (λ = ∞) does not prove that there is none: the largest finite ridge is the prior then. The learned noise was
-    widened to the errors of distributions that lack one part in `PARTS`; the draws have errors of their own, so that
-    the share of the former is taken out.
+    noise / n, about the extrapolated trend. If no dynamics (λ = ∞) predict held-out parts best, that does not prove
+    that there are none: the largest finite ridge is the prior then. The fitted noise was scaled to held-out errors of
+    distributions that lack one fold in `PARTS`; the samples have errors of their own, so that the share of the former
+    is removed.
     """
     distribution, pairs, p = found.distribution, found.pairs, found.distribution.dim
     n = max(pairs.pairs, 2.0 * (p + 1))
@@ -327,10 +336,10 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
 
 
 def _steady(moves: Array, errors: Array, n: float) -> Array:
-    """moves + errors (B, p, p), errors smaller where frames would wander more slowly than n of them allow.
+    """moves + errors (B, p, p), with errors shrunk where the dynamics would be slower than n frames allow.
 
-    The slowest motion ρ of n frames is known up to a standard error √((1 − ρ²) / n): `ONE_SIDED` of them more, at most.
-    Errors spread eigenvalues, in the estimate and again in draws about it, so that many draws would be too slow.
+    The largest eigenvalue ρ of n frames has standard error √((1 − ρ²) / n): at most `ONE_SIDED` of them more. Errors
+    spread eigenvalues, in the estimate and again in samples about it, so that many samples would be too slow.
     """
     slowest = float(np.abs(np.linalg.eigvals(moves)).max())
     most = max(slowest, min(slowest + ONE_SIDED * np.sqrt(max(1.0 - slowest**2, 0.0) / n), SLOWEST))
@@ -352,22 +361,22 @@ def _inverse_wishart_roots(n: float, p: int, B: int, rng: np.random.Generator) -
 
 
 def filled(x: Array, rounds: int = 5) -> Array:
-    """Gaps (NaN) in rows (T, p) filled by conditional expectations under a Gaussian of the rows, in a few rounds."""
-    gaps = np.isnan(x)
-    if not gaps.any():
+    """Impute missing entries (NaN) of rows (T, p) by conditional expectations under a Gaussian, in a few iterations."""
+    missing = np.isnan(x)
+    if not missing.any():
         return x
-    out = np.where(gaps, np.nanmean(x, axis=0), x)
+    out = np.where(missing, np.nanmean(x, axis=0), x)
     for _ in range(rounds):
         mean = out.mean(axis=0)
-        cov = _less_tied(np.cov(out.T, bias=True).reshape(x.shape[1], -1), 0.1, np.nanvar(x, axis=0))
-        for t in np.flatnonzero(gaps.any(axis=1)):
+        cov = _shrunk(np.cov(out.T, bias=True).reshape(x.shape[1], -1), 0.1, np.nanvar(x, axis=0))
+        for t in np.flatnonzero(missing.any(axis=1)):
             out[t] = _expected(x[t], mean, cov)
     return out
 
 
 def _expected(row: Array, mean: Array, cov: Array) -> Array:
-    there: Index = np.flatnonzero(~np.isnan(row))
-    if not len(there):
+    observed: Index = np.flatnonzero(~np.isnan(row))
+    if not len(observed):
         return mean
-    solved = np.linalg.solve(cov[np.ix_(there, there)], row[there] - mean[there])
-    return np.where(np.isnan(row), mean + cov[:, there] @ solved, row)
+    solved = np.linalg.solve(cov[np.ix_(observed, observed)], row[observed] - mean[observed])
+    return np.where(np.isnan(row), mean + cov[:, observed] @ solved, row)

@@ -1,4 +1,4 @@
-"""What was heard in a sound: words, and when, in seconds from its beginning."""
+"""Result of word recognition in a sound: words and their times in seconds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from likely.language.transcript import Transcript
 
 @dataclass(frozen=True, eq=False)
 class Heard(Transcript):
-    """Words of one sound: word i lasts from begins[i] to ends[i] seconds after the beginning of the sound.
+    """Recognized words of one sound: word i lasts from begins[i] to ends[i], in seconds from its beginning.
 
-    Words are labels as they were learned: numbers stay numbers. `frames` is the same in frames of the features, counted
-    from the first loud moment; None where nothing was loud enough to be listened to.
+    Words are labels of training: numbers stay numbers. `frames` is the transcript in feature frames, counted from the
+    first loud frame; None where the sound was too faint.
     """
 
     words: tuple[Any, ...]
@@ -31,18 +31,18 @@ class Heard(Transcript):
         return " ".join(map(str, self.words))
 
 
-NOTHING = Heard((), np.empty(0), np.empty(0), 0.0, np.empty(0))  # certain, and no words
+NOTHING = Heard((), np.empty(0), np.empty(0), 0.0, np.empty(0))  # no words, with certainty
 
 
 def in_seconds(found: Transcript, cepstra: MFCC, x: Array, labels: dict[str, Any]) -> Heard:
-    """A transcript of the frames of samples x, on the clock of x."""
+    """Convert a transcript from frames to seconds of the samples x."""
     words = tuple(labels[word] for word in found.words)
-    begins, ends = (_seconds(border, cepstra, x) for border in (found.begins, found.ends))
+    begins, ends = (_seconds(boundary, cepstra, x) for boundary in (found.begins, found.ends))
     return Heard(words, begins, ends, found.log_prob, found.confidence, found)
 
 
-def _seconds(border: Any, cepstra: MFCC, x: Array) -> Array:
-    """The moment between the middles of the frame before a border and the one after it."""
+def _seconds(boundary: Any, cepstra: MFCC, x: Array) -> Array:
+    """The time between the centers of the frame before a border and the one after it."""
     first = cepstra.part(x).start + (cepstra.size - cepstra.stride) / 2
-    at = (first + np.asarray(border) * cepstra.stride) / cepstra.sample_rate
+    at = (first + np.asarray(boundary) * cepstra.stride) / cepstra.sample_rate
     return np.minimum(at, len(x) / cepstra.sample_rate)

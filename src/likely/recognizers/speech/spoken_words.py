@@ -1,4 +1,4 @@
-"""Spoken words: each word a chain of states that emit cepstra, and Bayes decides which word was said."""
+"""Isolated- and connected-word speech recognition: one HMM of MFCC features per word, and a Bayes classifier."""
 
 from __future__ import annotations
 
@@ -25,36 +25,34 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.recognizers.speech.background import background
 from likely.recognizers.speech.heard_words import NOTHING, Heard, in_seconds
 
-# Chosen on training takes of spoken digits (docs/results-speech): silence off at both ends, slopes over seven frames,
-# and the volume taken off but not the mean, which in half a second belongs to the word as much as to the voice.
+# Chosen on training recordings of spoken digits (docs/results-speech): silence trimmed at both ends, delta features
+# over seven frames, and level normalization but not the mean, which in half a second belongs to the word as much as to
+# the voice.
 FEATURES: dict[str, Any] = {"trim": 30.0, "delta_width": 3, "normalize": "level"}
 
-SHARE = (
-    0.2  # of what frames say, in confidences; chosen on training takes of digits, noisy ones too (docs/results-speech)
-)
-FAINTEST = 40.0  # decibels below the faintest word of training from which a sound is silence
-PENALTY = 80.0  # nats a word, chosen likewise: frames that say the same many times over would pay for many short words
+SHARE = 0.2  # acoustic scale of confidences; chosen on training recordings of digits, also noisy (docs/results-speech)
+FAINTEST = 40.0  # decibels below the faintest word of training at which a sound is silence
+PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
 
 
 class SpokenWords(Fronted):
-    """Recognize spoken words, single or connected: one hidden Markov model per word, and Bayes   (Ney 1.2.3, 7).
+    """Recognize isolated or connected words: one hidden Markov model per word, and a Bayes classifier   (Ney 1.2.3, 7).
 
     A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a
     list or a Ragged of samples. Sounds of other rates are resampled.
 
-    - **n_states, topology**: of the chain of each word; see `HMMDensity`
-    - **n_components, covariance**: each state emits a mixture of so many Gaussians
-    - **sample_rate**: samples a second of plain arrays
-    - **features**: a `MFCC`, whose rate then counts; None: one for words (`trim=30`, `reach=3`, `normalize="level"`)
-    - **scale**: frames overlap, and slopes share them: each says the same many times over. Log-likelihoods count this
-      share of what they say, so that posteriors keep their word (1: as if frames were independent, given the states)
-    - **prior, max_iter, tol, hard, random_state**: of learning, as in `HMMDensity`
+    - **n_states, topology**: of the HMM of each word; see `HMMDensity`
+    - **n_components, covariance**: of the Gaussian mixture of each state
+    - **sample_rate**: samples per second of plain arrays
+    - **features**: an `MFCC`, whose sample rate then counts; None: `trim=30`, `delta_width=3`, `normalize="level"`
+    - **scale**: acoustic scale. Frames overlap and delta features share them, so that they are correlated;
+      log-likelihoods are multiplied by this factor for calibrated posteriors (1: frames independent, given the states)
+    - **prior, max_iter, tol, hard, random_state**: of fitting, as in `HMMDensity`
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
 
-    What was learned is a `BayesClassifier` over sequences, `classifier_`, and for `transcribe` what is heard between
-    words, `silence_`, and the level of the faintest word, `faintest_` (decibels). Silence tells nothing: such a sound
-    gets about the class prior as its posterior, so that `decide(sounds, reject_below=…)` refuses it, and to `novelty`
-    it is novel.
+    Fitted attributes are a `BayesClassifier` of sequences, `classifier_`, and for `transcribe` the background model
+    `silence_` and the level of the faintest word, `faintest_` (decibels). A silent sound gets about the class prior as
+    its posterior, so that `decide(sounds, reject_below=…)` rejects it, and to `novelty` it is novel.
 
     >>> import likely as lk, numpy as np
     >>> rng, t = np.random.default_rng(0), np.arange(3200) / 8000
@@ -95,13 +93,15 @@ class SpokenWords(Fronted):
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from sounds X and the words y that they are; a missing word (None) is guessed, by EM."""
+        """Fit to sounds X and their words y; a missing word (None) is estimated by EM."""
         self._check_scale()
-        heard = list(self.cepstra.signals(X))
-        super().fit(heard, y, sample_weight)
-        self.silence_ = background(self.cepstra, heard)
-        counted = np.ones(len(heard)) if sample_weight is None else np.asarray(sample_weight)
-        self.faintest_ = min(loudest(x, self.cepstra.sample_rate) for x, w in zip(heard, counted, strict=True) if w > 0)
+        signals = list(self.cepstra.signals(X))
+        super().fit(signals, y, sample_weight)
+        self.silence_ = background(self.cepstra, signals)
+        sound_weight = np.ones(len(signals)) if sample_weight is None else np.asarray(sample_weight)
+        self.faintest_ = min(
+            loudest(x, self.cepstra.sample_rate) for x, w in zip(signals, sound_weight, strict=True) if w > 0
+        )
         return self
 
     def _built(self) -> BayesClassifier:
@@ -112,11 +112,11 @@ class SpokenWords(Fronted):
         )  # fmt: skip
         return BayesClassifier(chain, self.class_prior, self.cost, self.reject_cost, self.reject_below, self.novelty)
 
-    # ----------------------------------------------------------------- the front
+    # ------------------------------------------------------------------ front end
 
     @property
     def cepstra(self) -> MFCC:
-        """From sound to features."""
+        """The MFCC front end."""
         if self.features is None:
             return MFCC(sample_rate=self.sample_rate, **FEATURES)
         if not isinstance(self.features, MFCC):
@@ -125,7 +125,7 @@ class SpokenWords(Fronted):
         return self.features
 
     def _front(self, X: Any, learning: bool = False) -> Ragged:
-        """Features of each sound (Ragged); a silent one cannot be learned from, and else was not observed."""
+        """Features of each sound (Ragged); a silent one is refused in training, and else counts as missing."""
         cepstra = self.cepstra
         tracks = [_track(cepstra, x, i, learning) for i, x in enumerate(cepstra.signals(X))]
         if not tracks:
@@ -147,10 +147,10 @@ class SpokenWords(Fronted):
     # ----------------------------------------------------------- connected words
 
     def network(self, bigram: Any = None, **others: Any) -> WordNetwork:
-        """The words joined, with silence between them where there is some; `bigram` says which follows which.
+        """The word network, with silence between words; `bigram` is the language model.
 
-        None: every word after every word, and first of all each word or none with probability 1 / (C + 1). `others` are
-        `starts`, `ends` and `pause` of `WordNetwork`.
+        None: uniform, and the first word is each word or none with probability 1 / (C + 1). `others` are
+        `initial`, `final` and `pause` of `WordNetwork`.
         """
         self._check_fitted()
         C = len(self.classes_)
@@ -162,16 +162,16 @@ class SpokenWords(Fronted):
         self, sound: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
         scale: float = 1.0, confidence: bool = True, faintest: float | None = FAINTEST,
     ) -> Any:  # fmt: skip
-        """The words of a sound in which several follow each other: a `Heard`; of several sounds, a list of them.
+        """Connected-word recognition: a `Heard`; of several sounds, a list of them.
 
-        `begins` and `ends` are seconds from the beginning of the sound, words are labels as they were learned.
+        `begins` and `ends` are seconds from the beginning of the sound, words are labels of training.
 
-        - **bigram**: as in `network`; **beam**, **penalty** (of each word, in nats: more makes fewer words) and
+        - **bigram**: as in `network`; **beam**, **penalty** (word insertion penalty in nats) and
           **scale** (of the bigram) as in `WordNetwork.decode`
-        - **confidence** of each word, over all ways, where frames count a fifth of what they say, as they repeat each
-          other; False saves its time
-        - **faintest**: a sound whose loudest moment lies more than so many decibels below the faintest word of
-          training has no words, and so has silence; None listens to all that is not silent
+        - **confidence** of each word, over all paths, with an acoustic scale of 0.2, as frames are correlated; False
+          saves its time
+        - **faintest**: a sound whose loudest frame is more than that many decibels below the faintest word of training
+          has no words; None decodes all that is not silent
         """
         self._check_fitted()
         if is_one_sound(sound):
@@ -180,17 +180,17 @@ class SpokenWords(Fronted):
             )[0]
         signals, network = list(self.cepstra.signals(sound)), self.network(bigram)
         out: list[Heard] = [NOTHING] * len(signals)
-        there = [i for i, x in enumerate(signals) if self._is_loud(x, i, faintest)]
-        if there:
-            tracks = Ragged.from_list([self.cepstra.features(signals[i]) for i in there])
+        audible = [i for i, x in enumerate(signals) if self._is_loud(x, i, faintest)]
+        if audible:
+            tracks = Ragged.from_list([self.cepstra.features(signals[i]) for i in audible])
             found = network.decode(tracks, beam, penalty, scale, SHARE if confidence else False)
             labels = {str(c): c for c in self.classes_.tolist()}
-            for i, one in zip(there, found, strict=True):
+            for i, one in zip(audible, found, strict=True):
                 out[i] = in_seconds(one, self.cepstra, signals[i], labels)
         return out
 
     def _is_loud(self, x: Array, i: int, faintest: float | None) -> bool:
-        """False for silence, and for what is far fainter than anything learned."""
+        """False for silence, and for sounds far fainter than those of training."""
         if faintest is not None and not (isinstance(faintest, Real) and faintest > 0):
             raise DomainError(sentence("transcribe", "faintest must be decibels above 0, or None", faintest))
         if is_silent(x):
@@ -198,14 +198,14 @@ class SpokenWords(Fronted):
         below = self.faintest_ - loudest(x, self.cepstra.sample_rate)
         if faintest is None or below <= faintest:
             return True
-        note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was taken for silence"
-        tell(f"SpokenWords: {note}; faintest=None listens to it")
+        note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was treated as silence"
+        tell(f"SpokenWords: {note}; faintest=None decodes it")
         return False
 
-    # -------------------------------------------------------------------- inside
+    # ------------------------------------------------------------------ internal
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        """What is silent is no word at all, however likely "not observed" may be."""
+        """Novelty mask and explanation; silence is novel, however probable missing values are."""
         novel, why = super()._novel(X, rate)
         silent = np.array([is_silent(x) for x in self.cepstra.signals(X)])
         return novel | silent, _Why(silent, why)
@@ -225,13 +225,13 @@ class SpokenWords(Fronted):
 
 
 class _Why:
-    """Why a sound is novel, in words, when somebody asks."""
+    """Explanation of novelty per sound, on request."""
 
     def __init__(self, silent: Mask, of_others: Any) -> None:
         self.silent, self.of_others = silent, of_others
 
     def __call__(self, i: int) -> str:
-        return "nothing was to be heard" if self.silent[i] else str(self.of_others(i))
+        return "the sound is silent" if self.silent[i] else str(self.of_others(i))
 
 
 def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:

@@ -1,4 +1,4 @@
-"""One target among false alarms: weigh every measurement by the chance that it is the target's, and follow the mean."""
+"""Integrated probabilistic data association (IPDA): single-target tracking in clutter."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from likely.statespace.nonlinear.gaussian_filter import GaussianFilter, turned
 from likely.statespace.nonlinear.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
 
 ME = "DataAssociation"
-FAINTEST = 1e-5  # a place less probable than this is forgotten
-MOST = 64  # places that are kept in mind
-FORGOTTEN = float(np.log(FAINTEST))
-SAME = 1.0  # squared standard deviations: places nearer than this are one
+FAINTEST = 1e-5  # hypotheses less probable than this are pruned
+MOST = 64  # hypotheses that are kept
+LOG_FAINTEST = float(np.log(FAINTEST))
+SAME = 1.0  # squared Mahalanobis distance below which hypotheses are merged
 
 
 @dataclass(frozen=True, eq=False)
 class TrackBelief(Value):
-    """Where the target may be: places with their probabilities, the best one first; what is left is that there is none.
+    """Belief state of a tracker: Gaussian hypotheses with their probabilities, best first; the rest is P(no target).
 
-    `mean` and `covariance` are those of the best place, NaN while there is none at all.
+    `mean` and `covariance` are those of the best hypothesis, NaN while there is none.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> radar = DataAssociation(walk, clutter=0.1, exists=0.5)
-    >>> belief, news = radar.update(radar.initial_belief(), [0.2])
+    >>> belief, log_prob = radar.update(radar.initial_belief(), [0.2])
     >>> round(belief.exists, 3), belief.association.round(3)
     (0.741, array([0.004, 0.996]))
     """
 
-    states: tuple[Any, ...]  # a StateBelief a place
+    states: tuple[Any, ...]  # one StateBelief per hypothesis
     weights: Array  # (H,): P(the target exists and is there)
-    parents: Index  # (H,): the place of the frame before that each one continues; −1 − i where measurement i began it
-    association: Array  # (n + 1,): of the last scan, at the best place: P(nothing is the target's), P(measurement i is)
-    confirmed: bool  # a track that was found, and is not yet lost
+    parents: Index  # (H,): the hypothesis before that each one continues; −1 − i where measurement i began it
+    association: Array  # (n + 1,): last scan, best hypothesis: P(none is from the target), P(measurement i is)
+    confirmed: bool  # True for a confirmed track that is not yet lost
     time: int  # number of the frame
-    moment: float | None  # when that was; None where nobody said so
+    moment: float | None  # its time; None if unknown
     size: int  # entries of a state
 
     @property
@@ -61,17 +61,17 @@ class TrackBelief(Value):
 
     @property
     def best(self) -> Any:
-        """The most probable place, a `StateBelief`; None while there is none."""
+        """The most probable hypothesis, a `StateBelief`; None while there is none."""
         return self.states[0] if self.states else None
 
     @property
     def mean(self) -> Array:
-        """Of the best place (d,)."""
+        """Mean of the best hypothesis (d,)."""
         return np.asarray(self.states[0].mean) if self.states else np.full(self.size, np.nan)
 
     @property
     def covariance(self) -> Array:
-        """Of the best place (d, d)."""
+        """Covariance of the best hypothesis (d, d)."""
         return np.asarray(self.states[0].covariance) if self.states else np.full((self.size, self.size), np.nan)
 
     @property
@@ -81,44 +81,45 @@ class TrackBelief(Value):
 
 
 class Possible(NamedTuple):
-    """What one place becomes after a scan, before it is made one Gaussian again: exact, given the place."""
+    """Associations of a scan with one hypothesis, before they are merged: exact, given the hypothesis."""
 
-    shares: Array  # (n + 1,): that nothing, or measurement i, is the target's
-    states: tuple[Any, ...]  # of the measurements within the gate, after the place itself
-    inside: Index  # numbers of these measurements
+    shares: Array  # (n + 1,): association probabilities of none, and of measurement i
+    states: tuple[Any, ...]  # updated by the measurements within the gate, after the prediction itself
+    inside: Index  # indices of these measurements
     log_ratio: float  # log p(scan | the target is there) / p(scan | clutter alone)
 
     @property
     def used(self) -> Index:
-        """Where the shares of the states stand."""
+        """Indices of the states among the association probabilities."""
         return np.concatenate([[0], self.inside + 1]).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class DataAssociation(Value):
-    """Integrated probabilistic data association: a target that may not be there, in Poisson clutter   (Bar-Shalom and
-    Tse 1975; Musicki, Evans and Stankovic 1994).
+    """Integrated probabilistic data association (IPDA): a target that may not exist, in Poisson clutter.
 
-    With N_i the density of measurement i under the predicted place, P_D = `detection`, P_G = `gate`, λ = `clutter`:
+    (Bar-Shalom and Tse 1975; Musicki, Evans and Stankovic 1994.)
+
+    With N_i the predictive density of measurement i, P_D = `detection`, P_G = `gate`, λ = `clutter`:
     p(scan | there) / p(scan | clutter) = 1 − P_D P_G + P_D Σ_i N_i / λ over the measurements within the gate. The
-    terms are the chances of the associations; the mixture that they make is replaced by the Gaussian of its moments.
-    A measurement may also be the first sight of a target, with odds `birth_odds` to its being clutter.
+    terms are the association probabilities; the resulting mixture is replaced by a Gaussian by moment matching.
+    A measurement may also begin a track, with odds `birth_odds` against clutter.
 
     - **model**: a `LinearGaussian`, a `LinearSDE` (then an observation is (time, scan)), or an `ExtendedFilter`,
       `UnscentedFilter`, … for sensors that are not linear
-    - **clutter** λ: false measurements a scan and unit of volume of the measurement space. 0: whatever is seen is the
-      target, nothing is gated, and this is the model's own filter; an empty scan then only says something where
+    - **clutter** λ: false measurements per scan and unit volume of the measurement space. 0: every measurement is from
+      the target, nothing is gated, and this is the model's own filter; an empty scan is then informative only where
       `detection` < 1
     - **detection**: probability that the target, where it exists, is measured in a scan
-    - **gate**: probability with which its measurement falls into the region that is looked at; 1 looks everywhere
+    - **gate**: probability that its measurement falls into the validation gate; 1 is no gate
     - **survival**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
-    - **exists**: probability that it is there at first, in the model's first state; None: 1 without clutter, else 0
-    - **speed**: standard deviation of what a first measurement says nothing of (velocities), a number or one per state;
-      needed in clutter where the model's start is diffuse
-    - **confirm, lose**: the probability at which a track is found, and that at which it is lost again
+    - **exists**: initial probability of existence, in the model's initial state; None: 1 without clutter, else 0
+    - **speed**: standard deviation of what a first measurement does not determine (velocities), a number or one per
+      state; needed in clutter where the model's initialization is diffuse
+    - **confirm, lose**: the probability at which a track is confirmed, and that below which it is lost
 
-    A scan is (n, p), n = 0 for none; None is no look at all. `update` gives log p(scan | all before) up to the
-    constant −λ·volume of Poisson's distribution.
+    A scan is (n, p), n = 0 for an empty one; None is a missing scan. `update` returns log p(scan | all before) up to
+    the constant −λ·volume of the Poisson distribution.
     """
 
     model: Any
@@ -138,29 +139,39 @@ class DataAssociation(Value):
             raise DomainError(sentence(ME, expected, type(self.model).__name__))
         if inputs := getattr(self.model, "n_inputs", 0):
             raise DomainError(sentence(ME, "model must have no inputs", inputs))
-        clean = not _number(self.clutter, "clutter", 0.0, np.inf, True)
-        stays = (1.0 if clean else 0.99) if self.survival is None else self.survival
-        exists = (1.0 if clean else 0.0) if self.exists is None else self.exists
-        for name, value in (("detection", self.detection), ("gate", self.gate), ("survival", stays)):
+        no_clutter = not _number(self.clutter, "clutter", 0.0, np.inf, True)
+        survival = (1.0 if no_clutter else 0.99) if self.survival is None else self.survival
+        exists = (1.0 if no_clutter else 0.0) if self.exists is None else self.exists
+        for name, value in (("detection", self.detection), ("gate", self.gate), ("survival", survival)):
             _number(value, name, 0.0, 1.0)
         for name, value in (("exists", exists), ("birth_odds", self.birth_odds), ("lose", self.lose)):
             _number(value, name, 0.0, 1.0, True)
         _number(self.confirm, "confirm", float(self.lose), 1.0)
-        self._set(survival=float(stays), exists=float(exists))
-        if clean and not exists:
-            raise DomainError(sentence(ME, "without clutter exists must be above 0", exists, "whatever is seen is it"))
-        if not clean:
+        self._set(survival=float(survival), exists=float(exists))
+        if no_clutter and not exists:
+            raise DomainError(
+                sentence(ME, "without clutter exists must be above 0", exists, "every measurement is from the target")
+            )
+        if not no_clutter:
             self._refuse_boundless()
 
     def _refuse_boundless(self) -> None:
-        """Where a place is unbounded, every measurement lies in its gate."""
+        """Refuse an unbounded prior: every measurement would lie in its gate."""
         diffuse = getattr(self.model, "diffuse", None) is not None
         if diffuse and self.speed is None:
-            remedy = "give speed, the standard deviation of velocities, or a model whose start is known"
-            raise DomainError(sentence(ME, "a track in clutter must begin somewhere", "a diffuse start", remedy))
+            remedy = "give speed, the standard deviation of velocities, or a model with a proper initial distribution"
+            raise DomainError(
+                sentence(
+                    ME, "a track in clutter needs a proper initial distribution", "a diffuse initialization", remedy
+                )
+            )
         if diffuse and self.exists:
-            remedy = "give the model a mean and a covariance of its first state, or leave exists at 0"
-            raise DomainError(sentence(ME, "a target that exists must be somewhere", "a diffuse start", remedy))
+            remedy = "give the model an initial mean and covariance, or leave exists at 0"
+            raise DomainError(
+                sentence(
+                    ME, "a target that exists needs a proper initial distribution", "a diffuse initialization", remedy
+                )
+            )
         if self.speed is not None:
             s = numbers(self.speed, ME)
             fits = s.shape == () or (s.ndim == 1 and len(s) == self.states)
@@ -170,7 +181,7 @@ class DataAssociation(Value):
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> TrackBelief:
-        """Before the first scan."""
+        """Belief state before the first scan."""
         states, weights = ((self._first,), [self.exists]) if self.exists else ((), [])
         return TrackBelief.trusted(
             states=states, weights=np.array(weights, dtype=np.float64), parents=np.full(len(states), -1),
@@ -184,12 +195,12 @@ class DataAssociation(Value):
 
     @cached_property
     def _first(self) -> StateBelief:
-        """The model's own first state."""
+        """The model's own initial state."""
         found: StateBelief = self._here.initial_belief()
         return found
 
     def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
-        """One scan on; with a model in continuous time, at `time`, and without one nothing moves."""
+        """Prediction step to the next scan; with a model in continuous time, to `time` (None: no step)."""
         if isinstance(self.model, LinearSDE):
             return belief if time is None else self._moved_to(belief, time)
         return self._moved(belief, self.model, belief.moment)
@@ -210,7 +221,7 @@ class DataAssociation(Value):
         )
 
     def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
-        """The belief once a scan is seen, and log p(scan | all before), up to −λ·volume."""
+        """Update step: the belief given a scan, and log p(scan | all before), up to −λ·volume."""
         if isinstance(self.model, LinearSDE):
             if not isinstance(y, tuple | list) or len(y) != 2:
                 raise DataError(sentence(ME, "with a model in continuous time an observation is (time, scan)", repr(y)))
@@ -218,14 +229,14 @@ class DataAssociation(Value):
         return self.seen(belief, y)
 
     def seen(self, belief: TrackBelief, scan: Any) -> tuple[TrackBelief, float]:
-        """The same, where the belief is already one of this moment."""
+        """Update step where the belief is already predicted to this time."""
         z = self.scan(scan)
         if z is None:
             return belief.replace(association=np.ones(1)), 0.0
         return self._alone(belief, z) if not self.clutter else self._among(belief, z)
 
     def scan(self, y: Any) -> Array | None:
-        """Measurements (n, p); None where nobody looked."""
+        """Validate measurements (n, p); None for a missing scan."""
         if y is None:
             return None
         p, z = self._width, numbers(y, ME)
@@ -234,7 +245,7 @@ class DataAssociation(Value):
         p = z.shape[-1] if p is None else p
         z = z.reshape(-1, p) if z.ndim == 1 and (p == 1 or z.size == p) else z
         if z.ndim != 2 or z.shape[1] != p:
-            raise ShapeError(sentence(ME, f"a scan must have shape (n, {p})", z.shape, "one row a measurement"))
+            raise ShapeError(sentence(ME, f"a scan must have shape (n, {p})", z.shape, "one row per measurement"))
         return self._checked(z)
 
     def _checked(self, z: Array) -> Array | None:
@@ -244,8 +255,10 @@ class DataAssociation(Value):
         if not len(z):
             return None
         if self.clutter and np.isnan(z).any():
-            remedy = "leave the measurement out, or follow with clutter=0"
-            raise DataError(sentence(ME, "in clutter a measurement must be complete", "one with gaps", remedy))
+            remedy = "leave the measurement out, or use clutter=0"
+            raise DataError(
+                sentence(ME, "in clutter a measurement must be complete", "one with missing values", remedy)
+            )
         if not self.clutter and len(z) > 1:
             remedy = "give clutter, the density of false measurements"
             raise DataError(sentence(ME, "without clutter a scan has one measurement at most", len(z), remedy))
@@ -253,44 +266,53 @@ class DataAssociation(Value):
 
     @property
     def _width(self) -> int | None:
-        """Columns of a measurement, where the model knows; that of a nonlinear one shows when it is asked."""
+        """Columns of a measurement, if the model knows; a nonlinear model does not."""
         return getattr(self.model, "dim", None)
 
     # -------------------------------------------------------------- no clutter
 
     def _alone(self, belief: TrackBelief, z: Array) -> tuple[TrackBelief, float]:
-        """Whatever is seen is the target."""
+        """Update without clutter: the measurement is from the target."""
         w, state = belief.weights[0] if len(belief.weights) else 0.0, belief.best
         if not len(z):
-            unseen = 1.0 if self.detection == 1 else 1.0 - self.detection
-            total = 1.0 - w + w * unseen
-            return self._with(belief, (state,), np.array([w * unseen / total]), np.ones(1)), float(np.log(total))
-        state, news = self._here.update(state, z[0])
-        if news == -np.inf:
-            return belief, news
-        return self._with(belief, (state,), np.ones(1), np.array([0.0, 1.0])), float(np.log(w * self.detection)) + news
+            missed = 1.0 if self.detection == 1 else 1.0 - self.detection
+            total = 1.0 - w + w * missed
+            return self._with(belief, (state,), np.array([w * missed / total]), np.ones(1)), float(np.log(total))
+        state, log_prob = self._here.update(state, z[0])
+        if log_prob == -np.inf:
+            return belief, log_prob
+        return self._with(belief, (state,), np.ones(1), np.array([0.0, 1.0])), float(
+            np.log(w * self.detection)
+        ) + log_prob
 
     # ----------------------------------------------------------------- clutter
 
     def _among(self, belief: TrackBelief, z: Array) -> tuple[TrackBelief, float]:
-        """Every place that was in mind, and new ones where measurements lie, each with its evidence."""
-        ways = [self.possible(state, z) for state in belief.states]
-        states = [collapsed(way.shares[way.used], way.states, self._angles) for way in ways]
+        """Update in clutter: every hypothesis, and new ones from measurements, each with its evidence."""
+        hypotheses = [self.possible(state, z) for state in belief.states]
+        states = [
+            collapsed(association.shares[association.used], association.states, self._angles)
+            for association in hypotheses
+        ]
         with np.errstate(divide="ignore"):
-            nothing = np.log(max(1.0 - belief.exists, 0.0))
-            logs = np.log(belief.weights) + [way.log_ratio for way in ways]
-        none, begun, places = self._beginnings(z, belief.time) if nothing > FORGOTTEN else (0.0, np.empty(0), [])
-        logs = np.concatenate([logs, nothing + begun])
-        total = float(np.logaddexp.reduce([*logs, nothing + none]))
+            log_none = np.log(max(1.0 - belief.exists, 0.0))
+            logs = np.log(belief.weights) + [association.log_ratio for association in hypotheses]
+        none, log_births, births = (
+            self._beginnings(z, belief.time) if log_none > LOG_FAINTEST else (0.0, np.empty(0), [])
+        )
+        logs = np.concatenate([logs, log_none + log_births])
+        total = float(np.logaddexp.reduce([*logs, log_none + none]))
         if total == -np.inf:
             return belief, -np.inf
-        parents = np.concatenate([np.arange(len(states)), -1 - np.arange(len(places))])
-        kept = _tidied([*states, *places], np.exp(logs - total), parents, self._angles)
-        news = len(z) * float(np.log(self.clutter)) + total
-        return self._with(belief, tuple(kept[0]), kept[1], _of_best(kept[2], ways, len(z)), kept[2]), news
+        parents = np.concatenate([np.arange(len(states)), -1 - np.arange(len(births))])
+        merged = _pruned_and_merged([*states, *births], np.exp(logs - total), parents, self._angles)
+        log_prob = len(z) * float(np.log(self.clutter)) + total
+        return self._with(
+            belief, tuple(merged[0]), merged[1], _of_best(merged[2], hypotheses, len(z)), merged[2]
+        ), log_prob
 
     def possible(self, state: StateBelief, scan: Any) -> Possible:
-        """The associations of a scan with a place: exact, given the place.
+        """Associations of a scan with one hypothesis: exact, given the hypothesis.
 
         >>> import likely as lk
         >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
@@ -305,14 +327,14 @@ class DataAssociation(Value):
         found = [model.update(state, z[i]) for i in inside]
         with np.errstate(divide="ignore"):
             logs = [np.log1p(-self.detection * self.gate)]
-            logs += [np.log(self.detection) + news - np.log(self.clutter) for _, news in found]
+            logs += [np.log(self.detection) + log_prob - np.log(self.clutter) for _, log_prob in found]
         total = float(np.logaddexp.reduce(logs))
-        way = Possible(np.zeros(len(z) + 1), (state, *(s for s, _ in found)), inside, total)
-        way.shares[way.used] = np.exp(np.array(logs) - total) if total > -np.inf else 1.0 / len(logs)
-        return way
+        association = Possible(np.zeros(len(z) + 1), (state, *(s for s, _ in found)), inside, total)
+        association.shares[association.used] = np.exp(np.array(logs) - total) if total > -np.inf else 1.0 / len(logs)
+        return association
 
     def _inside(self, state: StateBelief, z: Array) -> Index:
-        """Which measurements lie in the gate: the smallest region of probability P_G."""
+        """Indices of the measurements in the validation gate: the smallest region of probability P_G."""
         if not len(z):
             return np.empty(0, dtype=np.intp)
         if self.gate == 1:
@@ -321,18 +343,18 @@ class DataAssociation(Value):
         return np.flatnonzero(d2 <= 2.0 * gammaincinv(z.shape[1] / 2, self.gate))  # the quantile of χ²
 
     def distances(self, state: StateBelief, z: Any) -> Array:
-        """Squared distances (n,) of measurements from where they are expected, in standard deviations."""
+        """Squared Mahalanobis distances (n,) of measurements from the prediction."""
         mean, root = self.expected(state)
         off = turned(np.asarray(z) - mean, self._wrap)
         if not np.diagonal(root).all():
-            expected, remedy = "a measurement must have some noise", "give the model a positive observation covariance"
+            expected, remedy = "measurements must have noise", "give the model a positive observation covariance"
             raise DomainError(sentence("DataAssociation", expected, "a singular covariance", remedy))
         white = solve_triangular(root, off.T, trans="T", check_finite=False)
-        with np.errstate(over="ignore"):  # beyond all bounds is outside of any gate
+        with np.errstate(over="ignore"):  # an overflow is outside of any gate
             return np.asarray((white * white).sum(axis=0))
 
     def expected(self, state: StateBelief) -> tuple[Array, Array]:
-        """Mean (p,) and upper root (p, p) of a measurement's covariance, if the target is measured."""
+        """Predictive mean (p,) and upper triangular root (p, p) of the covariance of a measurement."""
         model = self._here
         if isinstance(model, GaussianFilter):
             near = model._observed(state.mean, state.root, int(state.time), None)
@@ -342,30 +364,30 @@ class DataAssociation(Value):
         return C @ state.mean, triangular(np.concatenate([state.root @ C.T, R]))
 
     def _beginnings(self, z: Array, time: int) -> tuple[float, Array, list[StateBelief]]:
-        """log ratio that none begins a track, log ratios (n,) that measurement i does, and the places of these."""
+        """Track initiation: log ratio of none, log ratios (n,) of measurement i, and their states."""
         if not self.birth_odds or not len(z):
             return 0.0, np.full(len(z), -np.inf), [self._first] * len(z)
         found = [self._begin.update(self._begin.initial_belief().replace(time=time), one) for one in z]
         states = [state for state, _ in found]
-        if self._begin.initial_belief().loose is not None:  # anywhere: one measurement is as good as another
+        if self._begin.initial_belief().loose is not None:  # diffuse: all measurements are equally probable
             odds = np.array([1.0, *np.full(len(z), self.birth_odds)])
             logs = np.log(odds / odds.sum())
             return float(logs[0]), logs[1:], states
         seen = self.birth_odds * self.detection
         with np.errstate(divide="ignore"):
             none = float(np.log1p(-seen))
-        return none, np.array([np.log(seen) + news - np.log(self.clutter) for _, news in found]), states
+        return none, np.array([np.log(seen) + log_prob - np.log(self.clutter) for _, log_prob in found]), states
 
     # ------------------------------------------------------------------ inside
 
     @cached_property
     def _here(self) -> Any:
-        """The model of a measurement, whatever the step."""
+        """The measurement model, for any step."""
         return self.model.at([0.0]) if isinstance(self.model, LinearSDE) else self.model
 
     @cached_property
     def _begin(self) -> Any:
-        """The model of a first measurement: unknown where it shows the state, `speed` wide where it does not."""
+        """The model of a first measurement: diffuse in what it determines, variance `speed`² elsewhere."""
         model = self._here
         diffuse = getattr(model, "diffuse", None)
         if diffuse is None:
@@ -374,8 +396,8 @@ class DataAssociation(Value):
         _, s, vt = np.linalg.svd(C @ diffuse)
         rank = int((s > 1e-9 * s.max(initial=0.0)).sum())
         shown, hidden = diffuse @ vt[:rank].T, diffuse @ vt[rank:].T
-        flat = hidden @ np.linalg.pinv(hidden)
-        wide = flat * np.broadcast_to(numbers(self.speed, ME), len(flat)) ** 2 @ flat
+        projection = hidden @ np.linalg.pinv(hidden)
+        wide = projection * np.broadcast_to(numbers(self.speed, ME), len(projection)) ** 2 @ projection
         return model.replace(initial_covariance=model.initial_covariance + (wide + wide.T) / 2, diffuse=shown)
 
     @property
@@ -388,7 +410,7 @@ class DataAssociation(Value):
 
     def _with(self, belief: TrackBelief, states: tuple[Any, ...], weights: Array, association: Array,
               parents: Index | None = None) -> TrackBelief:  # fmt: skip
-        """The belief after a scan; a track is found at `confirm`, and lost when it, itself, falls below `lose`."""
+        """The belief after a scan; a track is confirmed at `confirm`, and lost below `lose`."""
         parents = belief.parents if parents is None else parents
         best = float(weights[0]) if len(weights) else 0.0
         goes_on = belief.confirmed and len(weights) > 0 and parents[0] == 0 and best >= self.lose
@@ -400,7 +422,7 @@ class DataAssociation(Value):
     # --------------------------------------------------------------- smoothing
 
     def corrected(self, state: StateBelief, later: StateBelief, model: Any = None) -> StateBelief:
-        """A place once that of the next scan is known from all scans   (Rauch, Tung and Striebel 1965)."""
+        """Rauch–Tung–Striebel smoothing step: a hypothesis given the smoothed one of the next scan."""
         model = self.model if model is None else model
         if isinstance(model, GaussianFilter):
             return model._corrected(state, later, None)[0]
@@ -414,7 +436,7 @@ class DataAssociation(Value):
 
 
 def collapsed(shares: Any, states: Sequence[StateBelief], angles: Sequence[int] = ()) -> StateBelief:
-    """The Gaussian with the moments of a mixture: m = Σ β_i m_i, P = Σ β_i (P_i + (m_i − m)(m_i − m)ᵀ).
+    """Moment matching of a Gaussian mixture: m = Σ β_i m_i, P = Σ β_i (P_i + (m_i − m)(m_i − m)ᵀ).
 
     >>> one = StateBelief([0.0], [[1.0]])
     >>> collapsed([0.5, 0.5], [one, StateBelief([2.0], [[1.0]])]).covariance
@@ -432,25 +454,27 @@ def collapsed(shares: Any, states: Sequence[StateBelief], angles: Sequence[int] 
     return states[0].replace(mean=turned(origin + shift, angles), root=root)
 
 
-def _of_best(parents: Index, ways: list[Possible], n: int) -> Array:
-    """Shares (n + 1,) of the measurements at the best place."""
+def _of_best(parents: Index, hypotheses: list[Possible], n: int) -> Array:
+    """Association probabilities (n + 1,) of the best hypothesis."""
     if len(parents) and parents[0] >= 0:
-        return ways[parents[0]].shares
+        return hypotheses[parents[0]].shares
     shares = np.zeros(n + 1)
     shares[-parents[0] if len(parents) else 0] = 1.0  # the measurement that began it, or nothing
     return shares
 
 
-def _tidied(states: list[Any], weights: Array, parents: Index, angles: Sequence[int]) -> tuple[list[Any], Array, Index]:
-    """Places by falling probability, without faint ones, those that agree put together."""
-    left = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > FAINTEST]
+def _pruned_and_merged(
+    states: list[Any], weights: Array, parents: Index, angles: Sequence[int]
+) -> tuple[list[Any], Array, Index]:
+    """Prune and merge hypotheses: sorted by probability, improbable ones dropped, similar ones merged."""
+    remaining = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > FAINTEST]
     out: list[tuple[Any, float, int]] = []
-    while left and len(out) < MOST:
-        first, *rest = left
-        group = [first, *_near(states, first, rest, angles)]
+    while remaining and len(out) < MOST:
+        first, *rest = remaining
+        group = [first, *_similar(states, first, rest, angles)]
         share = weights[group]
         out.append((collapsed(share, [states[i] for i in group], angles), float(share.sum()), int(parents[first])))
-        left = [i for i in rest if i not in group]
+        remaining = [i for i in rest if i not in group]
     order = sorted(range(len(out)), key=lambda i: -out[i][1])
     return (
         [out[i][0] for i in order], np.array([out[i][1] for i in order], dtype=np.float64),
@@ -458,8 +482,8 @@ def _tidied(states: list[Any], weights: Array, parents: Index, angles: Sequence[
     )  # fmt: skip
 
 
-def _near(states: list[Any], first: int, rest: list[int], angles: Sequence[int]) -> list[int]:
-    """Which of the rest lie within a standard deviation of the first place."""
+def _similar(states: list[Any], first: int, rest: list[int], angles: Sequence[int]) -> list[int]:
+    """Hypotheses within one standard deviation of the first."""
     if not rest:
         return []
     off = turned(np.stack([states[i].mean for i in rest]) - states[first].mean, angles)
@@ -472,9 +496,9 @@ def _near(states: list[Any], first: int, rest: list[int], angles: Sequence[int])
 
 
 def _number(value: Any, name: str, low: float, high: float, closed: bool = False) -> float:
-    """A plain number above low (or from low on), at most high."""
-    sound = isinstance(value, Real) and not isinstance(value, bool)
-    if not (sound and (low <= value if closed else low < value) and value <= high and value < np.inf):
+    """Validate a number above low (or from low on), at most high."""
+    valid = isinstance(value, Real) and not isinstance(value, bool)
+    if not (valid and (low <= value if closed else low < value) and value <= high and value < np.inf):
         bound = f"from {low:g} on" if closed else f"above {low:g}"
         upper = "" if high == np.inf else f", at most {high:g}"
         raise DomainError(sentence(ME, f"{name} must be a number {bound}{upper}", value))

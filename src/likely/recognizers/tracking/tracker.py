@@ -1,4 +1,4 @@
-"""Follow one moving target: through scans that are empty, or full of false measurements, and say when it is lost."""
+"""Single-target tracking in clutter: integrated probabilistic data association, smoothing, learning of variances."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from likely.statespace.nonlinear.gaussian_filter import GaussianFilter
 
 ME = "Tracker"
 BITS = float(np.log(2.0))
-WIDEST = 20.0  # nats that learned variances may lie away from the first guess
+WIDEST = 20.0  # largest change of log-variances from the initial guess
 
 
 @dataclass(frozen=True, eq=False)
 class Track(Value):
-    """Where the target was at each scan: `mean` (T, d), `covariance` (T, d, d) of the best place; NaN where none is.
+    """Track of the target: `mean` (T, d), `covariance` (T, d, d) of the best hypothesis per scan; NaN where none is.
 
-    `exists` (T,) is P(there is a target), `confirmed` (T,) whether the track counts as found; association[t] (n_t + 1,)
-    are the chances that nothing, or measurement i, was the target's. `log_prob` (T,) is log p(scan | all before), up
-    to −clutter·volume.
+    `exists` (T,) is P(there is a target), `confirmed` (T,) whether the track is confirmed; association[t] (n_t + 1,)
+    are the posterior probabilities that none, or measurement i, is from the target. `log_prob` (T,) is log p(scan | all
+    before), up to −clutter·volume.
 
     >>> import likely as lk
     >>> track = lk.Tracker(dim=2).run([[[0.0, 0.0]], [[1.0, 0.5]], [[2.0, 1.0]]])
@@ -51,7 +51,7 @@ class Track(Value):
 
     @property
     def surprise(self) -> Array:
-        """−log₂ p(scan | all before) (T,), in bits."""
+        """Surprisal −log₂ p(scan | all before) (T,), in bits."""
         return -self.log_prob / BITS
 
     @property
@@ -61,32 +61,32 @@ class Track(Value):
 
     @property
     def lost(self) -> Index:
-        """Scans at which it was given up."""
+        """Scans at which a confirmed track was dropped."""
         return np.flatnonzero(~self.confirmed & np.concatenate([[False], self.confirmed[:-1]]))
 
     def summary(self) -> str:
-        """How it went, in sentences."""
-        T, some = len(self), int(self.confirmed.sum())
+        """Summary in one sentence."""
+        T, n_confirmed = len(self), int(self.confirmed.sum())
         ends = ", ".join(map(str, self.lost.tolist())) or "never"
         begins = ", ".join(map(str, self.found.tolist())) or "never"
-        return f"{T} scans, {some} with a confirmed track; found at {begins}; lost at {ends}."
+        return f"{T} scans, {n_confirmed} with a confirmed track; found at {begins}; lost at {ends}."
 
 
 class Tracker(Recognizer):
-    """Follow one target in 2-D or 3-D: gating, clutter, missed detections, a track that begins and may be lost.
+    """Track one target in 2-D or 3-D, with gating, clutter, missed detections, and track initiation and loss.
 
-    A scan is an array of measurements (n, p), n = 0, 1 or many; None where nobody looked. Scans are a list, a `Ragged`,
-    or an array (T, p) of one measurement each. Without clutter this is Kalman's filter; with it, integrated
-    probabilistic data association (see `DataAssociation`).
+    A scan is an array of measurements (n, p), n = 0, 1 or many; None for a missing scan. Scans are a list, a `Ragged`,
+    or an array (T, p) of one measurement each. Without clutter this is the Kalman filter; with it, integrated
+    probabilistic data association (IPDA; see `DataAssociation`).
 
     - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
     - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
-      **observation_variance**: variance of a measured coordinate; numbers, or one an axis; `fit` learns them from
+      **observation_variance**: variance of a measured coordinate; numbers, or one per axis; `fit` learns them from
       tracks
     - **gate, clutter, detection, survival, exists, birth_odds, speed, confirm, lose**: as in `DataAssociation`
 
-    `lk.follow(tracker, scans)` follows live; with times, make it `Tracker(lk.LinearSDE.constant_velocity(…))`
-    and give (time, scan).
+    `lk.follow(tracker, scans)` tracks live; with times, use `Tracker(lk.LinearSDE.constant_velocity(…))`
+    and pass (time, scan).
 
     >>> import likely as lk, numpy as np
     >>> variances = {"spectral_density": 0.01, "observation_variance": 0.04}
@@ -138,20 +138,22 @@ class Tracker(Recognizer):
 
     @property
     def motion(self) -> Any:
-        """The model of the target's motion and of a measurement of it."""
+        """The state-space model of the target's motion and its measurement."""
         if self.model is not None:
             return self.model
         return LinearGaussian.constant_velocity(self.dim, self.dt, *self._variances)
 
     @property
     def _variances(self) -> tuple[Any, Any]:
-        if "spectral_density_" in vars(self):
-            return self.spectral_density_, self.observation_variance_
-        return self.spectral_density, self.observation_variance
+        learned = vars(self)
+        return (
+            learned.get("spectral_density_", self.spectral_density),
+            learned.get("observation_variance_", self.observation_variance),
+        )
 
     @property
     def association(self) -> DataAssociation:
-        """The filter that these settings mean."""
+        """The data association filter with these settings."""
         return self._filter(self.motion)
 
     def _filter(self, motion: Any) -> DataAssociation:
@@ -181,22 +183,22 @@ class Tracker(Recognizer):
     # --------------------------------------------------------------------- tracks
 
     def run(self, scans: Any, times: Any = None) -> Track:
-        """Follow through many scans: what was known of the target at each."""
+        """Filter many scans: the track given the scans up to each."""
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
         return _track(filter_, *_followed(filter_, listed, t))
 
     def smooth(self, scans: Any, times: Any = None) -> Track:
-        """The same from all scans, those after it too: places that were replaced by one Gaussian each stay so."""
+        """Smoothed track given all scans; hypotheses that were merged into one Gaussian stay so."""
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
-        beliefs, news = _followed(filter_, listed, t)
-        track = _track(filter_, beliefs, news)
+        beliefs, increments = _followed(filter_, listed, t)
+        track = _track(filter_, beliefs, increments)
         if listed and filter_.clutter == 0 and not isinstance(filter_._here, GaussianFilter):
             found = _kalman_smoothed(filter_, listed, t)
             return track.replace(mean=found.mean, covariance=found.covariance)
         mean, covariance = np.array(track.mean), np.array(track.covariance)
-        for i, state in _back(filter_, beliefs, t):
+        for i, state in _backward(filter_, beliefs, t):
             mean[i], covariance[i] = state.mean, state.covariance
         return track.replace(mean=mean, covariance=covariance)
 
@@ -204,7 +206,7 @@ class Tracker(Recognizer):
 
     @property
     def model_(self) -> DataAssociation:
-        """Who plays the filter in `lk.follow`."""
+        """The filter that `lk.follow` uses."""
         return self.association
 
     def initial_belief(self) -> TrackBelief:
@@ -212,42 +214,42 @@ class Tracker(Recognizer):
         return self.association.initial_belief()
 
     def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
-        """The belief one scan on."""
+        """Prediction step: the belief at the next scan."""
         return self.association.predict(belief, time)
 
     def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
-        """The belief once a scan is seen, and log p(scan | all before)."""
+        """Update step: the belief given a scan, and log p(scan | all before)."""
         return self.association.update(belief, y)
 
     # ------------------------------------------------------------------- learning
 
     def fit(self, tracks: Any, times: Any = None, sample_weight: Any = None) -> Self:
-        """Learn noise and observation, of each axis, from tracks (T, dim) without clutter: NaN where nobody looked.
+        """Learn spectral density and observation variance per axis from tracks (T, dim) without clutter.
 
-        They make the tracks most probable (maximum likelihood of the constant-velocity model, axis by axis).
+        Maximum likelihood of the constant-velocity model, axis by axis; NaN where missing.
         """
         if self.model is not None:
-            remedy = "learn a model of your own with lk.LinearGaussianDensity, and pass what it learned"
+            remedy = "fit the model with lk.LinearGaussianDensity, and pass its model_"
             raise DomainError(sentence(f"{ME}.fit", "the model must be None", type(self.model).__name__, remedy))
         seqs = Ragged.of(tracks)
         if not len(seqs.values) or seqs.values.ndim != 2 or seqs.values.shape[1] != self.dim:
             raise ShapeError(sentence(f"{ME}.fit", f"tracks must have shape (T, {self.dim})", seqs.values.shape))
-        told = None if times is None else clocks(times, seqs, ME)
+        clock_times = None if times is None else clocks(times, seqs, ME)
         w = weights(sample_weight, len(seqs), ME)
-        found = [self._axis(seqs, told, np.ones(len(seqs)) if w is None else w, j) for j in range(self.dim)]
+        found = [self._axis(seqs, clock_times, np.ones(len(seqs)) if w is None else w, j) for j in range(self.dim)]
         self.spectral_density_, self.observation_variance_ = np.array(found).T.copy()
         return self
 
-    def _axis(self, seqs: Ragged, told: Ragged | None, w: Array, j: int) -> tuple[float, float]:
+    def _axis(self, seqs: Ragged, clock_times: Ragged | None, w: Array, j: int) -> tuple[float, float]:
         y = seqs.map(lambda frames: np.asarray(frames, dtype=np.float64)[:, j : j + 1])
-        first = _guess(y, w, self.dt if told is None else _typical_step(told))
+        first = _guess(y, w, self.dt if clock_times is None else _typical_step(clock_times))
 
         def cost(logs: Array) -> float:
             q, r = first * np.exp(np.clip(logs, -WIDEST, WIDEST))
-            if told is None:
+            if clock_times is None:
                 found = LinearGaussian.constant_velocity(1, self.dt, q, r).log_prob(y)
             else:
-                found = LinearSDE.constant_velocity(1, q, r).log_prob(y, told)
+                found = LinearSDE.constant_velocity(1, q, r).log_prob(y, clock_times)
             return -float(w @ found)
 
         best = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6, "maxiter": 400})
@@ -255,17 +257,17 @@ class Tracker(Recognizer):
         return float(q), float(r)
 
     def _check_state(self) -> None:
-        """After a file was read."""
+        """Validate the fitted state after a file was read."""
         for name in self._saved:
             a = vars(self).get(name)
             if a is not None and not (isinstance(a, np.ndarray) and a.shape == (self.dim,) and (a >= 0).all()):
-                raise DataError(sentence(ME, f"{name} must be a variance an axis", repr(a)))
+                raise DataError(sentence(ME, f"{name} must be one variance per axis", repr(a)))
         _ = self.association
 
 
 def _listed(scans: Any) -> list[Any]:
-    """Scans one by one; an array (T, p) has one measurement in each."""
-    scans = scans.to_numpy() if hasattr(scans, "to_numpy") else scans  # a data frame has one measurement a row
+    """Scans as a list; an array (T, p) has one measurement each."""
+    scans = scans.to_numpy() if hasattr(scans, "to_numpy") else scans  # a data frame has one measurement per row
     if isinstance(scans, np.ndarray) and scans.ndim == 2 and scans.dtype != object:
         return [row[None] for row in scans]
     if isinstance(scans, Ragged):
@@ -277,66 +279,66 @@ def _listed(scans: Any) -> list[Any]:
 
 def _followed(filter_: DataAssociation, listed: list[Any], t: Array | None) -> tuple[list[TrackBelief], list[float]]:
     """The belief after every scan, and log p(scan | all before)."""
-    belief, out, news = None, [], []
+    belief, out, increments = None, [], []
     for i, scan in enumerate(listed):
         try:
             belief = filter_.initial_belief() if belief is None else filter_.predict(belief)
-            belief, new = filter_.update(belief, scan if t is None else (t[i], scan))
+            belief, increment = filter_.update(belief, scan if t is None else (t[i], scan))
         except (DataError, ShapeError) as error:
             raise type(error)(f"Scan {i}: {error}") from error
         out.append(belief)
-        news.append(new)
-    return out, news
+        increments.append(increment)
+    return out, increments
 
 
-def _track(filter_: DataAssociation, beliefs: list[TrackBelief], news: list[float]) -> Track:
+def _track(filter_: DataAssociation, beliefs: list[TrackBelief], increments: list[float]) -> Track:
     d, T = filter_.states, len(beliefs)
     return Track.trusted(
         mean=np.array([b.mean for b in beliefs]).reshape(T, d),
         covariance=np.array([b.covariance for b in beliefs]).reshape(T, d, d),
         exists=np.array([b.exists for b in beliefs]), confirmed=np.array([b.confirmed for b in beliefs], dtype=bool),
-        association=tuple(b.association for b in beliefs), log_prob=np.array(news, dtype=np.float64),
+        association=tuple(b.association for b in beliefs), log_prob=np.array(increments, dtype=np.float64),
     )  # fmt: skip
 
 
-def _back(filter_: DataAssociation, beliefs: list[TrackBelief], t: Array | None) -> Iterator[tuple[int, Any]]:
-    """Smoothed places from the last scan to the first: from each one back to where its line began."""
-    place, later = -1, beliefs[-1].best if beliefs else None
+def _backward(filter_: DataAssociation, beliefs: list[TrackBelief], t: Array | None) -> Iterator[tuple[int, Any]]:
+    """Smoothed hypotheses from the last scan to the first, each back to where its track began."""
+    hypothesis, later = -1, beliefs[-1].best if beliefs else None
     for i in range(len(beliefs) - 1, -1, -1):
         belief = beliefs[i]
-        if place < 0:
-            place, later = (0, belief.best) if belief.states else (-1, None)
+        if hypothesis < 0:
+            hypothesis, later = (0, belief.best) if belief.states else (-1, None)
         elif later is not None:
             model = None if t is None else filter_.model.at([t[i], t[i + 1]])
-            later = filter_.corrected(belief.states[place], later, model)
-        if later is not None and place >= 0:
+            later = filter_.corrected(belief.states[hypothesis], later, model)
+        if later is not None and hypothesis >= 0:
             yield i, later
-            place = int(belief.parents[place])
+            hypothesis = int(belief.parents[hypothesis])
 
 
 def _kalman_smoothed(filter_: DataAssociation, listed: list[Any], t: Array | None) -> Any:
-    """Without clutter a track is a sequence."""
+    """Kalman smoother: without clutter a track is a sequence."""
     p = filter_.model.dim
-    seen = [filter_.scan(scan) for scan in listed]
-    frames = np.array([np.full(p, np.nan) if z is None or not len(z) else z[0] for z in seen])
+    measured = [filter_.scan(scan) for scan in listed]
+    frames = np.array([np.full(p, np.nan) if z is None or not len(z) else z[0] for z in measured])
     return filter_.model.smooth(frames) if t is None else filter_.model.smooth(frames, t)
 
 
-def _typical_step(told: Ragged) -> float:
-    steps = np.concatenate([np.diff(t) for t in told] or [np.ones(1)])
+def _typical_step(clock_times: Ragged) -> float:
+    steps = np.concatenate([np.diff(t) for t in clock_times] or [np.ones(1)])
     return float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
 
 
 def _guess(y: Ragged, w: Array, dt: float) -> Array:
-    """Acceleration and noise of a size that second differences allow."""
+    """Initial guess of acceleration and noise from second differences."""
     second = [np.diff(np.asarray(one)[:, 0], 2) for one in y]
     values = np.concatenate([x[np.isfinite(x)] for x, v in zip(second, w, strict=True) if v > 0] or [np.empty(0)])
     if len(values) < 3:
         remedy = "give more of them"
         raise DataError(
-            sentence(f"{ME}.fit", "tracks of three measurements in a row and more are needed", "fewer", remedy)
+            sentence(f"{ME}.fit", "tracks with at least three consecutive measurements are needed", "fewer", remedy)
         )
     size = float(np.median(values**2)) or float(np.mean(values**2))
     if not size > 0:
-        raise DataError(sentence(f"{ME}.fit", "tracks must not be straight to the last digit", "no noise at all"))
+        raise DataError(sentence(f"{ME}.fit", "tracks must not be exactly straight", "no noise at all"))
     return np.array([size / (2 * dt**3), size / 12])
