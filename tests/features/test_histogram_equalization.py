@@ -57,7 +57,8 @@ def test_weights_and_gaps():
         (lambda: lk.equalize([0.0, np.inf]), "infinity at"), (lambda: lk.equalize([]), "one pixel"),
         (lambda: lk.equalize([np.nan]), "one pixel"), (lambda: lk.equalize([0, 1], levels=0), "whole number"),
         (lambda: lk.equalize([0, 1], weight=[1]), "shape of the image"), (lambda: lk.equalize("gray"), "numbers"),
-        (lambda: lk.equalize([0, 1], weight=[0, 0]), "have positive weight"), (lambda: lk.equalize([0, 1], to=[]), "pixels"),
+        (lambda: lk.equalize([0, 1], weight=[0, 0]), "have positive weight"),
+        (lambda: lk.equalize([0, 1], to=[]), "pixels"),
     ],
 )  # fmt: skip
 def test_refusals(wrong, match):

@@ -465,7 +465,7 @@ class BadFrame(BadEntry):
     def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
         """The error for a row among the frames of all sequences."""
         sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
-        return cls(error.told, sequence, error.row - int(offsets[sequence]))
+        return cls(error.arguments, sequence, error.row - int(offsets[sequence]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return BadFrame, (self.told, self.row, self.frame)
