@@ -139,9 +139,9 @@ def test_kinds_do_not_mix(prior):
     full, spherical = Gaussian([0.0, 0.0], np.eye(2)), Gaussian([0.0, 0.0], 1.0)
     for g in (full, spherical):
         stats = g.collect(np.zeros((3, 2)))
-        with pytest.raises(DomainError, match="needs a prior of its kind"):
+        with pytest.raises(DomainError, match="needs a prior for a"):
             g.refit(stats, prior)
-        with pytest.raises(DomainError, match="needs a prior of its kind"):
+        with pytest.raises(DomainError, match="needs a prior for a"):
             g.objective(stats, prior)
     with pytest.raises(ShapeError, match="statistics of 2 columns"):
         prior.update(Gaussian([0.0], [1.0]).collect(np.zeros((3, 1))))

@@ -40,7 +40,7 @@ from likely.distributions.elliptical.weighted_rows import WeightedRows, side_by_
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
-from likely.distributions.gaussian.variance_floors import column_floor, lift
+from likely.distributions.gaussian.variance_floors import column_floor, raise_to_floor
 from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.student_t.em_extrapolation import Climb
 from likely.distributions.student_t.student_t_m_step import prior_mode
@@ -363,7 +363,7 @@ class Elliptical(Centered, Distribution):
             return self.replace(center=point.mean, scale=np.array(point.covariance))
         spread = (found.scatter / n)[None].copy()
         whole = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
-        note = lift(spread, 0, column_floor(whole), "full") if whole is not None else ""
+        note = raise_to_floor(spread, 0, column_floor(whole), "full") if whole is not None else ""
         if note:
             tell(f"Elliptical: {note.replace('covariance', 'scale')}")
         return self.replace(center=found.mean, scale=spread[0])

@@ -16,7 +16,7 @@ from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceabl
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.gaussian.covariance_types import KINDS, check_spread, understood
+from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
 from likely.distributions.gaussian.gaussian import Gaussian, six_digits
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.statistics.counts import one_column
@@ -356,8 +356,8 @@ def _understood(mean: Array, scale: Array, kind: str | None) -> tuple[Array, str
     if kind is not None and kind not in KINDS:
         raise DomainError(sentence("StudentT", f"kind must be one of {', '.join(KINDS)}, independent", repr(kind)))
     with _own_name():
-        scale, kind = understood(mean, scale, kind)
-        check_spread(scale, kind)
+        scale, kind = covariance_and_kind(mean, scale, kind)
+        check_covariance(scale, kind)
     return scale, kind
 
 

@@ -25,8 +25,8 @@ from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
-from likely.distributions.gaussian.rows_by_label import members_of
-from likely.distributions.gaussian.variance_floors import column_floor, lift
+from likely.distributions.gaussian.rows_by_label import rows_per_member
+from likely.distributions.gaussian.variance_floors import column_floor, raise_to_floor
 from likely.distributions.student_t import scale_statistics
 from likely.distributions.student_t.em_extrapolation import PASSES, Climb
 from likely.distributions.student_t.scale_statistics import ScaleSums
@@ -184,7 +184,7 @@ class LearnsScales(Distribution):
             raise DomainError(sentence("StudentT", "label is for a stack", "one value"))
         labels = checked_labels(labels, len(z), self.members, "StudentT")
         out = []
-        for k, (mine, own, _) in enumerate(members_of(z, w, labels, self.members)):
+        for k, (mine, own, _) in enumerate(rows_per_member(z, w, labels, self.members)):
             one = self.member(k)
             one._shape.__dict__["origin"] = self._shape.origin
             out.append(one._sums(mine.copy(), np.ones(len(mine)) if own is None else own))
@@ -403,7 +403,7 @@ class LearnsScales(Distribution):
         kind = "diagonal" if self.kind == "independent" else self.kind
         floor = column_floor(stats.moments.pooled())
         flat = np.array(scale if self.members else scale[None])
-        notes = {k: note for k in range(len(flat)) if (note := lift(flat, k, floor, kind))}
+        notes = {k: note for k in range(len(flat)) if (note := raise_to_floor(flat, k, floor, kind))}
         for text in sorted(set(notes.values())):
             at = enumerated("member", [k for k, note in notes.items() if note == text])
             tell(f"StudentT{f' ({at})' if self.members else ''}: {text.replace('covariance', 'scale')}")
