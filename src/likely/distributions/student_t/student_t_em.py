@@ -154,7 +154,7 @@ class LearnsScales(Distribution):
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Self:
         """There is none that is known."""
-        raise DomainError(sentence("StudentT", "there is no unbiased estimate that is known", remedy="use fit"))
+        raise DomainError(sentence("StudentT", "no unbiased estimate is known", remedy="use fit"))
 
     # --------------------------------------------------------------- E-step
 
