@@ -211,7 +211,7 @@ def test_finitely_many_cells_have_a_finite_error():
     terms = np.exp(np.random.default_rng(0).exponential(2.0, 2000))
     with pytest.warns(lk.FitWarning, match="may be infinite"):
         assert averaged(terms).error == math.inf
-    with pytest.warns(lk.FitWarning, match="rough: raise n"):
+    with pytest.warns(lk.FitWarning, match="rough: increase n"):
         assert averaged(terms, bounded=True).error < math.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -45,7 +45,7 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "probability": (lambda a: (a >= 0) & (a <= 1), "between 0 and 1"),
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
-BLANK_ROWS = 4096  # rows that `blank` uses
+LOOK = 4096  # rows that `blank` uses
 WIDEST = 1 << 16  # largest count of a column whose log-probabilities are tabulated
 
 
@@ -247,7 +247,7 @@ class ColumnDistribution(Distribution):
         """Initial model: fitted to the first rows, or a default where they have no observed entry."""
         if not hasattr(cls, "_plain"):
             return super().blank(x)  # a distribution that cannot be fitted
-        z = rows(x, None, cls.__name__)[:BLANK_ROWS]
+        z = rows(x, None, cls.__name__)[:LOOK]
         if z.shape[1] == 0:
             raise ShapeError(sentence(cls.__name__, "at least one column is needed", z.shape))
         plain = cls._plain(z.shape[1], **fixed)
